@@ -12,6 +12,7 @@ use crate::measure::worker::WorkerFailure;
 use crate::plan::Arm;
 use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::{decide_bench, names, programs};
+use crate::record::Readers;
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed};
@@ -63,6 +64,7 @@ fn measure(
     let record = spec.session.output.record.as_deref();
     let mut start = SessionStart::new(&plan, survey, record, guard);
     start.maker = Some(maker);
+    start.readers = Readers::of(spec.session.output.shared);
     let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
     Ok(code)
 }

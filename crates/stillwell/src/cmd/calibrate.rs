@@ -85,6 +85,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.process.affinity.clone_from(&verb.affinity);
     spec.process.rights = verb.rights;
     spec.output.record.clone_from(&verb.record);
+    spec.output.shared = verb.shared;
     spec.output.style = verb.json.then_some(Style::None);
     RunVerb {
         spec,

@@ -15,7 +15,7 @@ use crate::convert::edit;
 use crate::convert::source::Detail;
 use crate::convert::to_record::ImportOptions;
 use crate::plan::defaults;
-use crate::record::{Event, Layout, Record, Writer};
+use crate::record::{Event, Layout, Readers, Record, Writer};
 use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
 use crate::spec::ConvertVerb;
@@ -234,7 +234,7 @@ fn write(path: &Path, record: &Record) -> Result<()> {
     let cannot_write = || format!("cannot write the record {}", path.display());
     let mut file = tempfile::Builder::new()
         .make_in(directory_of(path), |path| {
-            Writer::create(path, &record.header).map_err(io::Error::other)
+            Writer::create(path, &record.header, Readers::Owner).map_err(io::Error::other)
         })
         .with_context(cannot_write)?;
     rest(record, |piece| file.as_file_mut().append(piece)).with_context(cannot_write)?;

@@ -1,6 +1,7 @@
 //! Files that a verb writes. A file is complete or not there at all.
 
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
@@ -8,7 +9,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
-use crate::host::with_their_files;
+use crate::host::{invoking_user, with_their_files};
+use crate::sys::{User, with_files_of};
 use crate::terminal;
 
 /// Refuses a file whose directory does not exist.
@@ -65,6 +67,7 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         export(&mut file)?;
         return Ok(file.flush()?);
     }
+    refuse_strange_link(path)?;
     // A link is followed, not replaced.
     let path = &path.canonicalize().unwrap_or_else(|_| path.into());
     let file = with_their_files(|| {
@@ -76,6 +79,33 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
     let mut buffer = BufWriter::new(file);
     export(&mut buffer)?;
     let file: NamedTempFile = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.persist(path)?;
+    // A user who made the temporary file may not replace another user's file by root's rights.
+    let maker = invoking_user().filter(|user| is_owner(file.as_file(), user));
+    match maker {
+        Some(user) => with_files_of(&user, || file.persist(path))?,
+        None => file.persist(path)?,
+    };
+    Ok(())
+}
+
+fn is_owner(file: &std::fs::File, user: &User) -> bool {
+    file.metadata().is_ok_and(|meta| meta.uid() == user.uid)
+}
+
+/// Refuses a link of another user in a directory that everybody may write to, such as /tmp. The kernel refuses to follow
+/// it too (Documentation/admin-guide/sysctl/fs.rst, `protected_symlinks`), but only where this is turned on, and not when
+/// the link is read.
+fn refuse_strange_link(path: &Path) -> Result<()> {
+    const STICKY_AND_OPEN: u32 = 0o1002;
+    let Ok(link) = path.symlink_metadata() else { return Ok(()) };
+    let Ok(directory) = directory_of(path).metadata() else { return Ok(()) };
+    let is_open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
+    let own = invoking_user().map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+    let is_trusted = link.uid() == own || link.uid() == directory.uid();
+    ensure!(
+        !link.is_symlink() || !is_open || is_trusted,
+        "it is a link of user {} in a directory that everybody may write to; remove it, or choose another name",
+        link.uid()
+    );
     Ok(())
 }

@@ -23,7 +23,8 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
         Some(SystemAction::Tune(verb)) => tuning::tune(verb),
         Some(SystemAction::Reset(verb)) => tuning::reset(verb),
         Some(SystemAction::Status(verb)) => tuning::status(verb),
-        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.host_root),
+        Some(SystemAction::Guard(verb)) if verb.probe => Ok(exit_code::SUCCESS),
+        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.root.host_root),
         Some(SystemAction::Boot(verb)) => boot(verb),
         Some(SystemAction::Capture(verb)) => capture(verb),
     }

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::measure::programs::behind_shim;
 use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::decide_timeit;
+use crate::record::Readers;
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::TimeitVerb;
 use crate::sys::may_raise_priority;
@@ -23,7 +24,8 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
                 arm.argv[0] = executable;
             }
         }
-        let start = SessionStart::new(&plan, survey, session.output.record.as_deref(), guard);
+        let mut start = SessionStart::new(&plan, survey, session.output.record.as_deref(), guard);
+        start.readers = Readers::of(session.output.shared);
         let (_, code) = measure_and_show(start, &Presentation::of_workers(session))?;
         Ok(code)
     })

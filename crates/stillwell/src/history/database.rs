@@ -1,6 +1,6 @@
 //! Opens the file of a history for writing, or for reading without write access.
-#![expect(clippy::disallowed_methods, reason = "makes the directory of the database")]
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,7 +26,10 @@ const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
 /// The file cannot be created, is no history, or is of a newer version.
 pub fn to_write(path: &Path) -> Result<Connection> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        with_their_files(|| std::fs::create_dir_all(directory))
+        // The default place is the state directory, which is private.
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        with_their_files(|| builder.create(directory))
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     let make = || -> Result<Connection> {

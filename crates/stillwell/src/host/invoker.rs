@@ -138,6 +138,16 @@ pub fn command_of_invoker(program: &str) -> Command {
     command
 }
 
+/// Directories of the programs that root executes. The caller chooses `PATH`, unless sudo is told a `secure_path`.
+const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
+
+/// Creates a command of the system for the guardian, with nothing of the caller's environment.
+pub(super) fn system_command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", SYSTEM_PATH);
+    command
+}
+
 /// Makes files as the invoking user, who then owns them. If that user lacks permission, root makes and owns them.
 ///
 /// # Errors
@@ -168,6 +178,12 @@ mod tests {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
             assert!(removed.contains(&OsStr::new(name)), "{removed:?}");
         }
+    }
+
+    #[test]
+    fn a_program_of_the_system_gets_nothing_of_the_caller() {
+        let output = system_command("env").output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("PATH={SYSTEM_PATH}\n"));
     }
 
     fn account(name: &str, home: &str) -> Account {

@@ -12,6 +12,7 @@ use rustix::thread::Pid;
 
 use crate::host::Host;
 use crate::host::files::{READ_BYTES_MAX, read_capped};
+use crate::host::invoker::system_command;
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::mounts::{self, Mount};
@@ -222,9 +223,8 @@ impl Host {
         if self.root != Path::new("/") {
             return Err(io::Error::other("services belong to the machine that is running"));
         }
-        let output = std::process::Command::new("systemctl")
-            .args(["--no-ask-password", verb, unit])
-            .output()?;
+        let output =
+            system_command("systemctl").args(["--no-ask-password", verb, unit]).output()?;
         if output.status.success() {
             return Ok(());
         }

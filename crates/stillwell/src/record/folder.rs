@@ -2,6 +2,7 @@
 //! benchmarks and the plan. docs/format.md describes both.
 #![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::with_their_files;
 use crate::plan::suite::Suite;
-use crate::record::Record;
+use crate::record::{Readers, Record};
 
 /// `format` of every `suite.json`.
 pub const SUITE_FORMAT: &str = "stillwell-suite";
@@ -63,9 +64,11 @@ impl SuiteManifest {
     ///
     /// # Errors
     /// It exists, or cannot be made.
-    pub fn create(&self, directory: &Path) -> Result<()> {
+    pub fn create(&self, directory: &Path, readers: Readers) -> Result<()> {
         let shown = directory.display();
-        match with_their_files(|| std::fs::create_dir(directory)) {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.mode(readers.directory_mode());
+        match with_their_files(|| builder.create(directory)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let resume = is_suite(directory);
                 let resume = if resume {
@@ -80,8 +83,8 @@ impl SuiteManifest {
         let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
         let path = directory.join(MANIFEST);
         let kept = with_their_files(|| {
-            let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-            let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(directory)?;
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(readers.file_mode());
+            let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
             std::io::Write::write_all(&mut file, &text)?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;

@@ -28,7 +28,7 @@ pub use place::{builds_path, history_path, new_path, newest, pools_path};
 pub use read::{Record, RecordLine, RecordTail};
 pub use row::{FIXED_COLUMNS, Layout, Row, time_ns};
 pub use rows::Rows;
-pub use write::{Writer, kept_len};
+pub use write::{Readers, Writer, kept_len};
 
 /// `format` of every record.
 pub const FORMAT: &str = "stillwell";

@@ -1,6 +1,7 @@
 //! The default places of records.
 #![expect(clippy::disallowed_methods, reason = "makes the directory and looks into it")]
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
@@ -26,6 +27,14 @@ fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     Some(directory.join("stillwell"))
 }
 
+/// Makes a directory, and those that it is in, for the user alone (XDG Base Directory Specification 0.8, "Referencing
+/// this specification"). A directory that exists keeps its mode.
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    with_their_files(|| builder.create(directory))
+}
+
 /// The directory of suites' builds: `$XDG_CACHE_HOME/stillwell/builds`. It exists afterwards.
 ///
 /// # Errors
@@ -33,8 +42,7 @@ fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
 pub fn builds_path() -> Result<PathBuf> {
     let directory = of_user("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join("builds");
-    with_their_files(|| std::fs::create_dir_all(&directory))
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory)
 }
 
@@ -45,7 +53,7 @@ pub fn builds_path() -> Result<PathBuf> {
 pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
-    with_their_files(|| std::fs::create_dir_all(&directory)).with_context(|| {
+    make_private(&directory).with_context(|| {
         format!("cannot make {}; say where to keep the record with -o", directory.display())
     })?;
     let time = now.strftime("%Y-%m-%dT%H-%M-%S");
@@ -68,8 +76,7 @@ pub fn history_path() -> Result<PathBuf> {
 /// No directory for it is known, or it cannot be made.
 pub fn pools_path() -> Result<PathBuf> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
-    with_their_files(|| std::fs::create_dir_all(&directory))
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory.join("pools.jsonl"))
 }
 

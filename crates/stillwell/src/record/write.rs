@@ -11,6 +11,32 @@ use rustix::fs::{Mode, OFlags};
 use crate::host::with_their_files;
 use crate::record::{Event, Header};
 
+/// The users who may read a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// The owner alone: command lines and environments may have secrets.
+    Owner,
+    /// All that the umask allows.
+    Umask,
+}
+
+impl Readers {
+    /// The readers that the option `--shared` asks for.
+    pub fn of(is_shared: bool) -> Self {
+        if is_shared { Self::Umask } else { Self::Owner }
+    }
+
+    /// The mode of a new file, before the umask.
+    pub fn file_mode(self) -> u32 {
+        if self == Self::Owner { 0o600 } else { 0o666 }
+    }
+
+    /// The mode of a new directory, before the umask.
+    pub fn directory_mode(self) -> u32 {
+        if self == Self::Owner { 0o700 } else { 0o777 }
+    }
+}
+
 /// Bytes of a record to keep when its session resumes: all but an unfinished line and the end line of the interrupted
 /// session.
 pub fn kept_len(bytes: &[u8]) -> usize {
@@ -35,11 +61,12 @@ impl Writer {
     ///
     /// # Errors
     /// The file exists, or cannot be written.
-    pub fn create(path: &Path, header: &Header) -> Result<Self> {
+    pub fn create(path: &Path, header: &Header, readers: Readers) -> Result<Self> {
         let shown = path.display();
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
-        let open = || Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?);
+        let mode = Mode::from_raw_mode(readers.file_mode());
+        let open = || Ok(rustix::fs::open(path, flags, mode)?);
         let file = match with_their_files(open) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 bail!("the record {shown} exists already; choose another name or remove it")
@@ -57,12 +84,12 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Opens an existing record to add to it.
+    /// Opens an existing record to add to it. A record was created as a file, so a link in its place is not followed.
     ///
     /// # Errors
     /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
-        let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::empty())
             .with_context(|| format!("cannot open the record {}", path.display()))?;
         Ok(Self { file: file.into(), path: path.into() })

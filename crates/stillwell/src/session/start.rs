@@ -19,7 +19,7 @@ use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
-use crate::record::{self, FORMAT, Header, Layout, Record, RecordTail, VERSION, Writer};
+use crate::record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
 use crate::render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
@@ -53,6 +53,8 @@ pub struct SessionStart<'a> {
     pub maker: Option<WorkerFactory>,
     /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
+    /// The readers of the record.
+    pub readers: Readers,
 }
 
 /// The metrics of whole processes, where these can be collected beyond those that always are.
@@ -71,7 +73,17 @@ impl<'a> SessionStart<'a> {
         guard: &'a mut Guard,
     ) -> Self {
         let created = Zoned::now();
-        Self { plan, survey, created, record, guard, script: None, maker: None, attribute: false }
+        Self {
+            plan,
+            survey,
+            created,
+            record,
+            guard,
+            script: None,
+            maker: None,
+            attribute: false,
+            readers: Readers::Owner,
+        }
     }
 
     /// Measures all of it in one go. Returns the path of the record.
@@ -202,7 +214,7 @@ impl<'a> SessionStart<'a> {
             isolation: self.guard.isolation().cloned(),
             imported: None,
         };
-        let writer = Writer::create(path, &header)?;
+        let writer = Writer::create(path, &header, self.readers)?;
         let (tail, _) = RecordTail::open(path)?;
         Ok((writer, tail, columns))
     }

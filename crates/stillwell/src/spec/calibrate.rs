@@ -42,6 +42,9 @@ pub struct CalibrateVerb {
     /// Where to keep the series; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
     #[arg(short = 'o', long = "record", value_name = "RECORD")]
     pub record: Option<PathBuf>,
+    /// Let other users read the series, as far as the umask and the directory do [default: only you]
+    #[arg(long)]
+    pub shared: bool,
     /// Print what was found as JSON instead of text
     #[arg(long)]
     pub json: bool,

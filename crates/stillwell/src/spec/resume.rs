@@ -6,13 +6,14 @@ use clap::{Arg, Args as _, Command};
 use crate::spec::workers::BenchVerb;
 
 /// Arguments that leave the plan alone, by their ids: they change the machine or the output.
-const ALLOWED: [&str; 21] = [
+const ALLOWED: [&str; 22] = [
     "resume",
     "schema",
     "tune",
     "as_root",
     "host_root",
     "fail_on",
+    "shared",
     // Output.
     "json",
     "style",

@@ -227,6 +227,9 @@ pub struct OutputOptions {
     /// Where to keep the record; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
     #[arg(short = 'o', long = "record", value_name = "RECORD")]
     pub record: Option<PathBuf>,
+    /// Let other users read the record, as far as the umask and the directory do [default: only you]
+    #[arg(long)]
+    pub shared: bool,
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,

@@ -34,7 +34,17 @@ pub enum SystemAction {
     Capture(SystemRoot),
     /// Turn knobs while standard input is open (what `run --tune` executes)
     #[command(hide = true)]
-    Guard(SystemRoot),
+    Guard(SystemGuard),
+}
+
+/// `system guard`.
+#[derive(Debug, clap::Args)]
+pub struct SystemGuard {
+    #[command(flatten)]
+    pub root: SystemRoot,
+    /// Do nothing: to see whether sudo or doas allows it
+    #[arg(long)]
+    pub probe: bool,
 }
 
 /// `system tune`.

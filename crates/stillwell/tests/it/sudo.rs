@@ -18,7 +18,7 @@ enum Database {
     Directory,
 }
 
-/// Mounts the user database and sudoers, then becomes the user and calls sudo. Descriptor 9 is one that sudo closes.
+/// Mounts the user database and sudoers, then becomes the user. Descriptor 9 is one that sudo closes.
 const AS_ANN: &str = r#"
 set -e
 for file in passwd group nsswitch.conf sudoers; do mount --bind "etc/$file" "/etc/$file"; done
@@ -27,7 +27,7 @@ cp -R userdb /run/userdb
 cd home
 umask 027
 exec 9< ../etc/passwd
-exec setpriv --reuid=54321 --regid=54321 --groups=54321,54400 sudo -n "$@"
+exec setpriv --reuid=54321 --regid=54321 --groups=54321,54400 "$@"
 "#;
 
 /// Prints all that a process inherits. `ls` has one descriptor of its own.
@@ -109,6 +109,11 @@ impl Sudo {
 
     /// Calls sudo as the user, in the home directory.
     fn call(&self, words: &[&str]) -> Ran {
+        self.as_ann(&[&["sudo", "-n"], words].concat())
+    }
+
+    /// Calls a program as the user, in the home directory.
+    fn as_ann(&self, words: &[&str]) -> Ran {
         let mut command: Command = self.0.command("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "as-ann"]).args(words);
         match command.output() {
@@ -253,4 +258,25 @@ fn a_command_that_needs_root_is_explained() {
     sudo.stillwell(&run)
         .ends_with(2)
         .says(&["the commands ran as user 54321, who called sudo; --as-root runs them as root"]);
+}
+
+/// A user who may only start the guardian can tune and isolate, and gets no other right.
+#[test]
+fn a_rule_for_the_guardian_alone_is_enough_to_tune() {
+    let Some(sudo) = Sudo::new(Database::Files) else { return };
+    let rule = format!(
+        "Defaults !pam_acct_mgmt\nann ALL=(root) NOPASSWD: {} system guard *\n",
+        sudo.0.path("stillwell-copy").display()
+    );
+    sudo.0.write("etc/sudoers", &rule);
+    assert_ne!(sudo.call(&["true"]).code, Some(0));
+    let run = ["run", "-r", "2", "-o", "r.swell", "--tune=ksm", "--output", "./run", "../probe"];
+    sudo.as_ann(&[&["../stillwell-copy"], &run[..]].concat()).ends_with(0);
+    assert!(sudo.0.read("home/run").starts_with(IDS));
+    // The guardian is for this machine only, whatever the user asks it.
+    let home = sudo.0.path("home");
+    let guard = ["system", "guard", "--host-root", home.to_str().unwrap()];
+    sudo.stillwell(&guard)
+        .ends_with(2)
+        .says(&["rights of somebody else are for this machine only"]);
 }

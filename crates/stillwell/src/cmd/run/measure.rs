@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
 use crate::plan::{Plan, decide_run, priority};
-use crate::record::EndReason;
+use crate::record::{EndReason, Readers};
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::RunVerb;
 use crate::sys::may_raise_priority;
@@ -27,6 +27,7 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();
         start.attribute = verb.attribute;
+        start.readers = Readers::of(verb.spec.output.shared);
         conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
     })
 }
@@ -48,6 +49,7 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();
         start.attribute = verb.attribute;
+        start.readers = Readers::of(verb.spec.output.shared);
         let presentation = Presentation::of_run(&verb.spec);
         let (path, end) = start.measure(presentation.screen())?;
         let code = match end.reason {

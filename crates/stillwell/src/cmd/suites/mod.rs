@@ -23,7 +23,7 @@ use crate::plan::programs::ProgramBenchmark;
 use crate::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
 };
-use crate::record::{self, SuiteManifest};
+use crate::record::{self, Readers, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed};
@@ -126,7 +126,7 @@ fn measured(
     let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
     manifest.copies = copies.to_vec();
-    manifest.create(&directory)?;
+    manifest.create(&directory, Readers::of(spec.session.output.shared))?;
     // The session removes the copies when it is done.
     *are_needed = true;
     guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard)))
@@ -166,7 +166,8 @@ fn measure_one(
             suite.members.len()
         );
     };
-    let start = SessionStart::new(&member.plan, survey.clone(), Some(record), guard);
+    let mut start = SessionStart::new(&member.plan, survey.clone(), Some(record), guard);
+    start.readers = Readers::of(spec.session.output.shared);
     let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
     Ok(code)
 }

@@ -18,7 +18,7 @@ use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
-use crate::record::{EndReason, Layout, Record, SuiteManifest};
+use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
 use crate::session::{Guard, Screen, SessionStart, SessionState, Visit};
@@ -52,6 +52,7 @@ pub fn measure(
         guard,
         interrupt: Interrupt::catch().context("cannot catch ^C")?,
         screen,
+        readers: Readers::of(spec.session.output.shared),
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
     };
@@ -87,6 +88,7 @@ struct SuiteSession<'a> {
     guard: &'a mut Guard,
     interrupt: Interrupt,
     screen: Screen,
+    readers: Readers,
     started_ns: u64,
     spent_before_ns: u64,
 }
@@ -175,7 +177,8 @@ impl SuiteSession<'_> {
         let ended_before_ns = entry.state.as_ref().map_or(0, SessionState::ended_ns);
         let user = self.guard.user().cloned();
         // The entry creates its record, at its own path.
-        let start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
+        let mut start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
+        start.readers = self.readers;
         let visit = Visit {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),

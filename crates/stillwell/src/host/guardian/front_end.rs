@@ -50,12 +50,12 @@ impl Guardian {
         let mut command = if is_allowed {
             Command::new("/proc/self/exe")
         } else {
-            let Some(lender) = lender() else { bail!("{}", without_rights(&program)) };
+            let Some(lender) = lender(&program) else { bail!("{}", without_rights(&program)) };
             let mut command = Command::new(lender[0]);
             command.args(&lender[1..]).arg(&program);
             command
         };
-        command.args(["system", "guard", "--host-root"]).arg(root);
+        command.args(VERB).arg(root);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
         // The command holds the guardian's side of the socket. While it is open here, we would not notice that the
@@ -89,7 +89,7 @@ impl Guardian {
             // A kernel without user namespaces has no such file.
             return Host::new(root).read("proc/self/uid_map").is_none_or(|map| is_of_machine(&map));
         }
-        lender().is_some()
+        std::env::current_exe().is_ok_and(|program| lender(&program).is_some())
     }
 
     /// Makes the guardian move one of our processes into the shield.
@@ -161,12 +161,16 @@ fn is_of_machine(uid_map: &str) -> bool {
     uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Finds a program that gives root rights without a password.
-fn lender() -> Option<&'static [&'static str]> {
+/// The words that make this program a guardian, before the root of the machine. A rule of sudo or doas may allow them
+/// alone (docs/security.md).
+const VERB: [&str; 3] = ["system", "guard", "--host-root"];
+
+/// Finds a program that lets this program be a guardian without a password.
+fn lender(program: &Path) -> Option<&'static [&'static str]> {
     const LENDERS: &[&[&str]] = &[&["sudo", "-n"], &["doas", "-n"]];
     LENDERS.iter().copied().find(|lender| {
         let mut command = Command::new(lender[0]);
-        command.args(&lender[1..]).arg("true");
+        command.args(&lender[1..]).arg(program).args(VERB).args(["/", "--probe"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })

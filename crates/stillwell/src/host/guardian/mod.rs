@@ -149,15 +149,20 @@ enum Extent {
 
 /// Moves a process into the shield. Only root and the owner of the process may ask for it.
 fn enter(host: &Host, held: &GuardianState, socket: &UnixStream, pid: i32) -> Result<(), String> {
-    let raised = held.raised.as_ref().ok_or("there is no shield")?;
     let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| error.to_string())?;
     let status = Host::new("/").read(format!("proc/{pid}/status")).unwrap_or_default();
-    let owner = super::gaps::status_value(&status, "Uid")
-        .and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
-    if !peer.uid.is_root() && owner != Some(peer.uid.as_raw()) {
+    if !may_move(peer.uid.as_raw(), &status) {
         return Err(format!("process {pid} is not yours"));
     }
+    let raised = held.raised.as_ref().ok_or("there is no shield")?;
     shield::enter(host, raised, pid)
+}
+
+/// Whether a user may move a process, by the process's `/proc/PID/status`.
+fn may_move(uid: u32, status: &str) -> bool {
+    let owner = super::gaps::status_value(status, "Uid");
+    let owner = owner.and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
+    uid == 0 || owner == Some(uid)
 }
 
 /// Sends an answer. It ignores errors, because the guardian outlives its front end on purpose.
@@ -307,4 +312,18 @@ fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::Fil
     file.write_all(&LATENCY_US.to_ne_bytes()).ok()?;
     planned.retain(|planned| !is_wanted(planned));
     Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_move;
+
+    #[test]
+    fn only_root_and_the_owner_may_move_a_process() {
+        // Real, effective, saved and file system ids: a setuid program of user 7.
+        let status = "Name:\tx\nUid:\t7\t0\t0\t0\nGid:\t8\t8\t8\t8";
+        assert_eq!([0, 7, 8, 9].map(|uid| may_move(uid, status)), [true, true, false, false]);
+        // The process has ended.
+        assert!(!may_move(7, ""));
+    }
 }

@@ -2,11 +2,11 @@
 //!
 //! systemd keeps the cpuset controller switched on for the service. It delegates the service's group to Stillwell
 //! (Delegate=, systemd.resource-control(5)).
-#![expect(clippy::disallowed_methods, reason = "systemd is asked through its own programs")]
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::host::Host;
+use crate::host::invoker::system_command;
 use crate::host::shield::version2::{SERVICE, SLICE};
 
 impl Host {
@@ -48,7 +48,7 @@ impl Host {
         if self.root != std::path::Path::new("/") {
             return Err("services belong to the machine that is running".into());
         }
-        let output = Command::new(program)
+        let output = system_command(program)
             .args(arguments)
             .stdin(Stdio::null())
             .output()
