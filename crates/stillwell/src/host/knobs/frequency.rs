@@ -255,7 +255,7 @@ fn without_switch(machine: &Machine<'_>) -> Reading {
         );
     }
     Reading::cannot(
-        "only a register switches it off; `tune --only turbo-register` writes it, and marks the kernel as tainted",
+        "only a register switches it off; the knob turbo-register writes it by name only, and marks the kernel as tainted",
     )
 }
 
