@@ -10,7 +10,7 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build release install demo test test-tools test-vm test-report test-slurm lint bench bless capture
+.PHONY: build release install demo test test-tools test-vm test-report test-slurm fuzz lint bench bless capture
 
 build: ## the program for every day and for the tests: not optimised, quick to build
 	cargo build --locked
@@ -48,6 +48,9 @@ test-report: ## pages of `stillwell report` in a real browser
 
 test-slurm: ## pools on a real Slurm
 	$(TESTS)/slurm/run $(SKIP_IS_NO_ERROR)
+
+fuzz: ## every reader with inputs that coverage guides: SECONDS for each [3600]; needs nightly Rust and cargo-fuzz
+	fuzz/run $(or $(SECONDS),3600) $(SKIP_IS_NO_ERROR)
 
 lint: ## formatting and clippy, no warnings
 	cargo fmt --all --check

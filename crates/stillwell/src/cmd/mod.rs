@@ -9,6 +9,8 @@ mod conclusion;
 mod convert;
 mod documents;
 mod exports;
+#[cfg(any(test, stillwell_fuzz))]
+pub mod fuzz;
 mod history;
 mod link_order;
 mod load;

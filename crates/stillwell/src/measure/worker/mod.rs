@@ -104,6 +104,13 @@ pub struct Worker {
     over: bool,
 }
 
+/// Reads a line as each answer that a worker may give.
+#[cfg(any(test, stillwell_fuzz))]
+pub fn read_as_every_answer(line: &[u8]) {
+    drop((answer::hello(line), answer::benchmark(line), answer::meta(line), answer::time(line)));
+    drop((answer::number(line, b"memory"), answer::error(line), failure::shown(line)));
+}
+
 impl Worker {
     /// Starts the process and returns when it executes the program; [`Worker::hello`] waits for its first line.
     ///

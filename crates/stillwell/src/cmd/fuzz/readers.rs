@@ -1,0 +1,190 @@
+//! The readers. Each goes as far as a verb does with a file that can be read.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path};
+
+use clap::{Parser as _, ValueEnum as _};
+use tempfile::TempDir;
+
+use crate::analysis::histogram::Histogram;
+use crate::analysis::launches;
+use crate::cmd::assessment::Assessment;
+use crate::cmd::usage;
+use crate::convert::read::{limit_unpacked, unpacked};
+use crate::convert::source::{ReadOptions, SourceFile};
+use crate::convert::to_record::{self, ImportOptions};
+use crate::convert::{detect, of_record};
+use crate::history::store::HistoryStore;
+use crate::host::knobs::bench_cpus;
+use crate::host::{self, Host, Interrupts, SystemReport, journal, read_cpu_table, shield};
+use crate::measure::wire::{self, LauncherReply, LauncherRequest};
+use crate::measure::worker;
+use crate::plan::suite::{VariantBuild, candidates};
+use crate::pool::Pool;
+use crate::record::{Record, SuiteManifest};
+use crate::render::{Styles, json, text};
+use crate::results::Results;
+use crate::spec::Cli;
+use crate::spec::suite::{SuiteItem, Text, Variant, parse};
+use crate::values::{FileFormat, read_cpu_list};
+
+/// The most that a compressed input may become.
+const UNPACKED_BYTES_MAX: u64 = 1 << 20;
+/// Bins of a histogram.
+const BINS: usize = 48;
+
+/// A record, from its text to the summary and JSON.
+pub fn record(bytes: &[u8]) {
+    if let Ok(record) = Record::parse(Path::new("r.swell"), bytes.to_vec()) {
+        show(launches::gather(record));
+    }
+}
+
+fn show(record: Record) {
+    drop(of_record::results(&record));
+    let histogram = Histogram::of(&record, BINS);
+    let Assessment { record, analysis, judgements } = Assessment::of(record);
+    text::summary(&record, &analysis, &judgements, histogram.as_ref(), &Styles::colored());
+    let written = json::write(&mut Vec::new(), &record, &analysis, &judgements);
+    assert!(written.is_ok(), "JSON can be written into memory");
+}
+
+fn import(results: &Results) {
+    if let Ok(record) = to_record::record(results, &ImportOptions::default()) {
+        show(launches::gather(record));
+    }
+}
+
+/// A file of another program, in the format that it seems to have.
+pub fn detected(bytes: &[u8]) {
+    limit_unpacked(UNPACKED_BYTES_MAX);
+    let Ok(plain) = unpacked(bytes) else { return };
+    let Ok(format) = detect::detect(&plain) else { return };
+    let file = SourceFile { path: "file", bytes: &plain };
+    if let Ok(results) = format.read(&[file], ReadOptions::default()) {
+        import(&results);
+    }
+}
+
+/// A file of another program, in every format.
+pub fn formats(bytes: &[u8]) {
+    limit_unpacked(UNPACKED_BYTES_MAX);
+    for format in FileFormat::value_variants() {
+        // criterion has a path for each benchmark.
+        let file = |path| SourceFile { path, bytes };
+        let files = [file("group/name/new/sample.json"), file("group/name/new/benchmark.json")];
+        let _ = format.read(&files, ReadOptions::default());
+    }
+}
+
+/// A suite file, up to the candidates that its benchmarks make.
+pub fn suite(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let text = Text { path: Path::new("s.toml"), text };
+    match parse(text) {
+        Err(mistake) => drop(mistake.to_string()),
+        Ok(file) => {
+            let planned = |variant: &SuiteItem<Variant>| VariantBuild {
+                variant: Variant::clone(variant),
+                directories: Vec::new(),
+                git: None,
+            };
+            let planned: Vec<VariantBuild> = file.variants.iter().map(planned).collect();
+            drop(candidates(text, &file, &planned, "/"));
+        }
+    }
+}
+
+/// A line of a worker, and frames of the launcher.
+pub fn worker(bytes: &[u8]) {
+    for line in bytes.split(|&byte| byte == b'\n') {
+        worker::read_as_every_answer(line);
+    }
+    // The length is the launcher's own; the content is what matters.
+    let frame = [&u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes(), bytes].concat();
+    drop(wire::receive::<LauncherReply>(&frame[..]));
+    drop(wire::receive::<LauncherRequest>(&frame[..]));
+}
+
+fn folder_of(name: &str, bytes: &[u8]) -> Option<TempDir> {
+    let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).ok()?;
+    std::fs::write(folder.path().join(name), bytes).ok()?;
+    Some(folder)
+}
+
+/// The file of a history.
+pub fn history(bytes: &[u8]) {
+    let Some(folder) = folder_of("h.db", bytes) else { return };
+    if let Ok(store) = HistoryStore::open_existing(&folder.path().join("h.db")) {
+        drop(store.entries(None));
+    }
+}
+
+/// The manifests of a pool and of a suite, and the list of submissions.
+pub fn folder(bytes: &[u8]) {
+    let Some(folder) = folder_of("pool.json", bytes) else { return };
+    if let Ok(pool) = Pool::open(folder.path()) {
+        std::fs::write(folder.path().join("submissions.jsonl"), bytes).ok();
+        drop(pool.submissions());
+        let manifest = &pool.manifest;
+        for task in 0..manifest.tasks.len().min(100) {
+            drop(manifest.label(task));
+            assert!(
+                manifest.tasks_of(manifest.job_of(task)).contains(&task),
+                "the job has its task"
+            );
+        }
+    }
+    std::fs::write(folder.path().join("suite.json"), bytes).ok();
+    if let Ok(manifest) = SuiteManifest::read(folder.path()) {
+        drop(manifest.records(folder.path()));
+    }
+}
+
+/// A machine in the text format of captured machines, without its lists of numbers.
+pub fn machine(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(folder) = folder_of("readme", b"") else { return };
+    for (path, content) in text.lines().filter_map(|line| line.split_once('=')) {
+        let (path, content) = (path.trim().replace(['{', '}'], ""), content.trim());
+        let path = Path::new(&path);
+        // An input must not write anywhere else.
+        let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+        if is_inside && path.as_os_str().len() < 200 && path.components().count() < 20 {
+            let path = folder.path().join(path);
+            path.parent().map(std::fs::create_dir_all);
+            std::fs::write(path, content.replace("\\n", "\n").replace("\\t", "\t") + "\n").ok();
+        }
+    }
+    let host = Host::new(folder.path());
+    drop(host::look(&host));
+    drop(bench_cpus(&host, Some(&[0])));
+    drop(SystemReport::new(&host, vec![0], true, None));
+    drop(read_cpu_table(&host, None));
+    drop(shield::find(&host));
+    drop(shield::place(&host, None));
+    drop(Interrupts::parse(&text));
+    drop(read_cpu_list(&text));
+}
+
+/// The journal of a tuned machine.
+pub fn journal(bytes: &[u8]) {
+    let Some(folder) = folder_of("journal", bytes) else { return };
+    let run = folder.path().join("run/stillwell");
+    std::fs::create_dir_all(&run).ok();
+    std::fs::rename(folder.path().join("journal"), run.join("journal")).ok();
+    std::fs::set_permissions(run.join("journal"), PermissionsExt::from_mode(0o600)).ok();
+    drop(journal::look(&Host::new(folder.path())));
+}
+
+/// A command line, a word on each line.
+pub fn arguments(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let words: Vec<String> =
+        std::iter::once("stillwell").chain(text.lines()).map(str::to_owned).collect();
+    if let Err(error) = Cli::try_parse_from(&words)
+        && !usage::is_answer(&error)
+    {
+        drop(usage::mistake(&error, &words));
+    }
+}
