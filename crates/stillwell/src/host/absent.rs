@@ -1,7 +1,6 @@
 //! Files that wait for a CPU that is offline: they have vanished with it, or cannot name it now.
 
 use crate::host::Host;
-use crate::host::journal::Item;
 use crate::host::knobs::Format;
 use crate::host::mask::parse_cpu_mask;
 use crate::values::read_cpu_list;
@@ -47,19 +46,20 @@ pub fn is_offline(host: &Host, path: &str) -> bool {
 /// began. Before Linux 6.2 it does so with the masks of tasks.
 pub(super) fn left_out(
     host: &Host,
-    item: &Item,
+    (path, format): (&str, Format),
+    old: &str,
     now: &str,
     online_before: &[usize],
 ) -> Option<Waiting> {
     let online = list(host, "online");
-    let parse = |text: &str| match item.file.format {
+    let parse = |text: &str| match format {
         Format::CpuList | Format::Affinity => read_cpu_list(text.trim()),
         Format::CpuMask => parse_cpu_mask(text.trim()).ok(),
         _ => None,
     };
-    let (old, now) = (parse(&item.kept.old)?, parse(now)?);
+    let (old, now) = (parse(old)?, parse(now)?);
     let is_missing =
         |cpu: &usize| !now.contains(cpu) && !online.contains(cpu) && online_before.contains(cpu);
     let cpus: Vec<usize> = old.into_iter().filter(is_missing).collect();
-    (!cpus.is_empty()).then(|| Waiting { path: item.kept.path.clone(), cpus })
+    (!cpus.is_empty()).then(|| Waiting { path: path.to_owned(), cpus })
 }

@@ -120,6 +120,27 @@ fn memory_limit(host: &Host, directory: &str, version: u8) -> Option<u64> {
     }
 }
 
+/// Limit on the groups of one hierarchy, so that a strange tree ends.
+const GROUPS_MAX: usize = 1 << 16;
+
+/// All groups below the root of a hierarchy, parents first.
+pub(super) fn groups(host: &Host, point: &str) -> Vec<String> {
+    let mut found = vec![point.to_owned()];
+    let mut next = 0;
+    while next < found.len() && found.len() < GROUPS_MAX {
+        let directory = found[next].clone();
+        let children = host.list(&directory).into_iter().map(|name| format!("{directory}/{name}"));
+        found.extend(children.filter(|path| {
+            ["cgroup.procs", "cpuset.cpus", "cpus"]
+                .iter()
+                .any(|file| host.exists(format!("{path}/{file}")))
+        }));
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -254,7 +254,10 @@ fn put_back(
         let now = now(host, &item);
         let left_out = now
             .as_deref()
-            .and_then(|now| absent::left_out(host, &item, now, online_before))
+            .and_then(|now| {
+                let file = (path.as_str(), item.file.format);
+                absent::left_out(host, file, &item.kept.old, now, online_before)
+            })
             .or_else(|| absent::of_path(host, &path).filter(|_| now.is_none()));
         if let Some(waiting) = left_out {
             result.waiting.push(waiting);

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host::absent::Waiting;
+use crate::host::cgroup::groups;
 use crate::host::knobs::{Knob, Setting};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::Process;
@@ -16,8 +17,6 @@ use crate::host::{Host, read_cpu_table};
 use crate::values::{format_cpu_list, parse_cpu_list, read_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
-/// Limit on the groups of one hierarchy, so that a strange tree ends.
-const GROUPS_MAX: usize = 1 << 16;
 /// Enough for a set with a hundred thousand threads.
 const TASKS_BYTES_MAX: u64 = 1 << 20;
 
@@ -161,24 +160,6 @@ fn sets_of(host: &Host, mount: &Mount, gone: &[usize]) -> Vec<CpuSet> {
         let tasks = if is_emptied { tasks_of(host, &group) } else { Vec::new() };
         found.push(CpuSet { path, cpus: text, partition, tasks });
     }
-    found
-}
-
-/// All groups below the root of a hierarchy, parents first.
-pub(super) fn groups(host: &Host, point: &str) -> Vec<String> {
-    let mut found = vec![point.to_owned()];
-    let mut next = 0;
-    while next < found.len() && found.len() < GROUPS_MAX {
-        let directory = found[next].clone();
-        let children = host.list(&directory).into_iter().map(|name| format!("{directory}/{name}"));
-        found.extend(children.filter(|path| {
-            ["cgroup.procs", "cpuset.cpus", "cpus"]
-                .iter()
-                .any(|file| host.exists(format!("{path}/{file}")))
-        }));
-        next += 1;
-    }
-    found.remove(0);
     found
 }
 

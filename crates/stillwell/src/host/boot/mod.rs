@@ -254,7 +254,9 @@ fn others_known(running: &Running) -> Vec<BootParameter> {
         cost,
         now: match running.line.value(name) {
             None => BootState::Missing,
+            Some("") if text == name => BootState::Set,
             Some("") => BootState::Different { value: name.into() },
+            Some(value) if text == format!("{name}={value}") => BootState::Set,
             Some(value) => BootState::Different { value: format!("{name}={value}") },
         },
     };
@@ -272,7 +274,25 @@ fn others_known(running: &Running) -> Vec<BootParameter> {
             "a little more power; it does nothing for CPUs without a tick",
         ));
     }
+    known.push(flag(
+        "nosoftlockup",
+        "nosoftlockup",
+        "no timer of the watchdog on any CPU; the knob `watchdog-cpus` keeps it off the benchmark's CPUs only",
+        "a CPU that hangs in the kernel is not reported",
+    ));
+    known.push(flag(
+        "rcu_nocb_poll",
+        "rcu_nocb_poll",
+        "the threads that run deferred frees look by themselves, so CPUs of rcu_nocbs= need not wake them",
+        "those threads wake up all the time, on the other CPUs",
+    ));
     if !running.is_guest && running.is_x86 {
+        known.push(flag(
+            "tsc",
+            "tsc=nowatchdog",
+            "no timer that compares the TSC with another clock twice a second, on each CPU in turn",
+            "a TSC that goes wrong is not noticed",
+        ));
         known.push(flag(
             "processor.max_cstate",
             "processor.max_cstate=1 intel_idle.max_cstate=0",

@@ -13,6 +13,7 @@ mod machine;
 mod memory;
 mod placement;
 mod power;
+mod realtime;
 mod reported;
 mod tunables;
 
@@ -29,6 +30,7 @@ pub fn knobs() -> impl Iterator<Item = &'static Knob> {
         placement::KNOBS,
         kernel::KNOBS,
         memory::KNOBS,
+        realtime::KNOBS,
         reported::KNOBS,
     ]
     .into_iter()

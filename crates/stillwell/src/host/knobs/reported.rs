@@ -3,7 +3,7 @@
 use crate::host::knobs::knob::distinct;
 use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     group: Group,
     noise: &'static str,
@@ -266,8 +266,13 @@ fn services(_: &Knob, machine: &Machine<'_>) -> Reading {
     timers.retain(|name| name.ends_with(".timer"));
     timers.sort();
     timers.dedup();
+    let daemons = ["cron", "crond", "fcron", "anacron", "atd"].into_iter().filter(|name| {
+        let procs = format!("sys/fs/cgroup/system.slice/{name}.service/cgroup.procs");
+        machine.host.read(procs).is_some_and(|procs| !procs.is_empty())
+    });
+    timers.extend(daemons.map(|name| format!("{name}.service")));
     if timers.is_empty() {
-        return Reading::absent("no timer of systemd is enabled");
+        return Reading::absent("no timer of systemd is enabled, and no cron is running");
     }
     let advice = "stop those that may fall into a benchmark with `systemctl stop`, and start them again afterwards";
     Reading::reported(timers.join(" "), Some(advice))

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
+use crate::host::cgroup::groups;
 use crate::host::shield::OURS;
-use crate::host::unplug::groups;
 use crate::values::{name_cpus, read_cpu_list};
 
 const KIND: &str = "cpuset.cpus.partition";
