@@ -247,8 +247,12 @@ fn is_intel(host: &Host) -> bool {
 /// A write to the register taints the kernel (`msr_write()` in arch/x86/kernel/msr.c). A maximum below the entry of turbo
 /// does the same without that.
 fn without_switch(machine: &Machine<'_>) -> Reading {
-    let is_below = |policy: &String| below_turbo_khz(machine.host, policy).is_some();
-    if !machine.policies.is_empty() && machine.policies.iter().all(is_below) {
+    let is_below = |policy: &&String| below_turbo_khz(machine.host, policy).is_some();
+    // A policy whose CPUs are offline keeps its files, and reading them fails (EBUSY).
+    let is_on =
+        |policy: &&String| machine.host.read(format!("{policy}/scaling_governor")).is_some();
+    let mut on = machine.policies.iter().filter(is_on).peekable();
+    if on.peek().is_some() && on.all(|policy| is_below(&policy)) {
         return Reading::reported(
             "no switch; the knob `frequency` keeps the clock below turbo",
             None,

@@ -80,3 +80,14 @@ fn a_change_by_hand_between_two_tunes_is_said() {
     reset(&host);
     assert_eq!(std::fs::read_to_string(interval).unwrap().trim(), "1");
 }
+
+/// With SMT off a policy without a CPU still has its directory, and its files cannot be read.
+#[test]
+fn a_policy_without_a_cpu_does_not_keep_turbo_from_being_judged() {
+    let (_directory, host) = machine("intel-acpi-msr");
+    let reading = || knob("turbo").unwrap().read(&Machine::new(&host, vec![7])).state;
+    for file in ["scaling_available_frequencies", "scaling_governor"] {
+        std::fs::remove_file(host.root.join(format!("{CPU}/cpufreq/policy15/{file}"))).unwrap();
+    }
+    assert!(matches!(reading(), State::Reported { .. }), "{:?}", reading());
+}
