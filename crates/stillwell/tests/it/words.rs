@@ -48,7 +48,7 @@ fn a_budget_of_nothing_is_a_mistake() {
 #[test]
 fn an_analysis_needs_no_threads() {
     let bench = Bench::new();
-    bench.run(&["-r", "12", "true", "true "]).ends_with(0);
+    bench.run(&["--shared", "-r", "12", "true", "true "]).ends_with(0);
     let all = bench.stillwell(&["show", "r.swell"]).ends_with(0);
     let Some(alone) = crate::privileges::without_threads(&bench, &["show", "r.swell"]) else {
         return;

@@ -155,13 +155,15 @@ mod tests {
     use super::*;
 
     /// Deterministic: a failure names the target and the number of the input, which is the same every time.
+    /// STILLWELL_FUZZ_TIMES=100 reads a hundred times as many inputs.
     #[track_caller]
     fn replay(name: &str) {
         let target = target(name).unwrap();
         let seeds = target.seeds(Path::new(env!("CARGO_MANIFEST_DIR")));
         assert!(!seeds.is_empty(), "{name} has no seed");
         let mutator = Mutator::new(seeds);
-        for number in 0..mutator.n_seeds() + target.n_inputs {
+        let times = std::env::var("STILLWELL_FUZZ_TIMES").ok().and_then(|text| text.parse().ok());
+        for number in 0..mutator.n_seeds() + times.unwrap_or(1) * target.n_inputs {
             let input = mutator.input(number);
             let read = std::panic::catch_unwind(|| (target.read)(&input));
             assert!(read.is_ok(), "{name}: input {number} makes the reader panic: {input:?}");

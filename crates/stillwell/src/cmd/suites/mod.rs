@@ -9,6 +9,7 @@ mod session;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
@@ -16,6 +17,7 @@ use jiff::Zoned;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::host::{self, Facts, Host, Survey};
+use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::FailureCause;
 use crate::plan::priority::{HIGHEST, raise};
@@ -65,8 +67,9 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if let Some(directory) = &spec.suite.resume {
         refuse_with_resume(verb)?;
         let manifest = SuiteManifest::read(directory)?;
+        let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
         return guarded(verb, |guard| {
-            session::measure(spec, &manifest, directory, (&survey, guard))
+            session::measure(spec, &manifest, directory, (&survey, guard), interrupt)
         });
     }
     let path = suite_path(spec).context("a suite file is needed")?;
@@ -78,6 +81,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
     }
+    // It stays caught until the session has it: ^C must not leave a folder without its records.
+    let interrupt = builder.interrupt();
     drop(builder);
     if let Ok(suite) = &mut suite {
         let may_raise = may_raise_priority(HIGHEST);
@@ -87,7 +92,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
-        measured(verb, (path, read.text), suite, (&copies, &mut are_needed), &survey)
+        let copies = (&*copies, &mut are_needed);
+        measured(verb, (path, read.text), suite, copies, &survey, interrupt)
     });
     if !are_needed {
         builds::remove(&copies);
@@ -110,12 +116,15 @@ fn measured(
     suite: Suite,
     (copies, are_needed): (&[PathBuf], &mut bool),
     survey: &Survey,
+    interrupt: Rc<Interrupt>,
 ) -> Result<u8> {
     let spec = &verb.spec;
     if spec.list {
         return list::benchmarks(&suite, spec.session.output.json);
     }
     if let Some(record) = one_record(spec) {
+        // The session of a record catches it itself.
+        drop(interrupt);
         return guarded(verb, |guard| measure_one(spec, &suite, record, (survey, guard)));
     }
     let now = Zoned::now();
@@ -129,7 +138,7 @@ fn measured(
     manifest.create(&directory, Readers::of(spec.session.output.shared))?;
     // The session removes the copies when it is done.
     *are_needed = true;
-    guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard)))
+    guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard), interrupt))
 }
 
 fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> Result<u8> {

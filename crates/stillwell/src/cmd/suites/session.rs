@@ -4,6 +4,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
 use stats::Stream;
@@ -38,6 +39,7 @@ pub fn measure(
     manifest: &SuiteManifest,
     directory: &Path,
     (survey, guard): (&Survey, &mut Guard),
+    interrupt: Rc<Interrupt>,
 ) -> Result<u8> {
     let _lock = SuiteManifest::lock(directory)?;
     let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
@@ -50,7 +52,7 @@ pub fn measure(
         manifest,
         survey,
         guard,
-        interrupt: Interrupt::catch().context("cannot catch ^C")?,
+        interrupt,
         screen,
         readers: Readers::of(spec.session.output.shared),
         started_ns: monotonic_ns(),
@@ -86,7 +88,7 @@ struct SuiteSession<'a> {
     manifest: &'a SuiteManifest,
     survey: &'a Survey,
     guard: &'a mut Guard,
-    interrupt: Interrupt,
+    interrupt: Rc<Interrupt>,
     screen: Screen,
     readers: Readers,
     started_ns: u64,

@@ -43,11 +43,16 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     match overlapping(host, point, super::OURS, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),
-        groups => format!(
-            "{} also has them; choose other CPUs, or take them from there (docker: --cpuset-cpus, systemd: AllowedCPUs=)",
-            groups.join(", ")
-        ),
+        groups => has_them_too(&groups),
     }
+}
+
+/// Names the groups that have the CPUs, and the ways out.
+pub(super) fn has_them_too(groups: &[String]) -> String {
+    format!(
+        "{} also has them; choose other CPUs, or take them from there (docker: --cpuset-cpus, systemd: AllowedCPUs=)",
+        groups.join(", ")
+    )
 }
 
 /// Names sets of other programs that have these CPUs. Their tasks stay there.

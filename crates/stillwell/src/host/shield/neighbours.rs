@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::cgroup::groups;
 use crate::host::shield::OURS;
+use crate::host::shield::explain::has_them_too;
 use crate::values::{name_cpus, read_cpu_list};
 
 const KIND: &str = "cpuset.cpus.partition";
@@ -53,12 +54,7 @@ pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize], beside: bool) ->
     let rivals: Vec<String> =
         foreign_groups(host, point).filter(is_rival).map(|group| format!("/{group}")).collect();
     (!rivals.is_empty()).then(|| {
-        format!(
-            "no partition of {} was tried: {} also has them; choose other CPUs, or take them from there (docker: \
-             --cpuset-cpus, systemd: AllowedCPUs=)",
-            name_cpus(cpus),
-            rivals.join(", ")
-        )
+        format!("no partition of {} was tried: {}", name_cpus(cpus), has_them_too(&rivals))
     })
 }
 
