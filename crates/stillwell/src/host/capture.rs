@@ -69,8 +69,12 @@ fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
         return Line(String::new());
     }
     if full.is_dir() {
+        // A path that was looked for may not be there.
         let has_more = |path: &Path| {
-            paths.range(path.to_owned()..).nth(1).is_some_and(|next| next.starts_with(path))
+            let below = paths.range(path.to_owned()..).skip(1);
+            below
+                .take_while(|next| next.starts_with(path))
+                .any(|next| host.root.join(next).exists())
         };
         let names = host.list(path).into_iter().map(|name| path.join(name));
         let empty = names.filter(|path| {
