@@ -61,7 +61,8 @@ pub enum NoiseSource {
     Faults,
     /// Cold caches and predictors after other programs ran on the CPU.
     AfterInterruptions,
-    /// Other guests of the host used the execution units of the core.
+    /// The other hardware thread of the core was busy, and took some of its units: another program, or in a virtual
+    /// machine another guest of the host.
     Neighbours,
     /// Migrations to another CPU, and the cold caches after them.
     Migrations,
@@ -111,12 +112,15 @@ impl NoiseSource {
                 Some(Remedy::Tune("irqs"))
             }
             Self::Softirq { .. } => Some(Remedy::Boot),
-            Self::Steal | Self::Host | Self::Neighbours => Some(Remedy::OtherMachine),
+            Self::Steal | Self::Host => Some(Remedy::OtherMachine),
             Self::Migrations => Some(Remedy::Affinity),
             Self::Frequency => Some(Remedy::Tune("turbo,governor")),
-            Self::Crossing | Self::Faults | Self::Asleep | Self::SeenLate | Self::Unexplained => {
-                None
-            }
+            Self::Neighbours
+            | Self::Crossing
+            | Self::Faults
+            | Self::Asleep
+            | Self::SeenLate
+            | Self::Unexplained => None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! Neighbours: other guests of the host that use the core of the runs, as the probes before the runs show it.
+//! Neighbours: what runs on the other hardware thread of the core, another program or another guest of the host. The
+//! probes before the runs show it.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -11,7 +12,7 @@ use crate::values::metric::Metric;
 /// Fewest runs on a shared core, and on a quiet one, for a difference.
 const RUNS_MIN: usize = 10;
 
-/// How often neighbours used the core just before a run, and what that cost.
+/// How often the other hardware thread was busy just before a run, and what that cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Neighbours {
     /// Runs with a probe of the core.
@@ -47,7 +48,7 @@ impl Neighbours {
     }
 }
 
-/// Whether another guest used the core just before a run; `None` without a probe.
+/// Whether the core's other hardware thread was busy just before a run; `None` without a probe.
 pub(super) fn began_on_shared_core(rows: &Rows, index: usize) -> Option<bool> {
     let chains = [Metric::OneChainNs, Metric::FourChainsNs].map(|metric| rows.get(index, metric));
     Some(is_core_shared(chains[0]?, chains[1]?))

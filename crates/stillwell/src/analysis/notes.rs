@@ -33,7 +33,7 @@ pub enum Finding {
     MajorFaults { n: f64 },
     /// Moves between CPUs.
     Migrations { per_run: f64 },
-    /// Other guests of the host used the core of the runs.
+    /// The other hardware thread of the core was busy when runs began.
     Neighbours(Neighbours),
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },

@@ -25,7 +25,7 @@ pub struct Analysis {
     /// Time above t0 by source; `None` if the record has no evidence on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<RecordLedger>,
-    /// Other guests of the host on the core of the runs; `None` without probes.
+    /// Programs on the other hardware threads of the cores; `None` without probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
     /// Notes for the reader, the most important first.

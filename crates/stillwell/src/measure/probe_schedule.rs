@@ -4,7 +4,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::sys;
 use crate::values::metric::Metric;
 
-/// Shortest time between two probes. A probe takes some 10 µs, so all of them take less than 1 % of the time.
+/// Shortest time between two probes. A probe takes some 12 µs, so all of them take less than 1 % of the time.
 const PAUSE_NS: u64 = 1_500_000;
 
 /// The moments from which on a run probes its core.

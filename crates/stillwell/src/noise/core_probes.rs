@@ -1,4 +1,4 @@
-//! Probes of a CPU's core: does another guest of the host use it?
+//! Probes of a CPU's core: is its other hardware thread busy?
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::sys::probe_core;
 use crate::values::is_core_shared;
 
-/// Probes of a CPU. A probe takes some 10 µs, and the pauses between them leave the core alone.
+/// Probes of a CPU. A probe takes some 12 µs, and the pauses between them leave the core alone.
 const N: usize = 50;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct CoreProbes {
     /// Number of probes. 0 on a kind of CPU that cannot be probed.
     pub n: usize,
-    /// Those during which another guest used the core.
+    /// Those during which the core's other hardware thread was busy.
     pub n_shared: usize,
 }
 

@@ -39,7 +39,7 @@ pub struct ArmPair<'a> {
 pub struct SessionRecord<'a> {
     /// Its record.
     pub record: &'a Record,
-    /// Other guests on the core of its runs.
+    /// What ran on the other hardware threads of its cores.
     pub neighbours: Option<Neighbours>,
 }
 
@@ -137,13 +137,13 @@ impl<'a> RecordDocument<'a> {
 /// Difference of the shares of runs on a shared core from which on two sessions are said to differ.
 const SHARES_APART: f64 = 0.1;
 
-/// Says if neighbours on the host used the core in one session more often than in the other.
+/// Says if the other hardware thread of the core was busy in one session more often than in the other.
 fn neighbours_differ(old: Option<Neighbours>, new: Option<Neighbours>) -> Option<String> {
     let (old, new) = (old?.share(), new?.share());
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     ((old - new).abs() >= SHARES_APART).then(|| {
         format!(
-            "neighbours on the host used the core in {} of the runs; now in {}\n",
+            "the other thread of the core was busy at {} of the runs; now at {}\n",
             percent(old),
             percent(new)
         )

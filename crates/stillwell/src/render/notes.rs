@@ -87,7 +87,7 @@ fn neighbours(found: &Neighbours) -> String {
     let cost = found.ratio.map_or_else(String::new, |ratio| {
         format!("; they took {} more CPU time than the others", percent(ratio - 1.0))
     });
-    format!("another guest of the host used the core at the start of {share} of the runs{cost}")
+    format!("the other hardware thread of the core was busy when {share} of the runs began{cost}")
 }
 
 fn shield_lost(n_runs: usize, why: &str) -> String {
@@ -125,7 +125,9 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "⟦affinity⟧",
-        Finding::Neighbours(_) => "a machine that shares its cores with nobody",
+        Finding::Neighbours(_) => {
+            "⟦isolate⟧; on a virtual machine, a host that shares its cores with nobody"
+        }
         Finding::NoFloor { .. } if audience == Audience::Suite => {
             "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
         }

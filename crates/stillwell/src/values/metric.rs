@@ -124,7 +124,13 @@ pub static METRICS: [MetricInfo; 27] = {
             Always,
             "from the clone call until the clock started; not part of wall_ns",
         ),
-        info(UserUs, ["user_us", "user", "time_user"], US, Always, "CPU time in user mode (wait4)"),
+        info(
+            UserUs,
+            ["user_us", "user", "time_user"],
+            US,
+            Always,
+            "CPU time in user mode (wait4), without that of the probe",
+        ),
         info(SysUs, ["sys_us", "sys", "time_system"], US, Always, "CPU time in the kernel (wait4)"),
         info(
             MaxrssKib,
@@ -280,7 +286,7 @@ pub static METRICS: [MetricInfo; 27] = {
             ["four_chains_ns", "four-chains", ""],
             NS,
             Probe,
-            "CPU time of four such chains at a time: longer than one chain if another guest of the host uses the core",
+            "CPU time of four such chains at a time: longer than one chain if the core's other hardware thread is busy",
         ),
     ]
 };

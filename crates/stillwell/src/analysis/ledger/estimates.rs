@@ -72,7 +72,7 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
 }
 
-/// CPU time lost to other guests on the core, ns, and the number of runs that lost it: the difference of the medians
+/// CPU time lost to the other hardware thread of the core, ns, and the number of runs that lost it: the difference of the medians
 /// after loud and quiet probes, if both halves of the runs agree within a factor of two. Runs without a probe count
 /// as those with one.
 fn neighbours_ns(samples: &[LedgerSample], beyond_ns: &[i64]) -> Option<(f64, u64)> {

@@ -31,7 +31,7 @@ pub struct LedgerSample {
     /// Whether the time without noise contains no waits at all, as the clean time of a run.
     pub is_clean: bool,
     pub cycles: Option<f64>,
-    /// Whether another guest of the host used the core just before the run.
+    /// Whether the core's other hardware thread was busy just before the run.
     pub is_core_shared: Option<bool>,
 }
 

@@ -109,7 +109,7 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
     }
     if cpu.core.n_shared > 0 {
         all.push(format!(
-            "neighbours on the host used its core in {} of {} probes before and after the loop",
+            "the other hardware thread of its core was busy in {} of {} probes before and after the loop",
             cpu.core.n_shared, cpu.core.n
         ));
     }

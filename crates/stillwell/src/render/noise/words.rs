@@ -20,7 +20,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::Steal => "the hypervisor ran something else".into(),
         NoiseSource::Faults => "page faults".into(),
         NoiseSource::AfterInterruptions => "after being interrupted, with cold caches".into(),
-        NoiseSource::Neighbours => "neighbours on the host used the core".into(),
+        NoiseSource::Neighbours => "the other thread of the core was busy".into(),
         NoiseSource::Migrations => "moves to another CPU".into(),
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),
