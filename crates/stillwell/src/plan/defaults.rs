@@ -27,8 +27,8 @@ pub const CONVERT_WARMUPS: u32 = 0;
 pub const CALIBRATION_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
 /// `calibrate --runs`, the fewest: ten times as many as one experiment takes, so that the experiments differ enough.
 pub const CALIBRATION_RUNS: u32 = 600;
-/// `calibrate --replays`.
-pub const N_REPLAYS: u32 = 2000;
+/// `calibrate --replays`. An experiment costs some 50 ms of CPU time, and there are ten kinds of them: 4 minutes.
+pub const N_REPLAYS: u32 = 500;
 /// `history --by`.
 pub const HISTORY_ESTIMATE: Estimate = Estimate::T0;
 /// `history --alpha`.

@@ -21,7 +21,7 @@ pub struct CalibrateVerb {
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",
           value_parser = clap::value_parser!(u32).range(i64::try_from(CALIBRATION_RUNS_MIN).unwrap_or(1)..))]
     pub runs: Option<u32>,
-    /// Experiments that are replayed for each slowdown, at least 50 [default: 2000]
+    /// Experiments that are replayed for each slowdown, at least 50 [default: 500]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(50..=1_000_000))]
     pub replays: Option<u32>,
     /// Seed of the replayed experiments [default: drawn anew]
