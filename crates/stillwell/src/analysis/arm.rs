@@ -5,6 +5,7 @@ use stats::SortedSample;
 
 use crate::analysis::arm_values::{by_arm, walls_by_arm};
 use crate::analysis::clocks::{self, ClockSummaries};
+use crate::analysis::quiet::QuietSlices;
 use crate::analysis::run_times::cpu_ns;
 use crate::analysis::sliced;
 use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
@@ -18,8 +19,9 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
-    let mut clocks = clocks::of_arms(record);
-    let mut sliced = sliced::of_arms(record);
+    let quiet = QuietSlices::of(record);
+    let mut clocks = clocks::of_arms(record, quiet.as_ref());
+    let mut sliced = sliced::of_arms(record, quiet.as_ref());
     let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
     let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());

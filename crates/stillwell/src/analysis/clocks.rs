@@ -5,7 +5,10 @@ use rayon::prelude::*;
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::evidence::{self, ArmEvidence, settle};
 use crate::analysis::launches::{gathered, values_by_arm};
-use crate::analysis::summary::{InterruptionSummary, NoClean, StallSummary, TimeSummary};
+use crate::analysis::quiet::QuietSlices;
+use crate::analysis::summary::{
+    InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
+};
 use crate::analysis::times::{sliced_times, times};
 use crate::record::{Record, Rows};
 use crate::values::metric::Metric;
@@ -23,8 +26,8 @@ pub(super) struct ClockSummaries {
     pub interruptions: Option<InterruptionSummary>,
 }
 
-/// The times of every arm of the plan.
-pub(super) fn of_arms(record: &Record) -> Vec<ClockSummaries> {
+/// The times of every arm of the plan. `quiet` are the slices on a quiet core.
+pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
     let plan = &record.header.plan;
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let n_arms = plan.arms.len();
@@ -33,9 +36,9 @@ pub(super) fn of_arms(record: &Record) -> Vec<ClockSummaries> {
         None => Some(rows.clock()),
     };
     let Some(compared_clock) = compared_clock.filter(|_| !rows.has_own()) else {
-        return summaries(record, None, None).into_iter().map(of_other_values).collect();
+        return summaries(record, None, None, None).into_iter().map(of_other_values).collect();
     };
-    let of = |clock: Clock| settled(record, clock);
+    let of = |clock: Clock| settled(record, clock, quiet);
     let has_clean = rows.has(Metric::StalledNs);
     let (mut clean, (mut wall, mut cpu)) = rayon::join(
         || if has_clean { of(Clock::Clean) } else { vec![Settled::default(); n_arms] },
@@ -71,10 +74,10 @@ fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
 /// The times of an arm by a clock, and what its interruptions cost.
 type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
 
-fn settled(record: &Record, clock: Clock) -> Vec<Settled> {
+fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Settled> {
     let slices = record.slices.as_ref();
     let processes = slices.map(|slices| gathered(&record.header.plan, slices, Some(clock.into())));
-    let found = summaries(record, Some(clock), processes.as_ref());
+    let found = summaries(record, Some(clock), processes.as_ref(), quiet);
     if clock == Clock::Cpu {
         return found.into_iter().map(|times| (times, None)).collect();
     }
@@ -87,11 +90,12 @@ fn settled(record: &Record, clock: Clock) -> Vec<Settled> {
 }
 
 /// The times of each arm by one clock, or the compared values. `processes` are the runs by this clock if they have
-/// slices.
+/// slices. t0 is that of the quiet slices, if they are enough.
 fn summaries(
     record: &Record,
     clock: Option<Clock>,
     processes: Option<&Rows>,
+    quiet: Option<&QuietSlices>,
 ) -> Vec<Option<TimeSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
@@ -99,7 +103,19 @@ fn summaries(
     if let Some(slices) = &record.slices {
         let runs = by_arm(processes.unwrap_or(&record.rows), n_arms, Rows::headline);
         let values = values_by_arm(plan, slices, headline);
-        return runs.par_iter().zip(&values).map(|(runs, of)| sliced_times(runs, of)).collect();
+        let quiet_runs = quiet
+            .filter(|quiet| quiet.is_enough())
+            .map(|quiet| by_arm(&quiet.processes(plan, slices, headline), n_arms, Rows::headline));
+        let of_arm = |arm: usize| {
+            let for_t0 = quiet_runs.as_ref().map_or(&runs[arm], |of_arms| &of_arms[arm]);
+            let mut times = sliced_times(for_t0, &values[arm])?;
+            if quiet_runs.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
+                let least = runs[arm].iter().copied().fold(f64::INFINITY, f64::min);
+                times.limit(least, LimitCause::Neighbours);
+            }
+            Some(times)
+        };
+        return (0..n_arms).into_par_iter().map(of_arm).collect();
     }
     let clock = clock.map_or_else(
         || by_arm(&record.rows, n_arms, Rows::headline),

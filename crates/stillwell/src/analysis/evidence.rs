@@ -6,7 +6,7 @@ use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::SliceRule;
 use crate::analysis::run_times::cpu_ns;
-use crate::analysis::summary::{InterruptionSummary, TimeSummary, UncertainValue};
+use crate::analysis::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
 use crate::record::{Record, Rows};
 use crate::values::Clock;
 use crate::values::metric::Metric;
@@ -140,11 +140,13 @@ pub(super) fn settle(
     times: &mut TimeSummary,
     evidence: &ArmEvidence,
 ) -> Option<InterruptionSummary> {
+    if times.is_upper_limit {
+        return None;
+    }
     let low = evidence.low();
     if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
     {
-        times.is_upper_limit = true;
-        times.t0 = UncertainValue { value: times.min, err: None };
+        times.limit(times.min, LimitCause::Interruptions);
         return None;
     }
     times.t0.value = times.t0.value.max(evidence.least_ns.min(times.min));

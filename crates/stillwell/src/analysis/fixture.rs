@@ -9,6 +9,7 @@ pub(super) fn times(value: f64, err: f64) -> TimeSummary {
     TimeSummary {
         t0: uncertain,
         is_upper_limit: false,
+        limited_by: None,
         has_floor: true,
         min: value,
         max: value,

@@ -201,11 +201,19 @@ pub fn scattered(mut record: Record) -> Record {
 
 /// The runs with the value of another headline than the plan's.
 pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
-    let rule = SliceRule::of(plan, headline);
+    gathered_where(SliceRule::of(plan, headline), slices, |_| true)
+}
+
+/// The runs, from the slices with such an index.
+pub(super) fn gathered_where(
+    rule: SliceRule,
+    slices: &Rows,
+    is_kept: impl Fn(usize) -> bool,
+) -> Rows {
     let mut launches = Launches { rule, block: None, open: HashMap::new() };
     let mut runs = Rows::default();
-    for row in slices.iter() {
-        launches.add(&row, |run| runs.push(&run));
+    for index in (0..slices.len()).filter(|&index| is_kept(index)) {
+        launches.add(&slices.row(index), |run| runs.push(&run));
     }
     launches.flush(|run| runs.push(&run));
     runs

@@ -21,6 +21,7 @@ mod neighbours;
 mod notes;
 mod outliers;
 pub mod pool;
+mod quiet;
 pub mod report;
 mod run_times;
 pub mod select;
@@ -58,7 +59,8 @@ pub use steadiness::{
 #[cfg(test)]
 pub use summary::NetTimes;
 pub use summary::{
-    ArmSummary, InterruptionSummary, MetricSummary, SliceSummary, TimeSummary, UncertainValue,
+    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SliceSummary, TimeSummary,
+    UncertainValue,
 };
 
 /// Analyses a record.

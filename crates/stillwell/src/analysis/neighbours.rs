@@ -1,5 +1,5 @@
 //! Neighbours: what runs on the other hardware thread of the core, another program or another guest of the host. The
-//! probes before the runs show it.
+//! probes before the runs, or before the slices of workers, show it.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -32,14 +32,15 @@ impl Neighbours {
 
     /// The probes of all arms; `None` if no run has one.
     pub fn of(record: &Record) -> Option<Self> {
-        let rows = &record.rows;
+        let rows = record.slices.as_ref().unwrap_or(&record.rows);
         let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];
         let (mut n_probes, mut n_shared) = (0, 0);
         for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
             let Some(is_shared) = began_on_shared_core(rows, index) else { continue };
             n_probes += 1;
             n_shared += usize::from(is_shared);
-            if let Some(cpu_ns) = cpu_ns(rows, index) {
+            let per_loop_ns = || Some(rows.get(index, Metric::CpuNs)? as f64 / loops(rows, index)?);
+            if let Some(cpu_ns) = cpu_ns(rows, index).or_else(per_loop_ns) {
                 by_arm[rows.arm(index)][usize::from(is_shared)].push(cpu_ns);
             }
         }
@@ -52,6 +53,11 @@ impl Neighbours {
 pub(super) fn began_on_shared_core(rows: &Rows, index: usize) -> Option<bool> {
     let chains = [Metric::OneChainNs, Metric::FourChainsNs].map(|metric| rows.get(index, metric));
     Some(is_core_shared(chains[0]?, chains[1]?))
+}
+
+/// Loops of a slice.
+fn loops(rows: &Rows, index: usize) -> Option<f64> {
+    rows.get(index, Metric::Loops).filter(|&loops| loops > 0).map(|loops| loops as f64)
 }
 
 /// Median of the CPU times on a shared core ÷ that on a quiet one.

@@ -33,7 +33,7 @@ pub enum Finding {
     MajorFaults { n: f64 },
     /// Moves between CPUs.
     Migrations { per_run: f64 },
-    /// The other hardware thread of the core was busy when runs began.
+    /// The other hardware thread of the core was busy when runs, or slices, began.
     Neighbours(Neighbours),
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },
@@ -105,6 +105,7 @@ pub fn notes(
     let mut notes = Vec::new();
     if let Some(slices) = &record.slices {
         notes.extend(sliced(record, slices, arms));
+        notes.extend(neighbours.and_then(on_the_core));
         notes.extend(load(record));
         notes.extend(warmups(record, comparisons));
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));

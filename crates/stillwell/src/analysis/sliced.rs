@@ -6,18 +6,24 @@ use stats::{SortedSample, endpoint};
 
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::gathered;
-use crate::analysis::summary::{SliceSummary, UncertainValue};
+use crate::analysis::quiet::QuietSlices;
+use crate::analysis::summary::{SliceCore, SliceSummary, UncertainValue};
 use crate::record::{Event, Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;
 
-/// The summary of each arm of the plan; `None` for all if the record has no slices.
-pub(super) fn of_arms(record: &Record) -> Vec<Option<SliceSummary>> {
+/// The summary of each arm of the plan; `None` for all if the record has no slices. `quiet` are those on a quiet core.
+pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let Some(slices) = &record.slices else { return vec![None; n_arms] };
+    let enough = quiet.filter(|quiet| quiet.is_enough());
     let cpu = if slices.has(Metric::CpuNs) {
-        let runs = gathered(plan, slices, Some(Headline::Cpu));
+        let headline = Some(Headline::Cpu);
+        let runs = match enough {
+            Some(quiet) => quiet.processes(plan, slices, headline),
+            None => gathered(plan, slices, headline),
+        };
         by_arm(&runs, n_arms, Rows::headline)
     } else {
         vec![Vec::new(); n_arms]
@@ -40,6 +46,13 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<SliceSummary>> {
                 .workers
                 .as_ref()
                 .is_some_and(|workers| workers.subtract_empty_loop),
+            core: quiet.map(|quiet| quiet.arm(arm)).filter(|core| core.n_probed > 0).map(|core| {
+                SliceCore {
+                    n_probed: core.n_probed,
+                    n_shared: core.n_shared,
+                    n_of_t0: enough.map(|_| core.n_quiet),
+                }
+            }),
         })
     };
     (0..n_arms).map(of_arm).collect()

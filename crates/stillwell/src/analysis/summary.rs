@@ -55,6 +55,16 @@ pub enum NoClean {
     NoEvidence,
 }
 
+/// The reason why t0 is only an upper limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitCause {
+    /// Every run was interrupted, for a time that is not known.
+    Interruptions,
+    /// The other hardware thread of the core was busy nearly all the time.
+    Neighbours,
+}
+
 /// The time that other programs took from the runs of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StallSummary {
@@ -98,6 +108,28 @@ pub struct SliceSummary {
     pub counters: Vec<(String, f64)>,
     /// Whether the values are without the empty loop.
     pub is_empty_loop_off: bool,
+    /// The state of the core during the slices; `None` without probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<SliceCore>,
+}
+
+/// The state of the core during the slices of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SliceCore {
+    /// Slices with a probe before them.
+    pub n_probed: usize,
+    /// Those of them that began on a shared core.
+    pub n_shared: usize,
+    /// The slices on a quiet core that t0 rests on; `None` if they are too few, so that it rests on all.
+    pub n_of_t0: Option<usize>,
+}
+
+impl TimeSummary {
+    /// Makes t0 an upper limit.
+    pub(super) fn limit(&mut self, most: f64, cause: LimitCause) {
+        (self.is_upper_limit, self.limited_by) = (true, Some(cause));
+        self.t0 = UncertainValue { value: most, err: None };
+    }
 }
 
 /// Statistics of a series of times, as measured, in ns (or in the unit of the arm's values). t0 and low20 are of the
@@ -106,8 +138,11 @@ pub struct SliceSummary {
 pub struct TimeSummary {
     /// Noise-free time.
     pub t0: UncertainValue,
-    /// Whether t0 is only an upper limit: every run was interrupted, for a time that is not known.
+    /// Whether t0 is only an upper limit.
     pub is_upper_limit: bool,
+    /// The reason why t0 is only an upper limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<LimitCause>,
     /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
     pub has_floor: bool,
     /// Smallest value.

@@ -38,6 +38,7 @@ pub(super) fn times(wall: &[f64]) -> Option<TimeSummary> {
     Some(TimeSummary {
         t0: UncertainValue { value: t0, err: floor.err },
         is_upper_limit: false,
+        limited_by: None,
         has_floor: floor.is_finite() && !is_impossible,
         min: sorted.min(),
         max: sorted.max(),

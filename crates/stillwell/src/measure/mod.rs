@@ -3,6 +3,7 @@
 mod child_run;
 pub mod clock;
 mod commands;
+mod core_prober;
 mod counters;
 mod destination;
 pub mod exec;

@@ -34,6 +34,7 @@ pub(crate) fn times(t0: f64) -> TimeSummary {
     TimeSummary {
         t0: value(1.0),
         is_upper_limit: false,
+        limited_by: None,
         has_floor: true,
         min: t0,
         max: t0 * 1.5,
@@ -52,6 +53,7 @@ pub(crate) fn single(wall: f64) -> TimeSummary {
     TimeSummary {
         t0: value,
         is_upper_limit: false,
+        limited_by: None,
         has_floor: true,
         min: wall,
         max: wall,

@@ -16,7 +16,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
         }
-        Finding::Neighbours(found) => neighbours(found),
+        Finding::Neighbours(found) => neighbours(found, plan),
         Finding::Busy { load, n_cpus } => {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
@@ -82,12 +82,15 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     }
 }
 
-fn neighbours(found: &Neighbours) -> String {
+fn neighbours(found: &Neighbours, plan: &Plan) -> String {
+    let pieces = if plan.in_slices { "slices" } else { "runs" };
     let share = percent(found.share());
     let cost = found.ratio.map_or_else(String::new, |ratio| {
         format!("; they took {} more CPU time than the others", percent(ratio - 1.0))
     });
-    format!("the other hardware thread of the core was busy when {share} of the runs began{cost}")
+    format!(
+        "the other hardware thread of the core was busy when {share} of the {pieces} began{cost}"
+    )
 }
 
 fn shield_lost(n_runs: usize, why: &str) -> String {

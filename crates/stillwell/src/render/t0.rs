@@ -1,6 +1,6 @@
 //! t0 as a text.
 
-use crate::analysis::{ArmSummary, TimeSummary};
+use crate::analysis::{ArmSummary, LimitCause, TimeSummary};
 use crate::render::units::DisplayUnit;
 
 /// t0 with its error, or as a limit; without the unit.
@@ -16,4 +16,12 @@ pub fn of_arm(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
     let times = arm.times.as_ref()?;
     let net = arm.net.filter(|_| !times.is_upper_limit).map(|net| net.t0);
     Some(net.map_or_else(|| text(unit, times), |t0| unit.uncertain(t0.value, t0.err)))
+}
+
+/// The reason why t0 of an arm is only a limit.
+pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
+    Some(match arm.times.as_ref()?.limited_by? {
+        LimitCause::Interruptions => "every run was interrupted",
+        LimitCause::Neighbours => "the core's other hardware thread was busy",
+    })
 }

@@ -14,7 +14,7 @@ use jiff::Zoned;
 use crate::host::{Host, Survey};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::exec::MetricSupport;
-use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
+use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
@@ -160,8 +160,7 @@ impl<'a> SessionStart<'a> {
         };
         let mut runner = SliceRunner::new(plan, workers, maker)?;
         let clock_origin_ns = monotonic_ns();
-        let (writer, tail, columns) =
-            self.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)?;
+        let (writer, tail, columns) = self.create_record(path, slice_metrics(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
         runner.keep(path, layout, clock_origin_ns, 0)?;
         let end = Session::new(plan, &mut runner, writer, tail, progress).run();

@@ -27,7 +27,7 @@ use rustix::process::{
 
 pub use accounts::{Account, account_named, account_of, groups_of};
 pub use affinity::{CpuMask, bind, bound_cpus};
-pub use probe::probe_core;
+pub use probe::{CoreProbe, probe_core};
 pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
 pub use signals::{
     Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,

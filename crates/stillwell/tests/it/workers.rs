@@ -81,6 +81,25 @@ fn is_running(bench: &Bench, pid: &str) -> bool {
     is_ours && !state.contains(") Z ")
 }
 
+/// The probes are of the CPU that the workers have, so there is none if they have several.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn slices_on_one_cpu_have_probes_of_it() {
+    let probed = |options: &[&str]| {
+        let bench = bench_with_worker();
+        let options = [&["--processes", "3", "--values", "4"], options].concat();
+        workers(&bench, &options, &["./worker 1000 0 no"]).ends_with(0);
+        let rows = bench.record().rows;
+        let probed: Vec<&Row> =
+            rows.iter().filter(|row| row.get("four_chains_ns").is_some()).collect();
+        assert!(probed.iter().all(|row| row.block.is_some()), "a warm-up has no probe");
+        probed.len()
+    };
+    assert!(probed(&[]) > 0);
+    let n_cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(probed(&["--affinity", "all"]) > 0, n_cpus == 1);
+}
+
 #[test]
 fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() {
     let bench = Bench::new();

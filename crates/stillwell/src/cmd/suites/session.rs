@@ -18,7 +18,7 @@ use crate::host::Survey;
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
+use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
@@ -199,9 +199,8 @@ impl SuiteSession<'_> {
                 let maker = WorkerFactory::new(None, user)?;
                 let paces = std::mem::take(&mut entry.paces);
                 let mut runner = SliceRunner::new(plan, workers, maker)?.knowing(paces);
-                let (writer, tail, columns) = entry.keep(|path| {
-                    start.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)
-                })?;
+                let (writer, tail, columns) = entry
+                    .keep(|path| start.create_record(path, slice_metrics(), clock_origin_ns))?;
                 let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
                 let next_step = entry.state.as_ref().map_or(0, SessionState::next_step);
                 runner.keep(&entry.path, layout, clock_origin_ns, next_step)?;

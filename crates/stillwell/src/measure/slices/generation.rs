@@ -1,5 +1,6 @@
 //! One generation: a fresh process for each arm of a benchmark, and their slices in random order.
 
+use crate::measure::core_prober::CoreProber;
 use crate::measure::slices::pace::Pace;
 use crate::measure::slices::team::TeamWorker;
 use crate::measure::slices::{SliceError, SliceRunner};
@@ -39,6 +40,7 @@ impl SliceRunner<'_> {
         block: Option<u32>,
         loops: u64,
     ) -> Result<u64, SliceError> {
+        let probe = self.prober.as_mut().filter(|_| block.is_some()).and_then(CoreProber::probe);
         let slice = member.slice(loops)?;
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let mut row = Row { cpu: slice.cpu, ..Row::new(0, arm, block, slice.started_ns) };
@@ -55,6 +57,8 @@ impl SliceRunner<'_> {
             (Metric::EmptyLoopPs, member.empty_loop_ps),
             (Metric::StalledNs, stall.map(|stall| stall.stalled_ns)),
             (Metric::UnclearNs, stall.map(|stall| stall.unclear_ns)),
+            (Metric::OneChainNs, probe.map(|probe| probe.one_chain_ns)),
+            (Metric::FourChainsNs, probe.map(|probe| probe.four_chains_ns)),
         ] {
             row.set(metric, value);
         }

@@ -16,12 +16,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stats::Stream;
 
+use crate::measure::core_prober::CoreProber;
 use crate::measure::interrupt::Interrupt;
+use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::workers::Workers;
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
 use crate::sys::{self, Launcher, User};
@@ -44,6 +46,8 @@ pub struct SliceRunner<'a> {
     record: Option<RecordOutput>,
     orders: Stream,
     paces: Paces,
+    /// `None` where the workers have no CPU of their own, or it cannot be probed.
+    prober: Option<CoreProber>,
 }
 
 /// The paces of the benchmarks, by name.
@@ -57,8 +61,8 @@ impl Paces {
     }
 }
 
-/// Metrics of a slice.
-pub const SLICE_METRICS: [Metric; 10] = [
+/// Metrics of a slice that every machine has.
+const SLICE_METRICS: [Metric; 10] = [
     Metric::WallNs,
     Metric::CpuNs,
     Metric::Loops,
@@ -70,6 +74,11 @@ pub const SLICE_METRICS: [Metric; 10] = [
     Metric::StalledNs,
     Metric::UnclearNs,
 ];
+
+/// Metrics of a slice on this machine.
+pub fn slice_metrics() -> Vec<Metric> {
+    [&SLICE_METRICS[..], ProbeSchedule::new(true).metrics()].concat()
+}
 
 /// Source of the workers.
 #[derive(Debug)]
@@ -156,6 +165,7 @@ impl<'a> SliceRunner<'a> {
             record: None,
             orders: Stream::new(plan.seed ^ SLICE_STREAM),
             paces: Paces::default(),
+            prober: prober(&plan.process),
         })
     }
 
@@ -223,6 +233,14 @@ impl<'a> SliceRunner<'a> {
         let mut line = serde_json::to_vec(event).expect("events serialise into memory");
         line.push(b'\n');
         keep.file.write_all(&line).map_err(|error| SliceError::Record(error, line))
+    }
+}
+
+/// The prober of the only CPU that the workers have.
+fn prober(process: &ProcessPlan) -> Option<CoreProber> {
+    match process.affinity.as_deref() {
+        Some(&[cpu]) => CoreProber::start(cpu, process.nice),
+        _ => None,
     }
 }
 

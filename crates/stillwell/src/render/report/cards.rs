@@ -133,10 +133,9 @@ fn sentence(
 /// The card of a command without a comparison.
 pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) -> VerdictCard {
     let label = shorten(&arm.label, LABEL_MAX);
-    let is_upper_limit = arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
     let said = match t0::of_arm(unit, arm) {
         Some(t0) => {
-            let why = if is_upper_limit { ": every run was interrupted" } else { "" };
+            let why = t0::why_limited(arm).map_or_else(String::new, |why| format!(": {why}"));
             format!("“{label}” takes {} when nothing gets in its way{why}.", unit.label(&t0))
         }
         None => format!("“{label}” has no finished run."),

@@ -6,6 +6,7 @@ use crate::analysis::{ArmSummary, InterruptionSummary, MetricSummary, SliceSumma
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
+use crate::render::t0;
 use crate::render::text::SummaryContext;
 use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, kind_of, percent};
@@ -93,11 +94,13 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     out.push('\n');
 }
 
-/// Appends a t0 that is only an upper limit, because some of it may have gone to other programs.
+/// Appends a t0 that is only an upper limit, and why it is one.
 fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most_ns: f64) {
     let text = page.unit.label(&format!("t0 at most {}", page.unit.number(most_ns, None)));
-    write!(out, "   {}: every run was interrupted", paint(page.styles.headline, &text)).ok();
-    if let Some(cpu) = &arm.cpu {
+    let why = t0::why_limited(arm).unwrap_or_default();
+    write!(out, "   {}: {why}", paint(page.styles.headline, &text)).ok();
+    let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
+    if let Some(cpu) = cpu {
         let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
         write!(out, "; CPU time {cpu}").ok();
     }
@@ -195,9 +198,13 @@ fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: 
         found.loops
     )];
     let is_time = page.plan.arms[arm.arm].unit.is_time();
-    if let Some(cpu) = found.cpu.filter(|_| is_time) {
+    let is_limit = arm.cpu.as_ref().is_some_and(|cpu| cpu.is_upper_limit);
+    if let Some(cpu) = found.cpu.filter(|_| is_time && !is_limit) {
         let text = format!("cpu t0 {}", page.unit.uncertain(cpu.value, cpu.err));
         items.push(page.unit.label(&text));
+    }
+    if let Some(n) = found.core.and_then(|core| core.n_of_t0).filter(|&n| n < found.n_slices) {
+        items.push(format!("t0 of the {n} on a quiet core"));
     }
     if let Some(share) = found.wait_share {
         items.push(format!("waited {}", percent(share)));
