@@ -9,8 +9,9 @@ use crate::analysis::steadiness::{self, SteadinessFlag};
 use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
-use crate::record::{Event, Record, Rows};
+use crate::record::{Event, Header, Record, Rows};
 use crate::values::metric::Metric;
+use crate::values::read_cpu_list;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +66,8 @@ pub enum Finding {
     ShieldLost { n_runs: usize, why: String },
     /// On CPUs without other programs, the processes or threads of the runs waited for each other.
     SharedCpus { share: f64, n_cpus: usize },
+    /// More threads of the runs were ready than they had CPUs, for this share of the time.
+    Crowded { share: f64, n_threads: u64, n_cpus: usize },
     /// The nice level counts only among the commands of one terminal, and other programs took the CPU.
     NiceInTerminal { share: f64 },
     /// Runs were long enough for the kernel to stop a real-time program.
@@ -120,7 +123,7 @@ pub fn notes(
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
         notes.extend(ledger.and_then(lost));
-        notes.extend(shared_cpus(record, total_ns));
+        notes.extend(shared_cpus(record, total_ns).or_else(|| crowded(record)));
         notes.extend(priority(record, total_ns));
         notes.extend(faults(record, total_ns));
         notes.extend(migrations(arms));
@@ -222,6 +225,19 @@ fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     let share = total(record, Metric::PreemptedNs)? / total_ns;
     let finding = Finding::SharedCpus { share, n_cpus };
     (share >= SHARED_MIN).then_some(Note { finding, weight: share })
+}
+
+/// Runs with more threads than CPUs. A shorter time is that of a process that starts another one and waits for it.
+fn crowded(record: &Record) -> Option<Note> {
+    let share = total(record, Metric::CrowdedNs)? / total(record, Metric::WallNs)?;
+    let rows = &record.rows;
+    let runs = (0..rows.len()).filter(|&at| rows.is_measurement(at));
+    let n_threads = runs.filter_map(|at| rows.get(at, Metric::RunnableMax)).max()?;
+    let Header { plan, facts, .. } = &record.header;
+    let allowed = || Some(read_cpu_list(facts.cpus_allowed.as_deref()?)?.len());
+    let n_cpus = plan.process.affinity.as_ref().map(Vec::len).or_else(allowed)?;
+    let finding = Finding::Crowded { share, n_threads, n_cpus };
+    (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
 }
 
 /// Number of CPUs reserved for the runs; `None` without a shield, or if it was lost.
@@ -345,4 +361,30 @@ fn unstable(record: &Record) -> Vec<Note> {
             Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    /// Runs of 1 ms on two CPUs. `sh` and what it starts are ready together for a moment, which is no finding.
+    #[test]
+    fn threads_beyond_the_cpus_are_a_finding_if_they_last() {
+        let found = |crowded_ns: u64| {
+            let mut record = fixture::record(&["a"]);
+            record.header.plan.process.affinity = Some(vec![2, 3]);
+            for step in 0..4 {
+                let mut row = fixture::row(step, 0, Some(step), 1_000_000);
+                row.set(Metric::RunnableMax, Some(3 + u64::from(step)));
+                row.set(Metric::CrowdedNs, Some(crowded_ns));
+                row.exit = 0;
+                record.rows.push(&row);
+            }
+            crowded(&record).map(|note| note.finding)
+        };
+        let expected = Finding::Crowded { share: 0.25, n_threads: 6, n_cpus: 2 };
+        assert_eq!(found(250_000), Some(expected));
+        assert_eq!(found(40_000), None);
+    }
 }

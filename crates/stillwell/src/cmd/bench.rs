@@ -15,7 +15,7 @@ use crate::plan::programs::{decide_bench, names, programs};
 use crate::record::Readers;
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed};
+use crate::session::{Guard, SessionStart, drawn_seed, place};
 use crate::spec::BenchVerb;
 use crate::sys::may_raise_priority;
 use crate::terminal;
@@ -47,7 +47,8 @@ fn measure(
     guard: &mut Guard,
 ) -> Result<u8> {
     let spec = &verb.spec;
-    let survey = guard.survey(&Host::new(&verb.host_root));
+    let host = Host::new(&verb.host_root);
+    let mut survey = guard.survey(&host);
     let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None);
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
@@ -61,6 +62,7 @@ fn measure(
     }
     let mut plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
     raise(&mut plan.process, &spec.session.workers.priority, || may_raise_priority(HIGHEST));
+    place(&host, &mut plan, &spec.session.workers.placement, guard, &mut survey)?;
     let record = spec.session.output.record.as_deref();
     let mut start = SessionStart::new(&plan, survey, record, guard);
     start.maker = Some(maker);

@@ -8,7 +8,7 @@ use crate::measure::programs::behind_shim;
 use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::decide_timeit;
 use crate::record::Readers;
-use crate::session::{Guard, SessionStart, drawn_seed};
+use crate::session::{Guard, SessionStart, drawn_seed, place};
 use crate::spec::TimeitVerb;
 use crate::sys::may_raise_priority;
 
@@ -16,9 +16,11 @@ use crate::sys::may_raise_priority;
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &verb.spec.session;
     Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
-        let survey = guard.survey(&Host::new(&verb.host_root));
+        let host = Host::new(&verb.host_root);
+        let mut survey = guard.survey(&host);
         let mut plan = decide_timeit(&verb.spec, &survey.facts, drawn_seed()?)?;
         raise(&mut plan.process, &session.workers.priority, || may_raise_priority(HIGHEST));
+        place(&host, &mut plan, &session.workers.placement, guard, &mut survey)?;
         for arm in &mut plan.arms {
             if let Some(executable) = behind_shim(&arm.argv[0], guard.user()) {
                 arm.argv[0] = executable;

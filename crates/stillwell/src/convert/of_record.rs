@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::analysis::launches::SliceRule;
-use crate::plan::{Arm, Role};
+use crate::plan::{Arm, ProcessPlan, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
     BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
     ResultUnit, Results,
 };
 use crate::values::metric::Metric;
-use crate::values::{Order, ValueUnit};
+use crate::values::{MemoryPolicy, Order, ValueUnit};
 
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
@@ -187,6 +187,8 @@ fn facts(record: &Record) -> Metadata {
     let affinity = plan.process.affinity.as_ref();
     let list = affinity.map(|cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
     say("cpu_affinity", list.map(|list| list.as_str().into()));
+    say("stillwell_threads", text(&Some(threads(&plan.process))));
+    say("stillwell_memory", text(&plan.process.memory.as_ref().map(memory)));
     say("load_avg_1min", facts.load_average.map(|load| MetaValue::Float(load[0])));
     say("virtualisation", text(&facts.virtualisation));
     say("container", text(&facts.container));
@@ -199,6 +201,18 @@ fn facts(record: &Record) -> Metadata {
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     say(REVISION, revision_of_all(record).map(MetaValue::from));
     metadata
+}
+
+/// The variables of threads that Stillwell set.
+fn threads(process: &ProcessPlan) -> String {
+    let variables = process.thread_variables.iter();
+    variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The memory policy, as `bind 0,2`.
+fn memory(policy: &MemoryPolicy) -> String {
+    let nodes: Vec<String> = policy.nodes.iter().map(usize::to_string).collect();
+    format!("{} {}", policy.mode.name(), nodes.join(","))
 }
 
 /// Converts RFC 3339 to pyperf's form: local time, without the offset.

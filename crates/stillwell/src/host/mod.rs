@@ -29,6 +29,7 @@ mod kill;
 pub mod knobs;
 mod look;
 mod mask;
+mod memory_nodes;
 mod mounts;
 mod processes;
 mod recommend;
@@ -63,6 +64,7 @@ pub use invoker::{
 };
 pub use look::{Survey, look};
 pub use mask::parse_cpu_mask;
+pub use memory_nodes::{MemoryNode, memory_nodes};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};

@@ -37,14 +37,15 @@ impl Commands {
     /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
     pub fn new(plan: &Plan, run_as: Option<&User>, captured_stdout: Option<&Path>) -> Self {
         let inherited = host::environment_for(run_as);
-        let mut distinct: Vec<&[(String, String)]> = Vec::new();
+        let mut distinct: Vec<Vec<(String, String)>> = Vec::new();
         let environment_of_arm = plan
             .arms
             .iter()
             .map(|arm| {
-                let known = distinct.iter().position(|set| *set == arm.environment);
+                let environment = plan.process.environment_of(arm);
+                let known = distinct.iter().position(|set| *set == environment);
                 let index = known.unwrap_or_else(|| {
-                    distinct.push(&arm.environment);
+                    distinct.push(environment);
                     distinct.len() - 1
                 });
                 u32::try_from(index)

@@ -82,8 +82,8 @@ impl Counters {
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics: Vec<_> = self.counters.iter().map(|open| open.metric).collect();
         if self.switches.is_some() {
-            metrics.push(Metric::PreemptedNs);
-            metrics.push(Metric::Migrations);
+            metrics.extend([Metric::PreemptedNs, Metric::Migrations]);
+            metrics.extend([Metric::RunnableMax, Metric::CrowdedNs]);
         }
         if metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware) {
             metrics.push(Metric::RunningPpm);
@@ -137,6 +137,8 @@ impl Counters {
         self.is_stale |= totals.is_none();
         row.set(Metric::PreemptedNs, totals.map(|totals| totals.preempted_ns));
         row.set(Metric::Migrations, totals.map(|totals| totals.migrations));
+        row.set(Metric::RunnableMax, totals.map(|totals| totals.n_runnable_max));
+        row.set(Metric::CrowdedNs, totals.map(|totals| totals.crowded_ns));
         totals
     }
 }

@@ -23,8 +23,8 @@ use crate::record::Event;
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
-use crate::values::Sched;
 use crate::values::metric::Metric;
+use crate::values::{MemoryMode, MemoryPolicy, Sched};
 
 /// Makes real processes.
 #[derive(Debug)]
@@ -90,6 +90,7 @@ impl<'a> ExecRunner<'a> {
             wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
+            memory: process.memory.as_ref().map(|it| (mode_number(it.mode), it.nodes.clone())),
             nice: process.nice,
             policy: process.sched.map(policy_numbers),
             no_aslr: process.no_aslr,
@@ -364,6 +365,18 @@ fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
 pub(super) fn policy(sched: Sched) -> crate::sys::SchedulingPolicy {
     let (policy, priority) = policy_numbers(sched);
     crate::sys::SchedulingPolicy { policy, priority }
+}
+
+/// The memory policy with the numbers of the kernel.
+pub(super) fn node_policy(policy: &MemoryPolicy) -> crate::sys::NodePolicy {
+    crate::sys::NodePolicy::new(mode_number(policy.mode), &policy.nodes)
+}
+
+fn mode_number(mode: MemoryMode) -> i32 {
+    match mode {
+        MemoryMode::Bind => libc::MPOL_BIND,
+        MemoryMode::Interleave => libc::MPOL_INTERLEAVE,
+    }
 }
 
 fn policy_numbers(sched: Sched) -> (i32, i32) {

@@ -39,6 +39,10 @@ pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i3
             format!("run on CPUs {:?}", process.affinity),
             "those CPUs are offline or not allowed; check ⟦affinity⟧",
         ),
+        (Stage::Memory, _) => (
+            "take its memory from the nodes that were chosen".into(),
+            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+        ),
         (Stage::Nice, _) => (
             format!("set nice {}", process.nice.unwrap_or(0)),
             "a lower nice level needs root or CAP_SYS_NICE",

@@ -31,7 +31,7 @@ use crate::measure::wire::{
 };
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
-    LaunchedChild, SchedulingPolicy,
+    LaunchedChild, NodePolicy, SchedulingPolicy,
 };
 use crate::values::metric::Metric;
 
@@ -152,6 +152,7 @@ impl LauncherLoop {
             attributes: Attributes {
                 // Children inherit the mask of the launcher; hooks get the original mask back.
                 affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
+                memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
                 nice: open.nice,
                 policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
                 no_aslr: open.no_aslr,

@@ -60,6 +60,10 @@ pub struct TaskTotals {
     pub first_hidden_ns: u64,
     /// When the first task ended; `None` if no record says so.
     pub first_ended_ns: Option<u64>,
+    /// Most tasks that ran or were known to be ready at a time.
+    pub n_runnable_max: u64,
+    /// Time in which these were more than the run had CPUs.
+    pub crowded_ns: u64,
 }
 
 /// The state of a task.
@@ -99,17 +103,19 @@ struct RunTasks {
     makers: HashMap<u32, u32>,
     /// The maker of the task whose end was the last event.
     maker_of_ended: Option<u32>,
+    n_cpus: usize,
     totals: TaskTotals,
 }
 
-/// Adds up the events of a run in order of time. `first` is its first task, which runs from `started_ns` on. Events
-/// after its end do not count, because then the run is over.
-pub fn add_up(events: &[TaskEvent], first: u32, started_ns: u64) -> TaskTotals {
+/// Adds up the events of a run on `n_cpus` CPUs in order of time. `first` is its first task, which runs from
+/// `started_ns` on. Events after its end do not count, because then the run is over.
+pub fn add_up(events: &[TaskEvent], first: u32, started_ns: u64, n_cpus: usize) -> TaskTotals {
     let states = HashMap::from([(first, (TaskState::Running, usize::MAX))]);
-    let totals = TaskTotals { n_tasks: 1, ..TaskTotals::default() };
+    let totals = TaskTotals { n_tasks: 1, n_runnable_max: 1, ..TaskTotals::default() };
     let makers = HashMap::from([(first, 0)]);
     let now_ns = started_ns;
-    let mut tasks = RunTasks { first, states, now_ns, makers, totals, ..RunTasks::default() };
+    let mut tasks =
+        RunTasks { first, states, now_ns, makers, n_cpus, totals, ..RunTasks::default() };
     for event in events {
         tasks.pass_time(event.time_ns);
         tasks.take(event);
@@ -136,12 +142,21 @@ impl RunTasks {
         } else if !is_running {
             self.quiet_ns += ns;
         }
+        if self.n_runnable() > self.n_cpus {
+            self.totals.crowded_ns += ns;
+        }
         let first = self.states.get(&self.first);
         let is_first_asleep =
             first.is_some_and(|(state, _)| matches!(state, TaskState::Asleep { .. }));
         if is_first_asleep && (is_running || is_stalled) {
             self.totals.first_hidden_ns += ns;
         }
+    }
+
+    /// Tasks that run or are known to be ready.
+    fn n_runnable(&self) -> usize {
+        let is_runnable = |state| matches!(state, TaskState::Running | TaskState::Ready { .. });
+        self.states.values().filter(|(state, _)| is_runnable(*state)).count()
     }
 
     fn take(&mut self, event: &TaskEvent) {
@@ -183,6 +198,7 @@ impl RunTasks {
             _ => event.cpu,
         };
         self.states.insert(event.thread, (state, cpu));
+        self.totals.n_runnable_max = self.totals.n_runnable_max.max(self.n_runnable() as u64);
     }
 
     /// A task is woken that slept since the stalled time was `stalled_ns`.
@@ -270,7 +286,7 @@ mod tests {
             .iter()
             .map(|&(time_ns, thread, kind, cpu)| TaskEvent { time_ns, thread, kind, cpu })
             .collect();
-        add_up(&events, 1, 0)
+        add_up(&events, 1, 0, 1)
     }
 
     fn stall(events: &[(u64, u32, TaskEventKind, usize)], waited_ns: Option<u64>) -> (u64, u64) {
@@ -371,6 +387,20 @@ mod tests {
         let events = [(0, 2, MadeBy(1), 1), (0, 2, In, 1), (10, 1, Out, 0), (20, 2, Out, 1)];
         let rest = [(50, 1, In, 0), (50, 2, In, 1), (60, 2, Out, 1), (70, 1, Ended, 0)];
         assert_eq!(stall(&[&events[..], &rest].concat(), None), (0, 30));
+    }
+
+    #[test]
+    fn a_run_is_crowded_while_more_tasks_are_ready_than_it_has_cpus() {
+        // Both are runnable from 10 to 40, and from 60 to 65.
+        let events = [(10, 2, MadeBy(1), 0), (20, 1, Preempted, 0), (20, 2, In, 0)];
+        let rest = [(40, 2, Out, 0), (41, 1, In, 0), (60, 2, WokenBy(1), 0), (65, 2, Ended, 0)];
+        let all = [&events[..], &rest, &[(80, 1, Ended, 0)]].concat();
+        let found = totals(&all);
+        assert_eq!((found.n_runnable_max, found.crowded_ns), (2, 30 + 5));
+        let task = |&(time_ns, thread, kind, cpu)| TaskEvent { time_ns, thread, kind, cpu };
+        let on_two = add_up(&all.iter().map(task).collect::<Vec<_>>(), 1, 0, 2);
+        assert_eq!((on_two.n_runnable_max, on_two.crowded_ns), (2, 0));
+        assert_eq!(totals(&[]).n_runnable_max, 1);
     }
 
     #[test]

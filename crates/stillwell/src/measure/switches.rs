@@ -90,7 +90,7 @@ impl SwitchLog {
             }
         }
         self.events.sort_unstable();
-        Some(add_up(&self.events, first, started_ns))
+        Some(add_up(&self.events, first, started_ns, self.rings.len()))
     }
 }
 

@@ -34,6 +34,8 @@ pub struct LauncherSettings {
     pub launcher_cpus: Option<Vec<usize>>,
     /// CPUs of the runs.
     pub affinity: Option<Vec<usize>>,
+    /// Memory policy of the runs: the rule's number, and the nodes.
+    pub memory: Option<(i32, Vec<usize>)>,
     /// Nice level of the runs.
     pub nice: Option<i32>,
     /// Scheduling policy and priority of the runs.

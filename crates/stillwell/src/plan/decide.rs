@@ -194,6 +194,8 @@ fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> 
         rlimits: process.rlimits.clone(),
         no_aslr: process.layout.no_aslr,
         env_padding: process.layout.env_padding.unwrap_or_default(),
+        thread_variables: Vec::new(),
+        memory: None,
     })
 }
 

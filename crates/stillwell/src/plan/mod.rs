@@ -4,6 +4,7 @@ mod arms;
 mod decide;
 pub mod defaults;
 mod parameters;
+pub mod placement;
 pub mod priority;
 pub mod programs;
 pub mod request;
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
 use crate::values::{
-    Clock, Estimand, MetricChoice, Order, OutputTarget, Padding, ProcessValue, Rlimit, Sched,
-    ValueUnit,
+    Clock, Estimand, MemoryPolicy, MetricChoice, Order, OutputTarget, Padding, ProcessValue,
+    Rlimit, Sched, ValueUnit,
 };
 
 pub use arms::Arms;
@@ -352,6 +353,12 @@ pub struct ProcessPlan {
     pub no_aslr: bool,
     /// Padding of the environment.
     pub env_padding: Padding,
+    /// Variables that tell the runtimes of threads how many to make, and where. An arm's own variables go before them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_variables: Vec<(String, String)>,
+    /// Memory nodes; `None` leaves them to the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPolicy>,
 }
 
 /// The rule for judging differences.

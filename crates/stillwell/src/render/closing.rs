@@ -9,7 +9,7 @@ use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes};
-use crate::values::Order;
+use crate::values::{MemoryMode, Order};
 
 const NOTES_MAX: usize = 3;
 const STDERR_LINES_MAX: usize = 5;
@@ -31,6 +31,7 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
     }
     not_measured(out, plan, analysis);
     priority(out, plan);
+    placement(out, plan);
     shell(out, plan);
     order(out, record);
     end(out, record, analysis, styles);
@@ -68,6 +69,30 @@ fn priority(out: &mut String, plan: &Plan) {
         6,
         &format!("nice {nice}, as the rights allow; {option} off leaves it"),
     );
+}
+
+/// Appends what the runtimes of threads were told, and the memory nodes.
+fn placement(out: &mut String, plan: &Plan) {
+    let process = &plan.process;
+    if !process.thread_variables.is_empty() {
+        let variables: Vec<String> = process
+            .thread_variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let option = Audience::of(plan).words("⟦threads⟧");
+        let text = format!("{}; {option} off leaves them out", variables.join(" "));
+        wrap(out, "threads: ", 6, &text);
+    }
+    if let Some(memory) = &process.memory {
+        let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
+        let of = if nodes.len() == 1 { "node" } else { "nodes" };
+        let how = match memory.mode {
+            MemoryMode::Bind => "from",
+            MemoryMode::Interleave => "page by page from",
+        };
+        wrap(out, "memory: ", 6, &format!("{how} {of} {}", nodes.join(", ")));
+    }
 }
 
 fn shell(out: &mut String, plan: &Plan) {

@@ -8,6 +8,9 @@ use crate::render::remedies::Audience;
 use crate::render::{noise, uncertain, units};
 use crate::values::Clock;
 
+const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
+                          not averaged, and may be a part of a difference";
+
 /// Describes a finding of this plan's session, with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
@@ -27,7 +30,10 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             format!("{} exited with a failure", runs(plan, *arm, *n, *n_runs))
         }
         Finding::TimedOutRuns { arm, n, n_runs } => {
-            format!("{} took longer than the timeout and did not count", runs(plan, *arm, *n, *n_runs))
+            format!(
+                "{} took longer than the timeout and did not count",
+                runs(plan, *arm, *n, *n_runs)
+            )
         }
         Finding::MemoryFloor { arm, floor_kib } => format!(
             "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
@@ -72,13 +78,10 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         }
         Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
         Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
+        Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
         Finding::NiceInTerminal { share } => nice_in_terminal(*share),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        Finding::OneLayout => {
-            "all processes are forks of one, with the same layout of memory: what it does to the times is not \
-             averaged, and may be a part of a difference"
-                .into()
-        }
+        Finding::OneLayout => ONE_LAYOUT.into(),
     }
 }
 
@@ -102,6 +105,15 @@ fn shared_cpus(share: f64, n_cpus: usize) -> String {
     let cpus = if n_cpus == 1 { "the one CPU" } else { "the CPUs" };
     format!(
         "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the time",
+        percent(share)
+    )
+}
+
+fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {
+    let cpus = if n_cpus == 1 { "one CPU".into() } else { format!("{n_cpus} CPUs") };
+    format!(
+        "up to {n_threads} threads of a run were ready at a time, and it may use {cpus}; for {} of the time more were \
+         ready than that",
         percent(share)
     )
 }
@@ -147,6 +159,9 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::OneCpu { .. } => "⟦affinity⟧ all",
         Finding::ShieldLost { .. } => "CPUs that no other control group has",
         Finding::SharedCpus { .. } => "⟦affinity⟧ with as many CPUs as they have threads",
+        Finding::Crowded { .. } => {
+            "⟦affinity⟧ with as many CPUs as it has threads, or fewer threads"
+        }
         Finding::NiceInTerminal { .. } => "⟦isolate⟧, or ⟦tune-autogroup⟧",
         Finding::RealTimePauses { .. } => "⟦isolate⟧ without ⟦sched⟧, or ⟦tune-rt-throttling⟧",
         Finding::OneLayout => "a script with a Runner, and stillwell bench",

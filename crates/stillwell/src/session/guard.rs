@@ -224,7 +224,8 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
     raised
 }
 
-fn say(notes: &[String]) {
+/// Prints notes on standard error.
+pub(super) fn say(notes: &[String]) {
     for note in notes {
         writeln!(terminal::stderr(), "stillwell: {note}").ok();
     }

@@ -2,6 +2,7 @@
 //! the record.
 
 mod guard;
+mod placement;
 mod progress;
 mod screen;
 mod start;
@@ -12,6 +13,7 @@ mod whole;
 use anyhow::{Context as _, Result};
 
 pub use guard::Guard;
+pub use placement::{place, place_all};
 pub use progress::ProgressLine;
 pub use screen::Screen;
 pub use start::SessionStart;

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use crate::values::{
-    Clock, Estimand, FailOn, NameList, Padding, Percent, Priority, Sched, TimeSpan,
+    Clock, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority, Sched, Threads, TimeSpan,
 };
 
 /// When a session stops by itself.
@@ -34,6 +34,20 @@ pub struct PriorityOptions {
     /// [default: as it is now]
     #[arg(long, value_name = "POLICY")]
     pub sched: Option<Sched>,
+}
+
+/// Where the threads of the timed processes run, and where their memory is.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct PlacementOptions {
+    /// Whether programs with several threads are told to make one for each CPU, and where: auto (if --affinity has several
+    /// CPUs, or CPUs are kept free; by OMP_NUM_THREADS, OMP_PLACES, GOMAXPROCS, RAYON_NUM_THREADS and others, unless you have
+    /// set them) or off [default: auto]
+    #[arg(long, value_name = "WHEN")]
+    pub threads: Option<Threads>,
+    /// Memory nodes of the processes: bind (those of their CPUs), interleave (all, page by page) or the number of one
+    /// [default: bind if CPUs are kept free, else the kernel's choice]
+    #[arg(long, value_name = "NODES")]
+    pub numa: Option<Numa>,
 }
 
 /// Whose rights the commands have.

@@ -63,7 +63,7 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 39] = [
+    const REFUSED: [&str; 41] = [
         "commands",
         "benchmark",
         "filter",
@@ -91,6 +91,8 @@ mod tests {
         "delta",
         "subtract_loop",
         "affinity",
+        "threads",
+        "numa",
         "inherit_environ",
         "nice",
         "priority",

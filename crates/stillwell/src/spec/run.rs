@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::spec::groups::{
-    JudgementOptions, LayoutOptions, PriorityOptions, RightsOptions, StopOptions, TuneOptions,
+    JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
+    TuneOptions,
 };
 use crate::values::{
     Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
@@ -181,6 +182,8 @@ pub struct ProcessOptions {
     /// (docs/isolation.md)
     #[arg(long)]
     pub isolate: bool,
+    #[command(flatten)]
+    pub placement: PlacementOptions,
     #[command(flatten)]
     pub rights: RightsOptions,
     #[command(flatten)]

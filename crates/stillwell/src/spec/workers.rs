@@ -8,7 +8,8 @@ use clap::Args;
 
 use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::groups::{
-    JudgementOptions, LayoutOptions, PriorityOptions, RightsOptions, StopOptions, TuneOptions,
+    JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
+    TuneOptions,
 };
 use crate::spec::run::OutputOptions;
 use crate::values::{Clock, Cpus, Gc, Headline, TimeSpan};
@@ -259,6 +260,8 @@ pub struct WorkerOptions {
     pub affinity: Option<Affinity>,
     #[command(flatten)]
     pub tuning: TuneOptions,
+    #[command(flatten)]
+    pub placement: PlacementOptions,
     #[command(flatten)]
     pub rights: RightsOptions,
     /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]

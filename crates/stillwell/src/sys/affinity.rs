@@ -3,7 +3,7 @@
 //! `libc::cpu_set_t` and `rustix::thread::CpuSet` have 1024 bits. The system calls take a mask of any length
 //! (sched_setaffinity(2), "Handling systems with large CPU affinity masks").
 
-use std::ffi::{c_int, c_ulong};
+use std::ffi::{c_int, c_long, c_ulong};
 use std::io;
 
 use rustix::process::Pid;
@@ -49,6 +49,38 @@ impl CpuMask {
         unsafe {
             libc::sched_setaffinity(thread, size_of_val(&*self.words), self.words.as_ptr().cast())
         }
+    }
+}
+
+/// A memory policy as the kernel reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePolicy {
+    /// `MPOL_BIND` or `MPOL_INTERLEAVE`.
+    mode: c_int,
+    /// Its nodes: a mask of nodes has the form of one of CPUs.
+    nodes: CpuMask,
+}
+
+impl NodePolicy {
+    /// The policy with this rule for these nodes.
+    pub fn new(mode: c_int, nodes: &[usize]) -> Self {
+        Self { mode, nodes: CpuMask::new(nodes) }
+    }
+
+    /// Sets the policy of the calling thread; execve(2) keeps it. Returns 0, or -1 and `errno`. It allocates nothing.
+    pub(super) fn set(&self) -> c_int {
+        // The kernel reads one bit less than it is told (`get_nodes` in mm/mempolicy.c), and libnuma tells it one more.
+        let n_bits = self.nodes.words.len() * WORD_BITS + 1;
+        // SAFETY: the kernel reads as many bits as the mask has.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_set_mempolicy,
+                c_long::from(self.mode),
+                self.nodes.words.as_ptr(),
+                n_bits,
+            )
+        };
+        if result == 0 { 0 } else { -1 }
     }
 }
 

@@ -26,7 +26,7 @@ use rustix::process::{
 };
 
 pub use accounts::{Account, account_named, account_of, groups_of};
-pub use affinity::{CpuMask, bind, bound_cpus};
+pub use affinity::{CpuMask, NodePolicy, bind, bound_cpus};
 pub use probe::{CoreProbe, probe_core};
 pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
 pub use signals::{

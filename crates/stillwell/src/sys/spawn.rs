@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use crate::sys::affinity::CpuMask;
+use crate::sys::affinity::{CpuMask, NodePolicy};
 use crate::sys::probe::{CoreProbe, probe_core};
 use crate::sys::rights::{User, become_user, take_files_of};
 use crate::sys::strings::{CStrings, Envp};
@@ -36,6 +36,8 @@ pub struct SchedulingPolicy {
 pub struct Attributes {
     /// CPUs it may use.
     pub affinity: Option<CpuMask>,
+    /// Memory policy.
+    pub memory: Option<NodePolicy>,
     /// Nice level.
     pub nice: Option<i32>,
     /// Scheduling policy.
@@ -58,6 +60,7 @@ pub enum Stage {
     Stdout,
     Stderr,
     Affinity,
+    Memory,
     Nice,
     Policy,
     Personality,
@@ -309,6 +312,9 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         if let Some(mask) = &attributes.affinity {
             check(mask.bind(0), Stage::Affinity)?;
+        }
+        if let Some(memory) = &attributes.memory {
+            check(memory.set(), Stage::Memory)?;
         }
         // After the standard streams, whose paths are relative to the directory of this process.
         if let Some(directory) = &attributes.directory {

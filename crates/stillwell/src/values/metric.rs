@@ -31,6 +31,8 @@ pub enum Metric {
     UnclearNs,
     OneChainNs,
     FourChainsNs,
+    RunnableMax,
+    CrowdedNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -105,7 +107,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 27] = {
+pub static METRICS: [MetricInfo; 29] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -287,6 +289,20 @@ pub static METRICS: [MetricInfo; 27] = {
             NS,
             Probe,
             "CPU time of four such chains at a time: longer than one chain if the core's other hardware thread is busy",
+        ),
+        info(
+            RunnableMax,
+            ["runnable_max", "runnable-max", ""],
+            Count,
+            Software,
+            "most threads of the run that ran or were ready at a time",
+        ),
+        info(
+            CrowdedNs,
+            ["crowded_ns", "crowded", ""],
+            NS,
+            Software,
+            "time in which more threads of the run ran or were ready than it had CPUs",
         ),
     ]
 };

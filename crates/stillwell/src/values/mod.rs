@@ -32,7 +32,7 @@ pub use launch_numbers::LaunchNumbers;
 pub use metric_list::{CPU, MetricChoice, MetricList};
 pub use name_list::NameList;
 pub use percent::Percent;
-pub use process::{OutputTarget, Padding, Sched, Shell};
+pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
 pub use rlimit::Rlimit;
 pub use statistic::{
     ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order, Priority,

@@ -48,6 +48,71 @@ impl fmt::Display for Sched {
     }
 }
 
+/// Whether programs with several threads are told how many to make, and where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Threads {
+    /// With several CPUs that the user chose, or with CPUs that are kept free.
+    #[default]
+    Auto,
+    Off,
+}
+
+/// Memory nodes of the runs: `bind`, `interleave` or the number of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numa {
+    /// Those of the CPUs of the runs.
+    Bind,
+    /// All, one page after the other.
+    Interleave,
+    /// This one.
+    Node(usize),
+}
+
+impl FromStr for Numa {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("bind", _) => Ok(Self::Bind),
+            ("interleave", _) => Ok(Self::Interleave),
+            (_, Ok(node @ 0..NODES_MAX)) => Ok(Self::Node(node)),
+            _ => Err(format!("{text:?} is not bind, interleave or the number of a node")),
+        }
+    }
+}
+
+/// The most memory nodes that Linux can have (`CONFIG_NODES_SHIFT` is at most 10).
+const NODES_MAX: usize = 1024;
+
+/// A memory policy of the kernel, and its nodes (set_mempolicy(2)).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPolicy {
+    /// The rule.
+    pub mode: MemoryMode,
+    /// Its nodes.
+    pub nodes: Vec<usize>,
+}
+
+/// The rule of a memory policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryMode {
+    /// Pages come from these nodes only.
+    Bind,
+    /// Pages come from these nodes in turns.
+    Interleave,
+}
+
+impl MemoryMode {
+    /// Its name in the output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bind => "bind",
+            Self::Interleave => "interleave",
+        }
+    }
+}
+
 /// Execution of commands, with or without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shell {
@@ -155,6 +220,18 @@ mod tests {
             ("bash --norc", Some(Shell::Words(vec!["bash".into(), "--norc".into()]))),
             ("", None),
             ("'", None),
+        ]);
+    }
+
+    #[test]
+    fn memory_nodes() {
+        check(&[
+            ("bind", Some(Numa::Bind)),
+            ("interleave", Some(Numa::Interleave)),
+            ("12", Some(Numa::Node(12))),
+            ("1024", None),
+            ("-1", None),
+            ("", None),
         ]);
     }
 

@@ -27,6 +27,17 @@ fn status(field: &str, options: &[&str]) -> String {
     line.unwrap().trim().into()
 }
 
+/// The CPUs that this process may use.
+fn allowed_cpus() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        first.parse().unwrap()..=last.parse().unwrap()
+    };
+    list.trim().split(',').flat_map(range).collect()
+}
+
 const NICE: usize = 19;
 const PRIORITY: usize = 40;
 const POLICY: usize = 41;
@@ -48,6 +59,103 @@ fn affinity() {
     for cpu in ["1023", "1500"] {
         bench.run(&["--affinity", cpu, "true"]).ends_with(2).says(&[cpu, "--affinity"]);
     }
+}
+
+/// The variables of threads in the environment of a run, with these variables of the user and these options.
+fn thread_variables(set: &[(&str, &str)], options: &[&str]) -> (String, Bench) {
+    const OURS: [&str; 9] = [
+        "OMP_NUM_THREADS",
+        "OMP_PROC_BIND",
+        "OMP_PLACES",
+        "GOMP_CPU_AFFINITY",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "GOMAXPROCS",
+        "RAYON_NUM_THREADS",
+    ];
+    let bench = Bench::new();
+    let fixed = ["-N", "-w", "0", "-r", "1", "--output", "./seen"];
+    let arguments = [&fixed[..], options, &["cat /proc/self/environ"]].concat();
+    let mut command = bench.run_command(&arguments);
+    for name in OURS {
+        command.env_remove(name);
+    }
+    command.envs(set.iter().copied());
+    crate::bench::Ran::from(command.output().unwrap()).ends_with(0);
+    let seen = bench.read("seen");
+    let is_ours = |entry: &&str| OURS.iter().any(|name| entry.starts_with(&format!("{name}=")));
+    let mut found: Vec<&str> = seen.split('\0').filter(is_ours).collect();
+    found.sort_unstable();
+    (found.join(" "), bench)
+}
+
+#[test]
+fn threads_are_as_many_as_cpus_and_have_a_place_each() {
+    let (none, _) = thread_variables(&[], &["--affinity", &allowed_cpus()[0].to_string()]);
+    assert_eq!(none, "");
+    let [first, second, ..] = allowed_cpus()[..] else {
+        return skipped("needs two CPUs");
+    };
+    let cpus = format!("{first},{second}");
+    let affinity = ["--affinity", cpus.as_str()];
+    let (found, bench) = thread_variables(&[], &affinity);
+    let expected = format!(
+        "BLIS_NUM_THREADS=2 GOMAXPROCS=2 MKL_NUM_THREADS=2 OMP_NUM_THREADS=2 OMP_PLACES={{{first}}},{{{second}}} \
+         OMP_PROC_BIND=true OPENBLAS_NUM_THREADS=2 RAYON_NUM_THREADS=2"
+    );
+    assert_eq!(found, expected);
+    let recorded = &bench.record().header["plan"]["process"]["thread_variables"];
+    assert_eq!(recorded.as_array().map(Vec::len), Some(8), "{recorded}");
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    assert!(shown.contains("threads: OMP_NUM_THREADS=2 "), "{shown}");
+    // What the user has set is left alone, also where another variable says the same.
+    let (found, _) = thread_variables(&[("OMP_NUM_THREADS", "7")], &affinity);
+    let places = format!("OMP_PLACES={{{first}}},{{{second}}} OMP_PROC_BIND=true");
+    assert_eq!(found, format!("GOMAXPROCS=2 OMP_NUM_THREADS=7 {places} RAYON_NUM_THREADS=2"));
+    let own = ["--env", "GOMP_CPU_AFFINITY=0", "--threads", "auto"];
+    let (found, _) = thread_variables(&[], &[&affinity[..], &own].concat());
+    assert!(found.contains("GOMP_CPU_AFFINITY=0") && !found.contains("OMP_P"), "{found}");
+    let (found, _) = thread_variables(&[], &[&affinity[..], &["--threads", "off"]].concat());
+    assert_eq!(found, "");
+}
+
+/// Two busy processes on one CPU are ready at the same time. How long, no test can tell.
+#[test]
+fn threads_beyond_the_cpus_are_counted() {
+    let bench = Bench::new();
+    let cpu = allowed_cpus()[0].to_string();
+    let busy = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let command = format!("sh -c '({busy}) & ({busy}); wait'");
+    bench.run(&["-N", "-w", "0", "-r", "3", "--affinity", &cpu, &command]).ends_with(0);
+    let record = bench.record();
+    if !record.header["columns"].to_string().contains("\"runnable_max\"") {
+        return skipped("the kernel gives no records of switches");
+    }
+    for row in &record.rows {
+        assert!(row.get("runnable_max").unwrap() >= 2, "{row:?}");
+        assert!(row.get("crowded_ns").unwrap() > 0, "{row:?}");
+    }
+}
+
+#[test]
+fn memory_nodes() {
+    let nodes = std::fs::read_to_string("/sys/devices/system/node/has_memory").unwrap_or_default();
+    if nodes.trim().contains(['-', ',']) {
+        return skipped("this machine has several memory nodes; the emulated machines show those");
+    }
+    let bench = Bench::new();
+    let ran = bench.run(&["-N", "-w", "0", "-r", "1", "--numa", "bind", "true"]).ends_with(0);
+    ran.says(&["stillwell: this machine has one memory node", "no memory policy is set"]);
+    let header = bench.record().header;
+    assert!(header["plan"]["process"].get("memory").is_none());
+    let what = "several memory nodes";
+    assert!(header["gaps"].as_array().unwrap().iter().any(|gap| gap["what"] == what), "{header}");
+    let bench = Bench::new();
+    bench
+        .run(&["--numa", "77", "true"])
+        .ends_with(2)
+        .says(&["--numa 77: this machine has no memory node 77; name one of 0"]);
 }
 
 #[test]

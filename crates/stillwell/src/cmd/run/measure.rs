@@ -8,7 +8,7 @@ use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
 use crate::plan::{Plan, decide_run, priority};
 use crate::record::{EndReason, Readers};
-use crate::session::{Guard, SessionStart, drawn_seed};
+use crate::session::{Guard, SessionStart, drawn_seed, place};
 use crate::spec::RunVerb;
 use crate::sys::may_raise_priority;
 use crate::values::exit_code;
@@ -24,6 +24,9 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         raise(verb, &mut plan);
         survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
         guard.bind(&mut plan);
+        if verb.script.is_none() {
+            place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
+        }
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();
         start.attribute = verb.attribute;

@@ -28,7 +28,7 @@ use crate::plan::suite::{
 use crate::record::{self, Readers, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed};
+use crate::session::{Guard, SessionStart, drawn_seed, place_all};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
@@ -90,6 +90,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         let members = suite.members.iter_mut();
         members.for_each(|member| raise(&mut member.plan.process, priority, || may_raise));
     }
+    let suite = suite.and_then(|suite| placed(verb, suite, &survey));
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
         let copies = (&*copies, &mut are_needed);
@@ -106,6 +107,15 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         }
         done => done,
     }
+}
+
+/// Decides where the threads and the memory of all benchmarks are.
+fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> {
+    let workers = &verb.spec.session.workers;
+    let (host, guard) = (Host::new(&verb.host_root), Guard::bare(workers.rights));
+    let plans = suite.members.iter_mut().map(|member| &mut member.plan);
+    place_all(&host, plans, &workers.placement, &guard, survey)?;
+    Ok(suite)
 }
 
 /// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true

@@ -136,13 +136,14 @@ fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) ->
         let is_usual = matches!(name, b"PATH" | b"HOME" | b"LANG") || name.starts_with(b"LC_");
         is_usual || wanted.iter().any(|wanted| wanted.as_bytes() == name)
     };
+    let own = plan.process.environment_of(arm);
     let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED.as_bytes())
-        || arm.environment.iter().any(|(name, _)| name == HASH_SEED);
-    let is_set = |name: &[u8]| arm.environment.iter().any(|(other, _)| other.as_bytes() == name);
+        || own.iter().any(|(name, _)| name == HASH_SEED);
+    let is_set = |name: &[u8]| own.iter().any(|(other, _)| other.as_bytes() == name);
     let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name) && !is_set(name));
     let mut environment: Vec<Bytes> =
         kept.map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect();
-    let set = arm.environment.iter();
+    let set = own.iter();
     environment.extend(set.map(|(name, value)| format!("{name}={value}").into_bytes()));
     if !has_hash_seed {
         environment.push(format!("{HASH_SEED}={}", hash_seed(plan.seed, step)).into_bytes());
@@ -203,6 +204,7 @@ fn hash_seed(seed: u64, step: &Step) -> u64 {
 fn attributes(process: &ProcessPlan) -> Attributes {
     Attributes {
         affinity: process.affinity.as_deref().map(CpuMask::new),
+        memory: process.memory.as_ref().map(crate::measure::exec::node_policy),
         nice: process.nice,
         policy: process.sched.map(crate::measure::exec::policy),
         no_aslr: process.no_aslr,

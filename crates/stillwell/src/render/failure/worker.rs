@@ -85,6 +85,10 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
         Stage::Affinity => {
             ("run on those CPUs", "they are offline or not allowed; check ⟦affinity⟧")
         }
+        Stage::Memory => (
+            "take its memory from the nodes that were chosen",
+            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+        ),
         Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE"),
         Stage::Policy => {
             ("set its scheduling policy", "real-time policies need root or CAP_SYS_NICE")

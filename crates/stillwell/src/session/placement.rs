@@ -1,0 +1,64 @@
+//! The threads and the memory of a session's runs, once their CPUs are known.
+
+use std::ffi::OsStr;
+
+use anyhow::Result;
+
+use crate::host::{Gap, Host, Survey, environment_for};
+use crate::plan::placement::{place_memory, place_threads};
+use crate::plan::{Plan, ProcessPlan};
+use crate::render::remedies::Audience;
+use crate::session::guard::{Guard, say};
+use crate::spec::groups::PlacementOptions;
+
+/// Decides where the threads and the memory of the runs are. What this machine cannot do is said, and is one of the
+/// survey's gaps.
+///
+/// # Errors
+/// The memory nodes of `options` are not there.
+pub fn place(
+    host: &Host,
+    plan: &mut Plan,
+    options: &PlacementOptions,
+    guard: &Guard,
+    survey: &mut Survey,
+) -> Result<()> {
+    let audience = Audience::of(plan);
+    let gap = place_process(host, &mut plan.process, options, guard, survey)?;
+    survey.gaps.extend(gap.inspect(|gap| say(&[audience.words(&gap.why)])));
+    Ok(())
+}
+
+/// As [`place`], for all benchmarks of a suite.
+///
+/// # Errors
+/// As [`place`].
+pub fn place_all<'a>(
+    host: &Host,
+    plans: impl Iterator<Item = &'a mut Plan>,
+    options: &PlacementOptions,
+    guard: &Guard,
+    survey: &Survey,
+) -> Result<()> {
+    let mut gap = None;
+    for plan in plans {
+        gap = place_process(host, &mut plan.process, options, guard, survey)?;
+    }
+    gap.inspect(|gap| say(&[Audience::Suite.words(&gap.why)]));
+    Ok(())
+}
+
+fn place_process(
+    host: &Host,
+    process: &mut ProcessPlan,
+    options: &PlacementOptions,
+    guard: &Guard,
+    survey: &Survey,
+) -> Result<Option<Gap>> {
+    let is_shielded = guard.isolation().is_some_and(|isolation| isolation.how.is_shield());
+    let inherited = environment_for(guard.user());
+    let is_set = |name: &str| inherited.iter().any(|(other, _)| other == OsStr::new(name));
+    place_threads(process, options, is_shielded, is_set);
+    let allowed = survey.facts.cpus_allowed.as_deref();
+    place_memory(host, process, options, is_shielded, allowed)
+}
