@@ -16,7 +16,8 @@
 //! - a new session against stored ones: [`across_sessions`]
 //! - one value a session, over months: [`level_shift`]
 //! - one ratio on many machines: [`pooled`]
-//! - arithmetic of values with errors: [`propagate`]
+//! - arithmetic of values with errors: [`propagate`]; the ratio of two counts of the same runs:
+//!   [`ratio`]
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
@@ -31,6 +32,7 @@ pub mod multiplicity;
 pub mod pooled;
 mod prng;
 pub mod propagate;
+pub mod ratio;
 pub mod relabel;
 pub mod sequential;
 pub mod series;

@@ -1,5 +1,6 @@
 //! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
 
+mod activity;
 mod arm;
 mod arm_values;
 pub mod calibrate;
@@ -38,6 +39,7 @@ pub mod watch;
 
 use crate::record::Record;
 
+pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,

@@ -10,7 +10,7 @@ use crate::analysis::{self, launches};
 use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::record::Record;
-use crate::render::{Styles, json, results, text};
+use crate::render::{Styles, activity, json, results, text};
 use crate::terminal;
 use crate::values::{FailOn, exit_code};
 use crate::verdict::{self, Judgement, judge};
@@ -63,6 +63,32 @@ impl Assessment {
         let (analysis, judgements) = (&self.analysis, &self.judgements);
         let styles = Styles::colored();
         print(&text::summary(&self.record, analysis, judgements, histogram.as_ref(), &styles))
+    }
+
+    /// Prints the counts of the runs and their rates, for each command.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print_counts(&self) -> Result<()> {
+        let parts = if self.record.parts.is_empty() {
+            std::slice::from_ref(&self.record)
+        } else {
+            &self.record.parts
+        };
+        let mut text = String::new();
+        for part in parts {
+            let plan = &part.header.plan;
+            for (arm, found) in analysis::activities(part).iter().enumerate() {
+                if let Some(found) = found.as_ref().filter(|_| !plan.arms[arm].role.is_control()) {
+                    text += "\n";
+                    text += &activity::text(arm + 1, &plan.full_label(arm), found);
+                }
+            }
+        }
+        if text.is_empty() {
+            text += "\nno counts: they are of runs that Stillwell timed as whole processes\n";
+        }
+        print(&text)
     }
 
     /// Prints the values of each process on a line.

@@ -85,6 +85,9 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         exports::write(&verb.exports, &assessment)?;
         if prints {
             assessment.print(verb.json)?;
+            if verb.verbose {
+                assessment.print_counts()?;
+            }
         }
         code = worse(code, assessment.exit_code(verb.fail_on));
     }

@@ -1,6 +1,7 @@
 //! Analysis → bytes. These functions are pure: no clock, no files, no statistics. `analysis` computed every number.
 
 pub mod across;
+pub mod activity;
 pub mod bmf;
 pub mod calibrate;
 pub mod check;

@@ -25,6 +25,10 @@ pub struct FilesVerb {
 pub struct ShowVerb {
     #[command(flatten)]
     pub files: FilesVerb,
+    /// Show also what perf stat shows, from the same runs: CPUs in use, context switches, moves, page faults and, where they
+    /// were counted, cycles, instructions, branches and cache misses
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// Print the analysis as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,

@@ -138,6 +138,29 @@ fn threads_beyond_the_cpus_are_counted() {
     }
 }
 
+/// `show --verbose` has the means of the rows and their rates.
+#[test]
+fn what_perf_stat_shows_comes_from_the_same_runs() {
+    let bench = Bench::new();
+    bench.run(&["-N", "-w", "0", "-r", "12", "true"]).ends_with(0);
+    let rows = bench.record().rows;
+    let sum = |column: &str| rows.iter().map(|row| row.get(column).unwrap()).sum::<i64>() as f64;
+    let faults = (sum("minor_faults") + sum("major_faults")) / 12.0;
+    let shown = bench.stillwell(&["show", "--verbose", "r.swell"]).ends_with(0).stdout;
+    assert!(shown.contains("\ncounts of 1, means of 12 runs: true\n"), "{shown}");
+    let line = |name: &str| {
+        let mut lines = shown.lines().map(str::trim_start);
+        lines.find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {shown}"))
+    };
+    let mean: f64 = line("page faults").split_whitespace().next().unwrap().parse().unwrap();
+    assert!((mean - faults).abs() <= 0.5, "{mean} {faults}");
+    assert!(line("page faults").ends_with(" a CPU second"), "{shown}");
+    assert!(line("CPU time").ends_with(" CPUs in use"), "{shown}");
+    line("context switches");
+    let plain = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    assert!(!plain.contains("counts of"), "{plain}");
+}
+
 #[test]
 fn memory_nodes() {
     let nodes = std::fs::read_to_string("/sys/devices/system/node/has_memory").unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::ArmSummary;
 use crate::analysis::report::{NameMatch, ReportData};
 use crate::analysis::suite::plan_of;
+use crate::analysis::{Activity, ArmSummary, activities};
 use crate::ledger::LedgerEntry;
 use crate::render::columns::{one_line, shorten};
 use crate::render::noise::{advice, name};
@@ -81,6 +81,7 @@ struct GroupSection {
     are_folded: bool,
     charts: Vec<charts::ReportChart>,
     metrics: Option<MetricTable>,
+    counts: Option<MetricTable>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -293,7 +294,19 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group),
         metrics: tables::metrics(&summaries),
+        counts: run_counts(context),
     }
+}
+
+/// The counts of the arms of a group, as `perf stat` has them.
+fn run_counts(context: &GroupContext<'_>) -> Option<MetricTable> {
+    let all = activities(context.reported.input.record);
+    let of = |place: usize| {
+        let found = all.get(context.group.arms[place].arm)?.as_ref()?;
+        Some((number(context, place), found))
+    };
+    let found: Vec<(String, &Activity)> = (0..context.group.arms.len()).filter_map(of).collect();
+    tables::counts(&found)
 }
 
 /// The number of an arm in the text output.

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::{ArmSummary, MetricSummary};
-use crate::render::t0;
+use crate::analysis::{Activity, ArmSummary, MetricSummary, RunCount};
+use crate::render::report::signs;
 use crate::render::units::{DisplayUnit, kind_of, percent};
+use crate::render::{activity, t0};
 
 /// With more arms than this, the arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;
@@ -57,6 +58,29 @@ pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
 
 fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
     arm.metrics.iter().find(|metric| metric.name == name)
+}
+
+/// The counts of the arms and their rates; `None` if no arm has counts.
+pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
+    let first = arms.first()?.1;
+    if arms.len() > COLUMNS_MAX {
+        return None;
+    }
+    let row = |count: &RunCount| {
+        let cell = |(_, activity): &(String, &Activity)| {
+            let found = activity.counts.iter().find(|other| other.what == count.what);
+            found.map_or_else(MetricCell::default, |found| MetricCell {
+                value: signs(&activity::per_run(found)),
+                spread: activity::rate(found).map(|rate| signs(&rate)),
+            })
+        };
+        MetricRow {
+            name: activity::name(count.what).into(),
+            cells: arms.iter().map(cell).collect(),
+        }
+    };
+    let headings = arms.iter().map(|(number, _)| number.clone()).collect();
+    Some(MetricTable { headings, rows: first.counts.iter().map(row).collect() })
 }
 
 /// Every metric that an arm of the group has; `None` if wall time is the only one.
