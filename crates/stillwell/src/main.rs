@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = audience.words(&format!("stillwell: {}", cmd::in_words(&error)));
+            let text = audience.words(&format!("stillwell: {}", words::in_words(&error)));
             writeln!(terminal::stderr(), "{text}").ok();
             ExitCode::from(exit_code::ERROR)
         }

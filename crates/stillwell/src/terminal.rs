@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::LazyLock;
 
 use anstyle::Style;
+use rustix::termios::tcgetwinsize;
 
 use crate::words::byte_of;
 
@@ -128,6 +129,13 @@ pub fn data() -> Box<dyn Write> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let stdout = io::stdout();
     if stdout.is_terminal() { Box::new(Escaping::new(stdout)) } else { Box::new(stdout.lock()) }
+}
+
+/// Columns of the terminal that standard output is, if it is one that knows.
+pub fn columns() -> Option<usize> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
 #[cfg(test)]

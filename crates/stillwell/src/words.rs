@@ -1,4 +1,6 @@
-//! Words of a command line that need not be UTF-8, as text that a record can keep.
+//! Words of a command line that need not be UTF-8, as text that a record can keep; and errors in one line.
+
+use std::fmt::Display;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
@@ -48,9 +50,70 @@ pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
+/// What, where and why, with nothing twice: the causes of an error, without those that the text before contains.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let mut out = String::new();
+    for cause in error.chain() {
+        // SQLite's own code: the message before it says the same in words.
+        if cause.downcast_ref::<rusqlite::ffi::Error>().is_some() && !out.is_empty() {
+            continue;
+        }
+        let text = reason(cause);
+        if out.is_empty() {
+            out = text;
+        } else if !out.ends_with(&text) {
+            out = format!("{out}: {text}");
+        }
+    }
+    out
+}
+
+/// The text of an error without the kernel's number for it: Rust adds "(os error 2)" to "No such file or directory".
+pub fn reason(error: impl Display) -> String {
+    const BEFORE: &str = " (os error ";
+    let text = error.to_string();
+    let mut parts = text.split(BEFORE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|char: char| char.is_ascii_digit());
+        match rest.strip_prefix(')') {
+            Some(rest) if part.len() > rest.len() + 1 => out.push_str(rest),
+            _ => out.extend([BEFORE, part]),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let error = anyhow!("damaged").context("a.json").context("cannot add a.json");
+        assert_eq!(in_words(&error), "cannot add a.json: damaged");
+        let failed = rusqlite::Connection::open_in_memory().unwrap().execute("no SQL", []);
+        let text = in_words(&anyhow::Error::new(failed.unwrap_err()).context("cannot read h.db"));
+        assert!(text.starts_with("cannot read h.db: ") && !text.contains("code"), "{text}");
+    }
+
+    #[test]
+    fn errors_of_the_kernel_have_no_number() {
+        let missing = || std::io::Error::from_raw_os_error(libc::ENOENT);
+        assert_eq!(reason(missing()), "No such file or directory");
+        let inside = anyhow!("a.json: {}; see b", missing()).context("cannot add a.json");
+        assert_eq!(
+            in_words(&inside),
+            "cannot add a.json: a.json: No such file or directory; see b"
+        );
+        let strange = std::io::Error::from_raw_os_error(5000);
+        assert_eq!(reason(strange), "Unknown error 5000");
+        for others in ["an (os error of mine)", "x (os error )", " (os error 2"] {
+            assert_eq!(reason(others), others);
+        }
+    }
 
     #[test]
     fn bytes_come_back() {

@@ -162,7 +162,8 @@ impl OpenLaunch {
         total.timed_out |= row.timed_out;
         total.is_rejected |= row.is_rejected;
         for metric in SUMS {
-            let sum = total.get(metric).into_iter().chain(row.get(metric)).reduce(|a, b| a + b);
+            let sum =
+                total.get(metric).into_iter().chain(row.get(metric)).reduce(u64::saturating_add);
             total.set(metric, sum);
         }
         let peak = total.get(Metric::MaxrssKib).max(row.get(Metric::MaxrssKib));

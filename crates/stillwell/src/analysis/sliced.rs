@@ -41,7 +41,7 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Optio
             cpu: floor(&cpu[arm]),
             wait_share: share(&waits[arm], &walls[arm], &cpus[arm]),
             empty_loop_ns: median_ps(&empty[arm]).map(|ps| ps / 1e3),
-            counters: counters(record, arm, loops[arm].iter().sum()),
+            counters: counters(record, arm, loops[arm].iter().map(|&n| n as f64).sum()),
             is_empty_loop_off: plan
                 .workers
                 .as_ref()
@@ -59,7 +59,7 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Optio
 }
 
 /// Counts of all slices ÷ their loops; a slice without a counter counts as 0.
-fn counters(record: &Record, arm: usize, n_loops: u64) -> Vec<(String, f64)> {
+fn counters(record: &Record, arm: usize, n_loops: f64) -> Vec<(String, f64)> {
     let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
     for event in &record.events {
         let Event::Counters { arm: of, counters, .. } = event else { continue };
@@ -69,7 +69,7 @@ fn counters(record: &Record, arm: usize, n_loops: u64) -> Vec<(String, f64)> {
             }
         }
     }
-    let per_loop = |total: f64| total / n_loops.max(1) as f64;
+    let per_loop = |total: f64| total / n_loops.max(1.0);
     totals.into_iter().map(|(name, total)| (name.to_owned(), per_loop(total))).collect()
 }
 
@@ -81,7 +81,7 @@ fn floor(runs: &[f64]) -> Option<UncertainValue> {
 /// The kernel counts waits from each request to its answer. Most of that is the slice's wall time. But a worker may
 /// also wait before it can read the clock.
 fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
-    let sum = |series: &[u64]| series.iter().sum::<u64>();
+    let sum = |series: &[u64]| series.iter().fold(0, |sum: u64, &it| sum.saturating_add(it));
     let wait_ns = sum(waits_ns);
     let total_ns = sum(walls_ns).max(wait_ns + sum(cpus_ns));
     (!waits_ns.is_empty() && total_ns > 0).then(|| wait_ns as f64 / total_ns as f64)

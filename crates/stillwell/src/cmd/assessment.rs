@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::analysis::histogram::Histogram;
 use crate::analysis::suite::policy_of;
 use crate::analysis::{self, launches};
-use crate::cmd::print::print;
+use crate::cmd::print::{fit_terminal, print};
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::{Styles, activity, json, results, text};
@@ -59,6 +59,8 @@ impl Assessment {
             let mut stdout = terminal::data();
             return Ok(json::write(&mut stdout, &self.record, &self.analysis, &self.judgements)?);
         }
+        // The terminal may have been resized during the session.
+        fit_terminal();
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);
         let (analysis, judgements) = (&self.analysis, &self.judgements);
         let styles = Styles::colored();

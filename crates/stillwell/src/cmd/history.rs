@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::mistake::in_words;
 use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
@@ -27,6 +26,7 @@ use crate::spec::{
 };
 use crate::terminal;
 use crate::values::{Estimate, FailOn, exit_code};
+use crate::words::in_words;
 use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.

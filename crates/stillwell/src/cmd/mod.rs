@@ -15,7 +15,6 @@ mod history;
 mod link_order;
 mod load;
 mod memory;
-mod mistake;
 mod noise;
 mod open;
 mod output_file;
@@ -35,7 +34,6 @@ mod usage;
 
 use anyhow::Result;
 
-pub use mistake::in_words;
 pub use usage::{is_answer, mistake};
 
 use crate::render::remedies::Audience;
@@ -61,6 +59,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();
     }
+    print::fit_terminal();
     match verb {
         Verb::Run(verb) => run::run(&verb),
         Verb::Timeit(verb) => timeit::timeit(&verb),

@@ -30,6 +30,7 @@ use crate::render::pool::Collection;
 use crate::render::{Styles, pool as shown};
 use crate::session::drawn_seed;
 use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use crate::sys;
 use crate::terminal;
 use crate::values::exit_code;
 use crate::verdict::{self, Judgement, Verdict};
@@ -85,7 +86,7 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
         .with_context(|| format!("cannot read {}", verb.suite.display()))?;
     let suite_text =
         std::fs::read(&suite).with_context(|| format!("cannot read {}", suite.display()))?;
-    let own = std::env::current_exe().context("cannot find this program")?;
+    let own = sys::own_path().context("cannot find this program")?;
     let listed = list(&own, &suite, verb.arms.as_deref())?;
     ensure!(!listed.benchmarks.is_empty(), "{} has no benchmark", verb.suite.display());
     let suite_text = String::from_utf8(suite_text)

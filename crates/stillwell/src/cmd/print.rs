@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
+use crate::render::fit_into;
 use crate::terminal;
 
 /// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
@@ -10,4 +11,11 @@ use crate::terminal;
 /// Standard output cannot be written.
 pub fn print(text: &str) -> Result<()> {
     terminal::write_text(text).context("cannot write to standard output")
+}
+
+/// Lets text be wrapped to the width that the terminal has now.
+pub fn fit_terminal() {
+    if let Some(columns) = terminal::columns() {
+        fit_into(columns);
+    }
 }

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::output_file::write_one;
 use crate::host::with_their_files;
 use crate::render::site::{ASSETS, INDEX, PAGES};
+use crate::words::reason;
 
 /// The list of a site's files. The next report replaces only these.
 const LIST: &str = "stillwell-site.txt";
@@ -106,8 +107,9 @@ impl Folder {
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     bail!(
-                        "cannot remove {}, which an earlier report has written: {error}",
-                        path.display()
+                        "cannot remove {}, which an earlier report has written: {}",
+                        path.display(),
+                        reason(error)
                     )
                 }
                 _ => {}

@@ -1,7 +1,7 @@
 //! The control group of this process and its limits, cgroups(7). It supports version 1, version 2, and "hybrid": a
 //! version 1 hierarchy for each controller beside an empty version 2 one.
 
-use crate::host::mounts::Mount;
+use crate::host::mounts::{self, Mount};
 use crate::host::{Cgroup, Host};
 
 /// Reads the group and its tightest limits, up to the highest group visible from here. A limit of an ancestor binds
@@ -29,6 +29,33 @@ pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
         path: named.path.to_owned(),
         cpu_max: cpu.map(|(quota_us, period_us)| format!("{quota_us} {period_us}")),
         memory_max_bytes: memory,
+    })
+}
+
+/// What to do when the kernel makes no process. Its answer is EAGAIN for each of the limits (fork(2)); that of a control
+/// group can be seen.
+pub fn why_no_process(host: &Host) -> String {
+    match full_group(host) {
+        Some((group, max)) => {
+            format!(
+                "the control group /{group} has all of its {max} processes and threads (pids.max)"
+            )
+        }
+        None => "check the limits on processes and memory (ulimit -u, ulimit -v, pids.max of the \
+                 control group)"
+            .into(),
+    }
+}
+
+/// The nearest group with all the processes and threads that it may have, and their number.
+fn full_group(host: &Host) -> Option<(String, u64)> {
+    let text = host.read("proc/self/cgroup")?;
+    let groups = Membership::find(&text, "pids")?.directories("pids", &mounts::read(host));
+    groups.into_iter().find_map(|group| {
+        // `max` means "no limit".
+        let max: u64 = host.read_value(format!("{group}/pids.max"))?;
+        let now: u64 = host.read_value(format!("{group}/pids.current"))?;
+        (now >= max).then_some((group, max))
     })
 }
 
@@ -145,7 +172,6 @@ pub(super) fn groups(host: &Host, point: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::host::fixture::expand;
-    use crate::host::mounts;
 
     const V2: &str = "proc/self/mountinfo = 30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
@@ -171,6 +197,34 @@ mod tests {
              sys/fs/cgroup/a.slice/memory.max = 1073741824\n"
         );
         check(&files, Some((2, "/a.slice/b.scope", Some("20000 10000"), Some(1 << 30))));
+    }
+
+    #[test]
+    fn a_full_group_is_why_there_is_no_process() {
+        let full = |files: &str| {
+            let (_directory, host) = expand(&format!("{V2}proc/self/cgroup = 0::/a/b\n{files}"));
+            why_no_process(&host)
+        };
+        let limits = full("sys/fs/cgroup/a/b/pids.max = max\nsys/fs/cgroup/a/b/pids.current = 9\n");
+        assert!(limits.starts_with("check the limits on processes"), "{limits}");
+        let above = "sys/fs/cgroup/a/b/pids.max = 30\nsys/fs/cgroup/a/b/pids.current = 20\n\
+                     sys/fs/cgroup/a/pids.max = 20\nsys/fs/cgroup/a/pids.current = 20\n";
+        let expected =
+            "the control group /sys/fs/cgroup/a has all of its 20 processes and threads (pids.max)";
+        assert_eq!(full(above), expected);
+        assert_eq!(full(&above.replace("current = 20", "current = 19")), limits);
+        let version_1 = "proc/self/mountinfo = 31 23 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+                         proc/self/cgroup = 7:pids:/a\nsys/fs/cgroup/pids/a/pids.max = 4\n\
+                         sys/fs/cgroup/pids/a/pids.current = 4\n";
+        let (_directory, host) = expand(version_1);
+        assert!(why_no_process(&host).contains("/sys/fs/cgroup/pids/a has all of its 4 "));
+    }
+
+    #[test]
+    fn a_hierarchy_on_the_root_is_read_too() {
+        let files = "proc/self/mountinfo = 30 23 0:26 / / rw shared:4 - cgroup2 cgroup2 rw\n\
+                     proc/self/cgroup = 0::/a\na/memory.max = 4096\n";
+        check(files, Some((2, "/a", None, Some(4096))));
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub use absent::is_offline;
 pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
 pub use capture::capture;
+pub use cgroup::why_no_process;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
 pub use facts::{Cgroup, Facts, Git, Topology};

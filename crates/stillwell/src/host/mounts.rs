@@ -20,7 +20,11 @@ pub(super) struct Mount {
 impl Mount {
     /// Returns the mount point relative to the root of a [`Host`].
     pub(super) fn relative_point(&self) -> &str {
-        self.point.trim_start_matches('/')
+        match self.point.trim_start_matches('/') {
+            // In a strange mount namespace, something is mounted on the root itself.
+            "" => ".",
+            point => point,
+        }
     }
 
     /// Returns the value of an option `name=value`.

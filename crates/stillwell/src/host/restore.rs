@@ -13,6 +13,7 @@ use crate::host::processes::pid_of;
 use crate::host::shield::{self, ShieldPlan};
 use crate::host::unplug;
 use crate::values::{name_cpus, read_cpu_list};
+use crate::words::reason;
 
 /// One round may not be enough, because the kernel adjusts limits to one another.
 const ROUNDS: usize = 3;
@@ -299,13 +300,13 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
         // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c. A user without root fails at open instead: EACCES.
         Some(libc::EPERM) if path.ends_with("/no_turbo") => {
-            format!("{error}: turbo is off in the BIOS, or the processor has none")
+            format!("{}: turbo is off in the BIOS, or the processor has none", reason(error))
         }
         Some(libc::EROFS) => {
             let mount = path.split('/').next().unwrap_or(path);
             format!("/{mount} is mounted read-only; run `mount -o remount,rw /{mount}` first")
         }
-        _ => error.to_string(),
+        _ => reason(error),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::host::processes::Process;
 use crate::host::shield::{Mask, Masks, Task, bind_again, bound, read_task};
 use crate::host::{Host, read_cpu_table};
 use crate::values::{format_cpu_list, parse_cpu_list, read_cpu_list};
+use crate::words::reason;
 
 const CPU: &str = "sys/devices/system/cpu";
 /// Enough for a set with a hundred thousand threads.
@@ -217,7 +218,7 @@ fn put_back_set(host: &Host, unplugged: &Unplugged, set: &CpuSet, left: &mut Unr
             return;
         }
         if let Err(error) = host.write_set(&set.path, &set.cpus) {
-            left.failed.push((set.path.clone(), error.to_string()));
+            left.failed.push((set.path.clone(), reason(error)));
             return;
         }
     }
@@ -234,7 +235,7 @@ fn put_back_set(host: &Host, unplugged: &Unplugged, set: &CpuSet, left: &mut Unr
         && host.read(&file).is_some_and(|now| now.starts_with(&format!("{kind} invalid")))
         && let Err(error) = host.write_set(&file, kind)
     {
-        left.failed.push((file, error.to_string()));
+        left.failed.push((file, reason(error)));
     }
 }
 

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::command::is_compiler;
 use crate::measure::programs;
+use crate::sys;
 
 /// Compiler caches. They get no wrapper, because they search PATH for the real compiler and would find the wrapper.
 const CACHES: [&str; 5] = ["ccache", "sccache", "distcc", "icecc", "buildcache"];
@@ -39,7 +40,7 @@ impl CompilerWrappers {
         wrappers.make_directory()?;
         let compilers = compilers(&wrappers.path);
         ensure!(!compilers.is_empty(), "there is no compiler in PATH (cc, gcc, clang, …)");
-        let stillwell = std::env::current_exe().context("cannot find this program")?;
+        let stillwell = sys::own_path().context("cannot find this program")?;
         for (name, compiler) in &compilers {
             let file = wrappers.directory.join(name);
             let script = script(&stillwell, seed, compiler)?;
@@ -85,7 +86,7 @@ fn compilers(path: &OsStr) -> BTreeMap<String, PathBuf> {
         for entry in entries.flatten() {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let file = directory.join(&name);
-            if is_compiler(&name) && !is_cache(&file) && programs::executable(&file).is_ok() {
+            if is_compiler(&name) && !is_cache(&file) && programs::executable(&file, None).is_ok() {
                 found.entry(name).or_insert(file);
             }
         }

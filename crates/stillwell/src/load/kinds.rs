@@ -17,6 +17,7 @@ use rustix::time::{
 
 use crate::load::arguments::{ARGV0, END};
 use crate::spec::load::LoadKind;
+use crate::sys;
 
 /// Bytes to copy: more than the caches of one core hold.
 const MEM_BYTES: usize = 16 << 20;
@@ -94,7 +95,7 @@ fn write_file(ready: impl FnOnce()) -> io::Result<()> {
 fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
     ready();
     loop {
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = Command::new(sys::own_program());
         command.arg0(ARGV0).arg(END).stdin(Stdio::null()).env_clear();
         match command.status() {
             Ok(_) => {}

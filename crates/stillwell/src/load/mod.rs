@@ -22,6 +22,7 @@ use crate::spec::load::LoadKind;
 use crate::sys;
 use crate::terminal;
 use crate::values::{exit_code, format_cpu_list, parse_cpu_list};
+use crate::words::in_words;
 
 /// Whether this process is a busy process.
 pub fn is_requested() -> bool {
@@ -43,7 +44,7 @@ pub fn serve() -> ExitCode {
     }
     let failed = busy(&mut arguments);
     // A failed write to standard error cannot be reported anywhere.
-    writeln!(terminal::stderr(), "stillwell: {failed:#}").ok();
+    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
     ExitCode::from(exit_code::ERROR)
 }
 
@@ -96,7 +97,7 @@ impl Load {
 
     fn spawn(&self, kind: LoadKind) -> Result<Child> {
         let cpus = self.cpus.as_deref().map(format_cpu_list).unwrap_or_default();
-        Command::new("/proc/self/exe")
+        Command::new(sys::own_program())
             .arg0(ARGV0)
             .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
             .stdin(Stdio::null())
@@ -104,7 +105,7 @@ impl Load {
             // ^C must not end the load before the command: the command may handle it.
             .process_group(0)
             .spawn()
-            .context("cannot make a busy process (/proc/self/exe)")
+            .context("cannot make a busy process")
     }
 
     /// Restarts processes that have ended.

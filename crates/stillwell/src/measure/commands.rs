@@ -15,7 +15,7 @@ use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget}
 use crate::plan::{Arm, Plan};
 use crate::sys::User;
 use crate::values::OutputTarget;
-use crate::words::bytes_of;
+use crate::words::{bytes_of, reason};
 
 /// Shell for hooks when commands are executed directly.
 const HOOK_SHELL: &str = "sh";
@@ -29,6 +29,8 @@ pub struct Commands {
     stdin: Option<Bytes>,
     hook_shell: Vec<String>,
     loud: Vec<bool>,
+    /// The user of the commands, if it is not our own.
+    run_as: Option<User>,
     /// File for the standard output of validated runs.
     captured_stdout: Option<Bytes>,
 }
@@ -58,6 +60,7 @@ impl Commands {
             stdin: plan.input.as_ref().map(|path| path.clone().into_bytes()),
             hook_shell: plan.shell.clone().unwrap_or_else(|| vec![HOOK_SHELL.into()]),
             loud: vec![false; plan.arms.len()],
+            run_as: run_as.cloned(),
             captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
         }
     }
@@ -86,7 +89,7 @@ impl Commands {
         }
         if let OutputTarget::File(path) = output {
             refuse_fifo("⟦output⟧", path)?;
-            make_for_user(path).map_err(|error| format!("⟦output⟧ {path}: {error}"))?;
+            make_for_user(path).map_err(|error| format!("⟦output⟧ {path}: {}", reason(error)))?;
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
@@ -151,7 +154,7 @@ impl Commands {
     }
 
     fn find(&self, program: &[u8], environment: u32) -> Result<Bytes, String> {
-        programs::find(program, &self.environments[environment as usize])
+        programs::find(program, &self.environments[environment as usize], self.run_as.as_ref())
     }
 }
 

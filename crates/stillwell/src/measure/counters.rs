@@ -10,6 +10,7 @@ use crate::measure::switches::SwitchLog;
 use crate::measure::wire::WakeTracepoint;
 use crate::record::Row;
 use crate::values::metric::{Metric, MetricSource};
+use crate::words::reason;
 
 /// The open events, with their counts before the run.
 pub struct Counters {
@@ -206,5 +207,5 @@ fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
         Some(libc::EMFILE) => ("too many open files", "raise the limit of open files (ulimit -n)"),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };
-    (metric.info().name.to_owned(), format!("{why}: {error}"), fix.to_owned())
+    (metric.info().name.to_owned(), format!("{why}: {}", reason(error)), fix.to_owned())
 }

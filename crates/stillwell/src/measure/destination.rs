@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::measure::wire::{BatchStop, RowDestination};
 use crate::record::{Layout, Row, Writer};
+use crate::words::in_words;
 
 /// The destination of the rows.
 pub struct Destination {
@@ -40,7 +41,7 @@ impl Destination {
         self.line.clear();
         self.layout.encode(row, &mut self.line);
         self.writer.append(&self.line).map_err(|error| BatchStop::Record {
-            error: format!("{error:#}"),
+            error: in_words(&error),
             line: std::mem::take(&mut self.line),
         })
     }

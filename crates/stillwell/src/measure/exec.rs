@@ -7,12 +7,13 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use tempfile::NamedTempFile;
 
 use crate::host::{self, Gap, Host};
 use crate::measure::commands::Commands;
 use crate::measure::launch_failure::explain_launch;
+use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
     Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId, WakeTracepoint,
@@ -24,7 +25,7 @@ use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
 use crate::values::metric::Metric;
-use crate::values::{MemoryMode, MemoryPolicy, Sched};
+use crate::words::in_words;
 
 /// Makes real processes.
 #[derive(Debug)]
@@ -167,7 +168,10 @@ impl<'a> ExecRunner<'a> {
     /// Runs part of the jobs of some steps.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
-            Ok((batch, origins)) => self.send(batch, steps, &origins, InterruptTolerance::None)?,
+            Ok((batch, origins)) => {
+                let sent = self.send(batch, steps, &origins, InterruptTolerance::None);
+                sent.map_err(|error| self.conclude_without_launcher(steps, &origins, error))?
+            }
             Err(why) => (Outcome::failed(MeasurementFailure::Start { why }), None),
         };
         match open_step {
@@ -296,6 +300,29 @@ impl<'a> ExecRunner<'a> {
         Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
     }
 
+    /// After the launcher was killed, another one runs the conclude hook of the step that was open. Returns the error
+    /// of the session.
+    fn conclude_without_launcher(
+        &mut self,
+        steps: &[Step],
+        origins: &[JobOrigin<'_>],
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        let origin = self.process.last_job().and_then(|job| origins.get(job as usize));
+        let conclude = JobPurpose::Hook(Hook::Conclude);
+        let step = origin.filter(|origin| origin.purpose != conclude).map(|it| steps[it.index]);
+        let is_due = |step: &Step| self.plan.arms[step.arm as usize].conclude.is_some();
+        let Some(step) = step.filter(is_due).filter(|_| self.process.has_ended()) else {
+            return error;
+        };
+        let revived = self.process.revive(self.run_as.clone());
+        let concluded = revived.and_then(|()| self.conclude(step, Outcome::default()));
+        match concluded {
+            Ok(Outcome { failure: None, .. }) => error,
+            _ => anyhow!("{}; the hook ⟦conclude⟧ failed too", in_words(&error)),
+        }
+    }
+
     fn run_cold(&mut self, step: &Step) -> Result<Outcome> {
         let steps = std::slice::from_ref(step);
         let is_prepare = |purpose| purpose == JobPurpose::Hook(Hook::Prepare);
@@ -358,32 +385,5 @@ fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
         row: matches!(purpose, JobPurpose::Run).then_some(row),
         iteration: Some(format!("{prefix}{}", step.round)),
         padding_bytes: step.padding_bytes,
-    }
-}
-
-/// The scheduling policy with the numbers of the kernel.
-pub(super) fn policy(sched: Sched) -> crate::sys::SchedulingPolicy {
-    let (policy, priority) = policy_numbers(sched);
-    crate::sys::SchedulingPolicy { policy, priority }
-}
-
-/// The memory policy with the numbers of the kernel.
-pub(super) fn node_policy(policy: &MemoryPolicy) -> crate::sys::NodePolicy {
-    crate::sys::NodePolicy::new(mode_number(policy.mode), &policy.nodes)
-}
-
-fn mode_number(mode: MemoryMode) -> i32 {
-    match mode {
-        MemoryMode::Bind => libc::MPOL_BIND,
-        MemoryMode::Interleave => libc::MPOL_INTERLEAVE,
-    }
-}
-
-fn policy_numbers(sched: Sched) -> (i32, i32) {
-    match sched {
-        Sched::Other => (libc::SCHED_OTHER, 0),
-        Sched::Batch => (libc::SCHED_BATCH, 0),
-        Sched::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
-        Sched::Rr(priority) => (libc::SCHED_RR, priority.into()),
     }
 }

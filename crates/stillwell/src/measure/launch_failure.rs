@@ -1,8 +1,10 @@
 //! The messages for children that failed before they executed their program.
 
+use crate::host::{Host, why_no_process};
 use crate::measure::missing_interpreter;
 use crate::plan::Plan;
 use crate::sys::Stage;
+use crate::words::reason;
 
 /// The message for a child that failed before it executed its program: step, cause and remedy.
 pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
@@ -11,8 +13,9 @@ pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i3
     {
         return format!("cannot execute {program:?}: {why}");
     }
-    let cause = std::io::Error::from_raw_os_error(errno);
+    let cause = reason(std::io::Error::from_raw_os_error(errno));
     let process = &plan.process;
+    let no_process;
     let (what, advice) = match (stage, errno) {
         (Stage::Exec, libc::ENOEXEC) => (
             format!("execute {program:?}"),
@@ -28,7 +31,8 @@ pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i3
         ),
         (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions"),
         (Stage::Clone, _) => {
-            ("make a process".into(), "check the limits on processes and memory (ulimit -a)")
+            no_process = why_no_process(&Host::new("/"));
+            ("make a process".into(), no_process.as_str())
         }
         (Stage::Stdin, _) => (
             format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),

@@ -18,6 +18,7 @@ use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
+use crate::measure::job_mark::JobMark;
 use crate::measure::prepared::{
     PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
 };
@@ -34,6 +35,7 @@ use crate::sys::{
     LaunchedChild, NodePolicy, SchedulingPolicy,
 };
 use crate::values::metric::Metric;
+use crate::words::in_words;
 
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";
@@ -57,14 +59,15 @@ pub fn serve() {
 fn serve_requests(front_end: i32) -> Result<()> {
     let stdin = io::stdin();
     let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
+    let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
     let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
-    let mut session = match LauncherLoop::open(open, front_end) {
+    let mut session = match LauncherLoop::open(open, front_end, mark) {
         Ok((session, opened)) => {
             wire::send(&mut socket, &LauncherReply::Opened(opened))?;
             session
         }
         Err(error) => {
-            wire::send(&mut socket, &LauncherReply::Refused(format!("{error:#}")))?;
+            wire::send(&mut socket, &LauncherReply::Refused(in_words(&error)))?;
             return Ok(());
         }
     };
@@ -78,7 +81,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
                     session.destination = Some(destination);
                     LauncherReply::Ready
                 }
-                Err(error) => LauncherReply::Refused(format!("{error:#}")),
+                Err(error) => LauncherReply::Refused(in_words(&error)),
             },
             LauncherRequest::Batch(batch) => {
                 LauncherReply::Done(session.run(&batch, &mut variables))
@@ -99,6 +102,7 @@ fn raise_own_priority(nice: i32) -> Option<i32> {
 /// The state of the launcher from one batch to the next.
 struct LauncherLoop {
     front_end: i32,
+    mark: Option<JobMark>,
     destination: Option<Destination>,
     timeout: Option<Duration>,
     /// The launcher's own waits; `None` where the kernel counts none.
@@ -113,7 +117,11 @@ struct LauncherLoop {
 }
 
 impl LauncherLoop {
-    fn open(open: LauncherSettings, front_end: i32) -> Result<(Self, LauncherReport)> {
+    fn open(
+        open: LauncherSettings,
+        front_end: i32,
+        mark: Option<JobMark>,
+    ) -> Result<(Self, LauncherReport)> {
         let allowed = allowed_cpus()?;
         if let Some(cpus) = &open.launcher_cpus {
             pin_myself(cpus)
@@ -145,6 +153,7 @@ impl LauncherLoop {
         metrics.extend(probes.metrics());
         let session = Self {
             front_end,
+            mark,
             destination: None,
             timeout: open.timeout_ns.map(Duration::from_nanos),
             schedstat,
@@ -187,7 +196,10 @@ impl LauncherLoop {
             batch.environments.iter().map(|entries| environment(entries)).collect();
         let commands: Vec<PreparedCommand<'_>> =
             batch.commands.iter().map(PreparedCommand::new).collect();
+        // Without hooks nothing is left to do when the launcher dies.
+        let has_hooks = batch.jobs.iter().any(|job| job.row.is_none());
         for job in &batch.jobs {
+            self.mark.as_ref().filter(|_| has_hooks).inspect(|mark| mark.set(done.n_done));
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
             let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);

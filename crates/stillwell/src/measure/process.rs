@@ -7,17 +7,20 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::host::{Host, why_no_process};
 use crate::measure::interrupt::Interrupt;
+use crate::measure::job_mark::JobMark;
 use crate::measure::launcher::ARGV0;
 use crate::measure::wire::{
     self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
     RowDestination,
 };
 use crate::sys::{self, User};
+use crate::words::reason;
 
 /// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
@@ -41,6 +44,8 @@ pub struct LauncherProcess {
     child: Child,
     socket: UnixStream,
     interrupt: Interrupt,
+    /// The job that the launcher is at; `None` where the kernel has no memory for it.
+    mark: Option<JobMark>,
     /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
     was_interrupted: bool,
 }
@@ -61,19 +66,27 @@ impl LauncherProcess {
             UnixStream::pair().context("cannot make a socket for the launcher")?;
         // A signal of the terminal goes to the whole process group, and the launcher is in ours until it has its own.
         let held = sys::HeldSignals::hold();
-        let child = Command::new("/proc/self/exe")
+        let mark = JobMark::new().ok();
+        let mut launcher = Command::new(sys::own_program());
+        launcher
             .arg0(ARGV0)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
-            .process_group(0)
-            .spawn();
+            .process_group(0);
+        mark.as_ref().inspect(|mark| mark.hand_to(&mut launcher));
+        let child = launcher.spawn();
+        // The command holds the launcher's side of the socket. While it is open here, the launcher's end goes unseen.
+        drop(launcher);
         drop(held);
-        let child = child.context(
-            "cannot start the launcher; it needs /proc (mount -t proc proc /proc) and may make a \
-             process (ulimit -u)",
-        )?;
-        let mut process = Self { child, socket, interrupt, was_interrupted: false };
+        let child = child.map_err(|error| {
+            anyhow!(
+                "cannot start the launcher: {}; {}",
+                reason(error),
+                why_no_process(&Host::new("/"))
+            )
+        })?;
+        let mut process = Self { child, socket, interrupt, mark, was_interrupted: false };
         enter(process.child.id())?;
         match process.get_ready(&LauncherRequest::Open(open))? {
             LauncherReply::Opened(opened) => Ok((process, opened)),
@@ -84,12 +97,22 @@ impl LauncherProcess {
         }
     }
 
+    /// Whether the launcher has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !self.child.try_wait().is_ok_and(|status| status.is_none())
+    }
+
+    /// The job of the last batch that began last; `None` if the batch has no hooks.
+    pub fn last_job(&self) -> Option<u32> {
+        self.mark.as_ref()?.get()
+    }
+
     /// Starts another launcher if this one has ended. It is for hooks only: it has no settings of runs.
     ///
     /// # Errors
     /// As [`LauncherProcess::start`].
     pub fn revive(&mut self, run_as: Option<User>) -> Result<()> {
-        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+        if !self.has_ended() {
             return Ok(());
         }
         let settings = LauncherSettings { run_as, ..LauncherSettings::default() };
@@ -127,6 +150,7 @@ impl LauncherProcess {
         batch: Batch,
         tolerance: InterruptTolerance,
     ) -> Result<(BatchResult, bool)> {
+        self.mark.as_ref().inspect(|mark| mark.clear());
         match self.ask(&LauncherRequest::Batch(batch), tolerance)? {
             (LauncherReply::Done(done), interrupted) => Ok((done, interrupted)),
             _ => bail!("the launcher answered out of turn"),

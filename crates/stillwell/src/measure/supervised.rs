@@ -23,6 +23,7 @@ use crate::measure::programs;
 use crate::sys;
 use crate::terminal;
 use crate::values::exit_code;
+use crate::words::in_words;
 
 /// `argv[0]` that makes this program become a command.
 const ARGV0: &str = "stillwell-become";
@@ -42,7 +43,7 @@ pub fn is_requested() -> bool {
 /// Becomes the command; returns only on failure.
 pub fn serve() -> ExitCode {
     let failed = become_command(std::env::args_os().skip(1));
-    writeln!(terminal::stderr(), "stillwell: {failed:#}").ok();
+    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
     ExitCode::from(exit_code::ERROR)
 }
 
@@ -77,7 +78,7 @@ pub fn become_caller() -> Result<()> {
     let environment = environment_for(Some(&user));
     sys::become_user_for_good(&user).context("cannot become the user who called sudo")?;
     let mut arguments = std::env::args_os();
-    let mut again = Command::new("/proc/self/exe");
+    let mut again = Command::new(sys::own_program());
     again.arg0(arguments.next().unwrap_or_default()).args(arguments);
     Err(again.env_clear().envs(environment).exec()).context("cannot execute this program again")
 }
@@ -86,11 +87,12 @@ pub fn become_caller() -> Result<()> {
 ///
 /// # Errors
 /// It cannot be found; the message says why.
-pub fn check(command: &[OsString]) -> Result<()> {
+pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = [b"PATH=", path.as_bytes()].concat();
     let program = command.first().map(|program| program.as_bytes()).unwrap_or_default();
-    programs::find(program, &[path]).map_err(|why| anyhow!("{why}"))?;
+    let run_as = invoking_user().filter(|_| as_caller);
+    programs::find(program, &[path], run_as.as_ref()).map_err(|why| anyhow!("{why}"))?;
     Ok(())
 }
 
@@ -128,7 +130,7 @@ pub fn run(
 
 /// Prepares a command that the kernel ends with this program. It is not started yet.
 pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
-    let mut prepared = Command::new("/proc/self/exe");
+    let mut prepared = Command::new(sys::own_program());
     prepared
         .arg0(ARGV0)
         .arg(std::process::id().to_string())

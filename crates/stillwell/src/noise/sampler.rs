@@ -19,6 +19,7 @@ use crate::noise::attribute::Pause;
 use crate::noise::core_probes::CoreProbes;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
 use crate::sys;
+use crate::words::reason;
 
 /// Turns of the calibration that gives the threshold.
 const TURNS: usize = 20_000;
@@ -221,6 +222,7 @@ fn room_of_each(n_pinned: usize) -> usize {
 
 fn pin_to(cpu: usize) -> Result<(), String> {
     sys::bind(None, &[cpu]).map_err(|error| {
+        let error = reason(error);
         format!("it is offline, or the cpuset of this control group does not allow it ({error})")
     })
 }

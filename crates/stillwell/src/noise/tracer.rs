@@ -13,6 +13,7 @@ use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 use crate::sys;
+use crate::words::reason;
 
 /// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
@@ -146,7 +147,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
         ),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };
-    Gap { what: what.into(), why: format!("{why} ({error})"), fix: fix.into() }
+    Gap { what: what.into(), why: format!("{why} ({})", reason(error)), fix: fix.into() }
 }
 
 /// Reason why there are no tracepoints.
@@ -172,7 +173,10 @@ pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
         }),
         Err(error) => gaps.push(Gap {
             what: POINTS.into(),
-            why: format!("tracefs, which describes the tracepoints, cannot be read here ({error})"),
+            why: format!(
+                "tracefs, which describes the tracepoints, cannot be read here ({})",
+                reason(error)
+            ),
             fix: "run it as root, or have it mounted: mount -t tracefs tracefs /sys/kernel/tracing"
                 .into(),
         }),

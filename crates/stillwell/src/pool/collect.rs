@@ -14,6 +14,7 @@ use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
 use crate::pool::progress::{done, node_name};
 use crate::pool::task::seed_option;
 use crate::record::{EndReason, Record};
+use crate::words::in_words;
 
 /// Pairs of the finished tasks of a pool.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub fn collect(pool: &Pool) -> Result<PoolPairs> {
                 let benchmark = pool.manifest.tasks[task].benchmark;
                 by_place.extend(pieces.into_iter().enumerate().map(|(at, it)| (benchmark, at, it)));
             }
-            Err(error) => collected.damaged.push((task, format!("{error:#}"))),
+            Err(error) => collected.damaged.push((task, in_words(&error))),
         }
     }
     // The order of the suite; the tasks are in random order.

@@ -230,7 +230,7 @@ impl Pool {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 anyhow!("{} is no pool: there is no {MANIFEST} in it", folder.display())
             }
-            _ => anyhow!("cannot read {}: {error}", path.display()),
+            _ => anyhow::Error::from(error).context(format!("cannot read {}", path.display())),
         })?;
         let manifest: PoolManifest = serde_json::from_slice(&text)
             .map_err(anyhow::Error::from)

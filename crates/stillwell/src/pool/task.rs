@@ -23,6 +23,7 @@ use crate::measure::supervised;
 use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
 use crate::terminal;
+use crate::words::in_words;
 
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";
@@ -178,13 +179,14 @@ fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Keeps the output of a failed task and appends the error.
 fn keep_failure(pool: &Pool, name: &str, log: &Path, error: &anyhow::Error) {
+    let error = in_words(error);
     let kept: PathBuf = pool.failed().join(format!("{name}{LOG_SUFFIX}"));
     std::fs::rename(log, &kept).ok();
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&kept);
     if let Ok(mut file) = file {
-        writeln!(file, "stillwell pool: {error:#}").ok();
+        writeln!(file, "stillwell pool: {error}").ok();
     }
-    writeln!(terminal::stderr(), "stillwell pool: task {name}: {error:#}").ok();
+    writeln!(terminal::stderr(), "stillwell pool: task {name}: {error}").ok();
 }
 
 /// Name of a node for use in a file name.

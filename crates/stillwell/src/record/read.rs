@@ -202,5 +202,13 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
         "written by a later Stillwell (format {}; this one reads up to {VERSION})",
         probe.version
     );
-    serde_json::from_slice(&line).map_err(|error| anyhow!("line 1, {}", describe(&error)))
+    let header: Header =
+        serde_json::from_slice(&line).map_err(|error| anyhow!("line 1, {}", describe(&error)))?;
+    let plan = &header.plan;
+    ensure!(!plan.arms.is_empty(), "line 1: the plan has no command");
+    let places = [Some(plan.reference), plan.control.map(|control| control.arm)];
+    let missing = places.into_iter().flatten().find(|&arm| arm >= plan.arms.len());
+    let shown = missing.unwrap_or_default();
+    ensure!(missing.is_none(), "line 1: there is no arm {shown} among {}", plan.arms.len());
+    Ok(header)
 }

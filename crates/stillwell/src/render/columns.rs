@@ -1,12 +1,29 @@
 //! Width of text on a terminal, and ways to fit text into 80 columns.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::terminal::is_hidden;
 use crate::words::byte_of;
 
-/// Width of the text output, columns.
+/// Largest width of the text output, columns. Names are shortened to it also on a narrower terminal, which breaks their
+/// lines: a name that is cut more would say less.
 pub(super) const COLUMNS: usize = 80;
+/// Smallest width that text is wrapped to.
+const COLUMNS_MIN: usize = 20;
+/// Width that text is wrapped to: a property of the terminal, set before anything is printed.
+static WRAPPED_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
+
+/// Sets the width of the terminal.
+pub fn fit_into(columns: usize) {
+    WRAPPED_COLUMNS.store(columns.clamp(COLUMNS_MIN, COLUMNS), Ordering::Relaxed);
+}
+
+/// The width of the text output.
+pub(super) fn columns() -> usize {
+    WRAPPED_COLUMNS.load(Ordering::Relaxed)
+}
 const ELLIPSIS: char = '…';
 
 /// Terminal columns of a text.
@@ -55,31 +72,45 @@ fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
         .count()
 }
 
-/// Appends items two spaces apart, in indented lines of at most [`COLUMNS`].
+/// Appends items two spaces apart, in indented lines of at most [`columns`].
 pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
     fill(out, indent, "  ", items.iter().map(String::as_str));
 }
 
-/// Appends a text in lines of at most [`COLUMNS`]. The first line begins with `first`, the others are indented.
+/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented.
 pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
+    wrap_into(out, columns(), first, indent, text);
+}
+
+fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text: &str) {
+    let first =
+        if first.trim().is_empty() { &first[..indent_of(first.len(), columns)] } else { first };
     out.push_str(first);
     let line = one_line(text);
-    fill_after(out, width(first), indent, " ", line.split_whitespace());
+    fill_after(out, (width(first), columns), indent, " ", line.split_whitespace());
 }
 
 fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
-    out.extend(std::iter::repeat_n(' ', indent));
-    fill_after(out, indent, indent, between, items);
+    let columns = columns();
+    let n_columns = indent_of(indent, columns);
+    out.extend(std::iter::repeat_n(' ', n_columns));
+    fill_after(out, (n_columns, columns), indent, between, items);
 }
 
-/// Fills lines; the first one already holds `n_columns`.
+/// An indent that leaves three quarters of a narrow terminal to the text.
+fn indent_of(indent: usize, columns: usize) -> usize {
+    if columns < COLUMNS { indent.min(columns / 4) } else { indent }
+}
+
+/// Fills lines of at most `columns`; the first one already holds `n_columns`.
 fn fill_after<'a>(
     out: &mut String,
-    n_columns: usize,
+    (n_columns, columns): (usize, usize),
     indent: usize,
     between: &str,
     items: impl Iterator<Item = &'a str>,
 ) {
+    let indent = indent_of(indent, columns);
     let mut used = n_columns.saturating_sub(indent);
     let mut is_first = true;
     for item in items {
@@ -87,7 +118,7 @@ fn fill_after<'a>(
         let wide = width(&item);
         if is_first {
             is_first = false;
-        } else if used + between.len() + wide > COLUMNS - indent {
+        } else if used + between.len() + wide > columns - indent {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent));
             used = 0;
@@ -131,6 +162,21 @@ mod tests {
             "{out}"
         );
         assert_eq!(out.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_shorter_lines_and_all_words() {
+        for columns in [20, 37, 60] {
+            let mut out = String::new();
+            let text = "twelve words of up to nine letters on a very narrow terminal";
+            wrap_into(&mut out, columns, &" ".repeat(13), 13, text);
+            assert!(out.lines().all(|line| width(line) <= columns), "{columns}: {out}");
+            assert_eq!(out.split_whitespace().collect::<Vec<_>>().join(" "), text);
+        }
+        // A word that is longer than a line keeps its line for itself.
+        let mut out = String::new();
+        wrap_into(&mut out, 20, "note: ", 6, "a target/release/stillwell-launcher b");
+        assert_eq!(out, "note: a\n     target/release/stillwell-launcher\n     b\n");
     }
 
     #[test]

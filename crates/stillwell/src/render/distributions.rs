@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::analysis::NoTest;
 use crate::analysis::distributions::{Band, Decile, Distances, Distributions, PairedDistributions};
 use crate::plan::Plan;
-use crate::render::columns::{COLUMNS, width, wrap};
+use crate::render::columns::{columns, width, wrap};
 use crate::render::uncertain;
 
 const INDENT: usize = 8;
@@ -72,7 +72,7 @@ fn table(out: &mut String, deciles: &[Decile]) {
         })
         .collect();
     let text_columns = rows.iter().map(|row| width(row)).max().unwrap_or(0);
-    let picture_columns = COLUMNS.saturating_sub(INDENT + text_columns + 2);
+    let picture_columns = columns().saturating_sub(INDENT + text_columns + 2);
     let picture = Picture::of(deciles, picture_columns);
     if let Some(picture) = &picture {
         writeln!(out, "{:1$}{2}", "", INDENT + text_columns + 2, picture.scale(ratio)).ok();
@@ -242,7 +242,7 @@ mod tests {
         let plan = record(&["old", "new"]).header.plan;
         let text = text("2", "1", &plan, &Distributions::Paired(found));
         for line in text.lines() {
-            assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
+            assert!(width(line) <= columns(), "{} columns: {line}", width(line));
             assert_eq!(line.trim_end(), line);
         }
         text

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
-use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::columns::{COLUMNS, columns, shorten, width};
 use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::values::MetricChoice;
 
@@ -131,7 +131,7 @@ pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -
     let tallest = tallest(histogram);
     let digits =
         tallest.max(histogram.n_above.iter().copied().max().unwrap_or(0)).to_string().len();
-    let bar_columns = COLUMNS.saturating_sub(wide + digits + unit.name.len() + 6).max(1);
+    let bar_columns = columns().saturating_sub(wide + digits + unit.name.len() + 6).max(1);
     let mut out = String::new();
     let benchmark = blocks.first().and_then(|block| block.benchmark.as_deref());
     let is_one =

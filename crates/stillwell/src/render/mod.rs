@@ -46,5 +46,5 @@ pub mod units;
 pub mod values;
 pub mod within;
 
-pub use columns::{one_line, shorten};
+pub use columns::{fit_into, one_line, shorten};
 pub use styles::Styles;

@@ -10,6 +10,7 @@ use crate::record::EndReason;
 use crate::schedule::{Schedule, n_blocks};
 use crate::session::steps::{Session, SessionEnd, end_of};
 use crate::values::Order;
+use crate::words::in_words;
 
 impl Session<'_> {
     /// Runs the session.
@@ -32,7 +33,7 @@ impl Session<'_> {
         }
         let closed = self.note_failure(end.failure.as_ref()).and_then(|()| self.close(end.reason));
         if let Err(error) = closed {
-            let error = format!("{error:#}");
+            let error = in_words(&error);
             end.failure.get_or_insert(MeasurementFailure::Record { error, line: Vec::new() });
             end.reason = EndReason::RecordFull;
         }

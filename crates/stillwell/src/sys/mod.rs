@@ -16,8 +16,13 @@ mod strings;
 mod threads;
 mod tracing;
 
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -42,6 +47,28 @@ pub use threads::{do_without_threads_if_refused, stack_problem};
 pub use tracing::read_cycle_counter;
 pub use tracing::{filter_tracepoint, mount_tracefs_for_this_thread, share_perf_buffer};
 
+/// The running file, also while its path has a newer one.
+const RUNNING: &str = "/proc/self/exe";
+
+/// This program, to execute it again. Without /proc it is the path that this process was executed by.
+pub fn own_program() -> PathBuf {
+    if Path::new(RUNNING).exists() { RUNNING.into() } else { executed_path() }
+}
+
+/// The path of this program, for other programs.
+///
+/// # Errors
+/// There is no /proc, and the file is no longer where it was executed.
+pub fn own_path() -> io::Result<PathBuf> {
+    std::env::current_exe().or_else(|_| executed_path().canonicalize())
+}
+
+/// The path that execve(2) got (getauxval(3), `AT_EXECFN`). This process never changes its directory.
+fn executed_path() -> PathBuf {
+    let path = Path::new(OsStr::from_bytes(rustix::param::linux_execfn().to_bytes()));
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
 /// Duplicates a descriptor that the parent process has left open for this one, by its number. The original stays open
 /// until the process ends, because only its number is known and other code might own it. No child inherits it.
 ///
@@ -64,6 +91,21 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     }
     // SAFETY: fcntl has just opened it, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
+}
+
+/// Leaves a descriptor open in a command that this process starts, under the same number. If it is closed before the
+/// start, the start fails.
+pub fn leave_open(command: &mut Command, fd: BorrowedFd<'_>) {
+    let number = fd.as_raw_fd();
+    let leave_open = move || {
+        // SAFETY: the call takes integers only.
+        match unsafe { libc::fcntl(number, libc::F_SETFD, 0) } {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe { command.pre_exec(leave_open) };
 }
 
 impl Usage {
@@ -226,7 +268,6 @@ mod tests {
 
     #[test]
     fn an_inherited_descriptor_is_never_closed_twice() {
-        use std::os::fd::AsRawFd as _;
         let (mut reader, writer) = io::pipe().unwrap();
         let duplicate = inherited_descriptor(writer.as_raw_fd()).unwrap();
         assert_ne!(duplicate.as_raw_fd(), writer.as_raw_fd());

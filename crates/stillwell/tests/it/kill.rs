@@ -101,6 +101,31 @@ fn a_command_that_kills_the_launcher_is_explained() {
     killed_by_its_command("TERM", 130, &["a command or another program sent SIGTERM"]);
 }
 
+/// The conclude hook of the open step runs once, before the cleanup. A hook that has begun is not started again.
+#[track_caller]
+fn concluded(hooks: &[&str], command: &str, log: &str) {
+    let bench = Bench::new();
+    let all = ["-w", "0", "-r", "3", "-c", "echo cleanup >> log"];
+    let running = bench.start(&[&all, hooks, &["-N", command]].concat());
+    running.finish().ends_with(2).says(&["the launcher ended unexpectedly", "SIGKILL"]);
+    assert_eq!(bench.read("log").replace('\n', " "), log);
+}
+
+#[test]
+fn the_conclude_hook_runs_also_without_the_launcher() {
+    let conclude = ["-C", "echo conclude $STILLWELL_ITERATION >> log"];
+    let kill = "sh -c 'kill -KILL $PPID; exec sleep 1000'";
+    concluded(&conclude, kill, "conclude 0 cleanup ");
+    let second = "sh -c 'test $STILLWELL_ITERATION = 0 || { kill -KILL $PPID; exec sleep 1000; }'";
+    concluded(&conclude, second, "conclude 0 conclude 1 cleanup ");
+    let prepare = [&["-p", "echo prepare >> log; kill -KILL $PPID"], &conclude[..]].concat();
+    concluded(&prepare, "true", "prepare conclude 0 cleanup ");
+    let itself = ["-C", "echo conclude >> log; kill -KILL $PPID; exec sleep 1000"];
+    concluded(&itself, "true", "conclude cleanup ");
+    // Without a conclude hook there is nothing to do.
+    concluded(&["-p", "echo prepare >> log"], kill, "prepare cleanup ");
+}
+
 #[test]
 fn a_run_ends_with_the_launcher() {
     let bench = Bench::new();

@@ -28,6 +28,7 @@ mod large;
 mod link_order;
 mod load;
 mod looks;
+mod odd_places;
 mod pool;
 mod privacy;
 mod privileges;

@@ -33,7 +33,7 @@ pub const TARGETS: [FuzzTarget; 10] = [
     FuzzTarget {
         name: "record",
         read: readers::record,
-        seeds: &[("tests/cmd", ".swell")],
+        seeds: &[("tests/cmd", ".swell"), ("tests/samples/found", ".swell")],
         texts: &[],
         n_inputs: 1_500,
     },
@@ -54,7 +54,7 @@ pub const TARGETS: [FuzzTarget; 10] = [
     FuzzTarget {
         name: "suite",
         read: readers::suite,
-        seeds: &[("../../examples", ".toml")],
+        seeds: &[("../../examples", ".toml"), ("tests/samples/found", ".toml")],
         texts: &[],
         n_inputs: 5_000,
     },
@@ -91,7 +91,7 @@ pub const TARGETS: [FuzzTarget; 10] = [
     FuzzTarget {
         name: "machine",
         read: readers::machine,
-        seeds: &[("tests/hosts", ".txt")],
+        seeds: &[("tests/hosts", ".txt"), ("tests/samples/found", ".txt")],
         texts: &[],
         n_inputs: 200,
     },

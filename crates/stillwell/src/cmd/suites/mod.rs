@@ -35,6 +35,7 @@ use crate::spec::workers::{BenchSpec, NamedPrefix};
 use crate::sys::may_raise_priority;
 use crate::terminal;
 use crate::values::exit_code;
+use crate::words::in_words;
 
 use builds::{Builder, VariantError};
 
@@ -101,7 +102,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     match done {
         Err(error) if was_interrupted => {
-            let text = Audience::Suite.words(&format!("stillwell: {error:#}"));
+            let text = Audience::Suite.words(&format!("stillwell: {}", in_words(&error)));
             writeln!(terminal::stderr(), "{text}").ok();
             Ok(exit_code::INTERRUPTED)
         }
@@ -271,7 +272,7 @@ impl SuiteDocument {
             built.map_err(|VariantError { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
-                place => text.wrong(Some(&place), Flaw::value(keys, format!("{error:#}"))).into(),
+                place => text.wrong(Some(&place), Flaw::value(keys, in_words(&error))).into(),
             })
         });
         let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;

@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::host::guardian::{Answer, GuardianOrder, GuardianRequest};
 use crate::host::processes::Process;
 use crate::host::shield::Isolation;
+use crate::sys;
 use crate::terminal;
 
 /// Time after which the front end looks whether the guardian is stopped.
@@ -43,12 +44,12 @@ impl Guardian {
     /// # Errors
     /// No program gives root rights, or the guardian refuses.
     pub fn start(root: &Path, request: &GuardianRequest) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program")?;
+        let program = sys::own_path().context("cannot find this program")?;
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the guardian")?;
         let is_allowed = rustix::process::geteuid().is_root() || root != Path::new("/");
         let mut command = if is_allowed {
-            Command::new("/proc/self/exe")
+            Command::new(sys::own_program())
         } else {
             let Some(lender) = lender(&program) else { bail!("{}", without_rights(&program)) };
             let mut command = Command::new(lender[0]);
@@ -89,7 +90,7 @@ impl Guardian {
             // A kernel without user namespaces has no such file.
             return Host::new(root).read("proc/self/uid_map").is_none_or(|map| is_of_machine(&map));
         }
-        std::env::current_exe().is_ok_and(|program| lender(&program).is_some())
+        sys::own_path().is_ok_and(|program| lender(&program).is_some())
     }
 
     /// Makes the guardian move one of our processes into the shield.

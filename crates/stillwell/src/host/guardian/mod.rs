@@ -25,6 +25,7 @@ use crate::host::shield::{self, Isolation, ShieldPlan, place};
 use crate::host::tune::{self, KnobPlan, KnobResult};
 use crate::sys;
 use crate::values::{exit_code, name_cpus};
+use crate::words::{in_words, reason};
 
 pub use front_end::Guardian;
 
@@ -95,7 +96,7 @@ pub fn serve(root: &Path) -> Result<u8> {
             held
         }
         Err(error) => {
-            answer_with(&mut socket, &Answer::Refused(format!("{error:#}")));
+            answer_with(&mut socket, &Answer::Refused(in_words(&error)));
             return Ok(exit_code::ERROR);
         }
     };
@@ -103,7 +104,7 @@ pub fn serve(root: &Path) -> Result<u8> {
     while (&mut reader).take(REQUEST_BYTES_MAX).read_line(&mut line).is_ok_and(|n| n > 0) {
         let answer = match serde_json::from_str(&line) {
             Ok(GuardianOrder::Enter(pid)) => enter(&host, &held, &socket, pid),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(reason(error)),
         };
         answer_with(&mut socket, &answer.map_or_else(Answer::Refused, |()| Answer::Entered));
         line.clear();
@@ -149,7 +150,7 @@ enum Extent {
 
 /// Moves a process into the shield. Only root and the owner of the process may ask for it.
 fn enter(host: &Host, held: &GuardianState, socket: &UnixStream, pid: i32) -> Result<(), String> {
-    let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| error.to_string())?;
+    let peer = rustix::net::sockopt::socket_peercred(socket).map_err(reason)?;
     let status = Host::new("/").read(format!("proc/{pid}/status")).unwrap_or_default();
     if !may_move(peer.uid.as_raw(), &status) {
         return Err(format!("process {pid} is not yours"));

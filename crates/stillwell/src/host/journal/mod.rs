@@ -45,8 +45,14 @@ impl Store {
     /// changes.
     ///
     /// # Errors
-    /// Another session is tuning, the journal cannot be written, or it is not to be trusted.
+    /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc a journal
+    /// could not be told from that of an earlier boot.
     pub fn open(host: &Host) -> Result<Self> {
+        let boot_id = boot_id(host);
+        ensure!(
+            !boot_id.is_empty() || host.root != Path::new("/"),
+            "cannot change this machine without /proc; mount it: mount -t proc proc /proc"
+        );
         let shown = host.below_root("run/stillwell".as_ref());
         let directory = open_directory(host).with_context(|| {
             format!("cannot keep a journal in {}; run as root", shown.display())
@@ -64,7 +70,7 @@ impl Store {
             Err(error) => return Err(error).context("cannot lock the journal"),
         }
         let mut store = Self { directory, shown, journal: Journal::default(), _lock: lock };
-        store.load(&boot_id(host))?;
+        store.load(&boot_id)?;
         Ok(store)
     }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::host::Host;
 use crate::values::{name_cpus, read_cpu_list};
+use crate::words::reason;
 
 /// Explains a write to a control group that failed.
 pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
@@ -16,7 +17,7 @@ pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
         }
         _ => "see cgroups(7)",
     };
-    format!("cannot {what} in /{group}: {error}; {advice}")
+    format!("cannot {what} in /{group}: {}; {advice}", reason(error))
 }
 
 /// Explains a refused partition. The kernel shows it as `isolated invalid (reason)` or as a bare `isolated invalid`.

@@ -26,6 +26,7 @@ mod watch;
 
 use crate::host::Host;
 use crate::values::format_cpu_list;
+use crate::words::reason;
 
 pub use explain::no_shield_without_rights;
 pub use force::{put_in_force, strays};
@@ -127,7 +128,8 @@ pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
     let procs = format!("{path}/cgroup.procs");
     let cpus = format_cpu_list(&raised.cpus);
     host.write_group(&procs, &pid.to_string())
-        .map_err(|error| format!("cannot put process {pid} on the shielded CPUs {cpus}: {error}"))
+        .map_err(reason)
+        .map_err(|why| format!("cannot put process {pid} on the shielded CPUs {cpus}: {why}"))
 }
 
 /// The directory of the commands' group.

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use crate::host::Host;
 use crate::host::invoker::system_command;
 use crate::host::shield::version2::{SERVICE, SLICE};
+use crate::words::reason;
 
 impl Host {
     /// Starts the service, which only sleeps.
@@ -52,7 +53,7 @@ impl Host {
             .args(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("cannot execute {program}: {error}"))?;
+            .map_err(|error| format!("cannot execute {program}: {}", reason(error)))?;
         if output.status.success() {
             return Ok(());
         }

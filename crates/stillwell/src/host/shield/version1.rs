@@ -9,6 +9,7 @@ use crate::host::shield::tasks::{self, Task, bind_again};
 use crate::host::shield::version2::{empty_and_remove, rest};
 use crate::host::shield::{ShieldPlan, explain};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
+use crate::words::reason;
 
 const USER: &str = "stillwell-user";
 const SYSTEM: &str = "stillwell-system";
@@ -140,7 +141,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
             }
         }
         if let Err(error) = empty_and_remove(host, &path, point) {
-            left.push((path, error.to_string()));
+            left.push((path, reason(error)));
         }
     }
     bind_again(host, &raised.masks, None);

@@ -9,6 +9,7 @@ use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
 use crate::host::shield::{ShieldPlan, explain, neighbours};
 use crate::values::{format_cpu_list, read_cpu_list};
+use crate::words::reason;
 
 /// Our group below the root, and the slice and service whose group is used where systemd manages the groups.
 const GROUP: &str = "stillwell";
@@ -137,7 +138,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
         // This comes first: it frees the CPUs even if a later step fails.
         host.write_group(&format!("{path}/cpuset.cpus.partition"), "member").ok();
         if let Err(error) = empty_and_remove(host, &path, point) {
-            left.push((path, error.to_string()));
+            left.push((path, reason(error)));
         }
     }
     if site.has_systemd

@@ -29,6 +29,7 @@ use crate::schedule::Step;
 use crate::sys::{self, Launcher, User};
 use crate::values::TimeSpan;
 use crate::values::metric::Metric;
+use crate::words::reason;
 
 use pace::Pace;
 use team::WorkerTeam;
@@ -305,7 +306,7 @@ fn outcome(broken: SliceError) -> Outcome {
             Outcome::failed(MeasurementFailure::Worker { arm, failure: Box::new(failure) })
         }
         SliceError::Record(error, line) => {
-            let error = format!("cannot write the record: {error}");
+            let error = format!("cannot write the record: {}", reason(error));
             Outcome::failed(MeasurementFailure::Record { error, line })
         }
     }

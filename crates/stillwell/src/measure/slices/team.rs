@@ -204,9 +204,9 @@ fn hash_seed(seed: u64, step: &Step) -> u64 {
 fn attributes(process: &ProcessPlan) -> Attributes {
     Attributes {
         affinity: process.affinity.as_deref().map(CpuMask::new),
-        memory: process.memory.as_ref().map(crate::measure::exec::node_policy),
+        memory: process.memory.as_ref().map(crate::measure::policy::node_policy),
         nice: process.nice,
-        policy: process.sched.map(crate::measure::exec::policy),
+        policy: process.sched.map(crate::measure::policy::policy),
         no_aslr: process.no_aslr,
         rlimits: Vec::new(),
         run_as: None,

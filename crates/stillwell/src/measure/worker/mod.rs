@@ -126,8 +126,9 @@ impl Worker {
         let refused = |what, error: std::io::Error| {
             failed(FailureCause::System { what, errno: error.raw_os_error().unwrap_or(0) })
         };
-        let path = programs::find(&launch.argv[0], &launch.environment)
-            .map_err(|why| failed(FailureCause::NoProgram(why)))?;
+        let path =
+            programs::find(&launch.argv[0], &launch.environment, launch.attributes.run_as.as_ref())
+                .map_err(|why| failed(FailureCause::NoProgram(why)))?;
         let (channel, theirs) = Channel::open().map_err(|e| refused("make pipes", e))?;
         let output = WorkerOutput::open().map_err(|e| refused("make files for its output", e))?;
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

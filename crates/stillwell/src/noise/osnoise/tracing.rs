@@ -22,6 +22,7 @@ use crate::measure::supervised::wait_for;
 use crate::noise::osnoise::{Osnoise, parse};
 use crate::sys;
 use crate::values::{exit_code, format_cpu_list};
+use crate::words::in_words;
 
 /// `argv[0]` of the process that turns the tracer on and off.
 const ARGV0: &str = "stillwell-osnoise";
@@ -51,7 +52,7 @@ pub fn serve() -> ExitCode {
     match relay(&cpus) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println_to_stdout(&format!("{error:#}"));
+            println_to_stdout(&in_words(&error));
             ExitCode::from(exit_code::ERROR)
         }
     }
@@ -218,7 +219,7 @@ pub fn watch(
         return Err(gap("this is not the running machine".into(), "leave out ⟦host-root⟧"));
     }
     let text = collect(cpus, length_ns, interrupt).map_err(|error| {
-        let why = format!("{error:#}");
+        let why = in_words(&error);
         let fix = if why.contains("CONFIG_OSNOISE_TRACER") {
             "use a kernel that has it, such as Debian's linux-image-rt-amd64"
         } else if why.contains("somebody else") {
@@ -237,7 +238,7 @@ pub fn watch(
 }
 
 fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<String> {
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = Command::new(sys::own_program())
         .arg0(ARGV0)
         .arg(format_cpu_list(cpus))
         .stdin(Stdio::piped())
@@ -245,7 +246,7 @@ fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<Stri
         // ^C goes to the parent; this process ends with its input.
         .process_group(0)
         .spawn()
-        .context("cannot start the process that turns it on (/proc/self/exe)")?;
+        .context("cannot start the process that turns it on")?;
     let start = listen(&mut child, length_ns, interrupt);
     drop(child.stdin.take());
     let mut rest = String::new();

@@ -16,6 +16,7 @@ use crate::spec::suite::{
     Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
 };
 use crate::values::{ExitStatuses, Percent, Shell};
+use crate::words::in_words;
 
 /// Placeholder names that are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
@@ -149,7 +150,7 @@ fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
         .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
         .collect();
     let found = combinations(&parameters);
-    let mut found = found.map_err(|error| Flaw::value(&["matrix"], format!("{error:#}")))?;
+    let mut found = found.map_err(|error| Flaw::value(&["matrix"], in_words(&error)))?;
     // In `exclude`, 1.0 equals 1, although the two differ when filled in.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
@@ -200,7 +201,7 @@ impl Expansion<'_> {
             variants: variants.iter().map(compared).collect(),
             kind: self.kind(&variants).map_err(|error| {
                 let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
-                Flaw::value(&[kind], format!("{error:#}"))
+                Flaw::value(&[kind], in_words(&error))
             })?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
@@ -299,12 +300,15 @@ impl Expansion<'_> {
         let python = variant.python.as_deref().unwrap_or(PYTHON);
         let argv = words(python).context("its interpreter")?;
         let duplicate = benchmark.duplicate.unwrap_or(1);
+        let inner_loops = benchmark.inner_loops.unwrap_or(1);
         let statement = self.fill(statement, variant);
         Ok(Arm {
             name: Some(variant.name.clone()),
             argv,
             benchmark: Some(self.name()),
-            inner_loops: benchmark.inner_loops.unwrap_or(1) * u64::from(duplicate),
+            inner_loops: inner_loops
+                .checked_mul(u64::from(duplicate))
+                .context("inner_loops times duplicate is too large")?,
             source: Some(WorkerCode {
                 setup: self.fill(&benchmark.code_setup.text(), variant),
                 teardown: self.fill(&benchmark.code_teardown.text(), variant),

@@ -25,6 +25,7 @@ use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 use crate::values::Cpus;
+use crate::words::in_words;
 
 use candidates::CommandOptions;
 pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
@@ -103,7 +104,7 @@ pub fn decide_suite(
         let planner = BenchmarkPlanner { candidate, said, facts };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
         let decided = planner.decide(listed, seed).map_err(|error| {
-            let what = format!("the benchmark {:?}: {error:#}", candidate.name);
+            let what = format!("the benchmark {:?}: {}", candidate.name, in_words(&error));
             match error.downcast_ref::<shell_words::ParseError>() {
                 Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
                 None => wrong(Flaw::whole(what)),

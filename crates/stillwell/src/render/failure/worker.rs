@@ -7,6 +7,7 @@ use crate::render::failure::exit::{LINE_MAX, exit_in_words};
 use crate::render::remedies::Audience;
 use crate::render::shorten;
 use crate::sys::Stage;
+use crate::words::reason;
 
 /// Maximum number of quoted lines of each stream.
 const LINES_MAX: usize = 10;
@@ -78,7 +79,10 @@ fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
 /// Names a step of the start, and the remedy if it fails.
 fn step(stage: Stage) -> (&'static str, &'static str) {
     match stage {
-        Stage::Clone => ("make a process", "check the limits on processes and memory (ulimit -a)"),
+        Stage::Clone => (
+            "make a process",
+            "check the limits on processes and memory (ulimit -u, ulimit -v, pids.max of the control group)",
+        ),
         Stage::Stdin | Stage::Stdout | Stage::Stderr | Stage::Descriptor => {
             ("hand its descriptors to it", "check the limit on open files (ulimit -n)")
         }
@@ -109,8 +113,8 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-fn cause(errno: i32) -> io::Error {
-    io::Error::from_raw_os_error(errno)
+fn cause(errno: i32) -> String {
+    reason(io::Error::from_raw_os_error(errno))
 }
 
 /// Quotes the last lines of both streams. An empty stream is not mentioned, because a worker need not print anything.
@@ -173,7 +177,7 @@ mod tests {
             None,
             FailureCause::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
             output_tail("", ""),
-            "command 1 (\"./b\") was not started: cannot execute it: Exec format error (os error 8); check that it is \
+            "command 1 (\"./b\") was not started: cannot execute it: Exec format error; check that it is \
              a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
         );
     }

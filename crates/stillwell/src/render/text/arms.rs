@@ -87,7 +87,7 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
     if let Some(subtracted) =
-        arm.net.and_then(|_| subtracted(page, COLUMNS - INDENT - text.len() - 2))
+        arm.net.and_then(|_| subtracted(page, COLUMNS.saturating_sub(INDENT + text.len() + 2)))
     {
         write!(out, "  {subtracted}").ok();
     }

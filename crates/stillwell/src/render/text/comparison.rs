@@ -7,7 +7,7 @@ use crate::analysis::{
     StatisticName, UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
-use crate::render::columns::{COLUMNS, width, wrap};
+use crate::render::columns::{columns, width, wrap};
 use crate::render::exported::shown_ratio;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
@@ -157,7 +157,7 @@ fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
 /// Appends a text to the line of the verdict if it fits, else to the next line.
 fn wrap_after(out: &mut String, text: &str) {
     let visible = width(&anstream::adapter::strip_str(out).to_string());
-    if visible + 2 + width(text) <= COLUMNS {
+    if visible + 2 + width(text) <= columns() {
         writeln!(out, "  {text}").ok();
     } else {
         out.push('\n');

@@ -1,0 +1,78 @@
+//! Places that lack what others have: a narrow terminal, no /proc, a directory that only root may enter.
+
+use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
+
+/// Runs the program on a terminal of so many columns.
+fn on_columns(bench: &Bench, columns: &str, arguments: &[&str]) -> Ran {
+    let python =
+        "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    let mut command = bench.command("python3");
+    let resize = "stty cols $0 && exec \"$@\"";
+    command.args(["-c", python, "sh", "-c", resize, columns, STILLWELL]).args(arguments);
+    Ran::from(command.env("TERM", "dumb").env("NO_COLOR", "1").output().unwrap())
+}
+
+/// Words with a letter: neither bars nor parts of a picture.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+    words.map(String::from).collect()
+}
+
+#[test]
+fn a_narrow_terminal_has_every_word() {
+    let bench = Bench::new();
+    bench.write("script", "1ms 1.1ms 1.2ms\n2ms 2.1ms 2.3ms\n3ms\n");
+    let commands = ["./a --with=some --options", "./a --with=some --other-options", "./c"];
+    let script = ["--script", "script", "-w", "0", "-r", "40", "--seed", "1"];
+    bench.run(&[script.as_slice(), &commands].concat()).ends_with(0);
+    for verb in
+        [["show", "r.swell"], ["stats", "r.swell"], ["noise", "r.swell"], ["check", "r.swell"]]
+    {
+        let wide = bench.stillwell(&verb);
+        for columns in ["20", "33", "1"] {
+            let narrow = on_columns(&bench, columns, &verb);
+            assert_eq!(narrow.code, wide.code, "{narrow:#?}");
+            assert_eq!(words(&narrow.stdout), words(&wide.stdout), "{verb:?} in {columns} columns");
+        }
+    }
+    let shown = on_columns(&bench, "30", &["noise", "r.swell"]).stdout;
+    // Neither tables nor names are broken.
+    let text = shown.lines().filter(|line| line.split_whitespace().count() > 4);
+    let text: Vec<_> = text.filter(|line| !line.trim().contains("  ")).collect();
+    assert!(text.len() > 3 && text.iter().all(|line| line.chars().count() <= 30), "{shown}");
+}
+
+/// Runs the program where /proc is an empty directory; `None` if that cannot be made here.
+fn without_proc(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
+    // A wrong program may not change the machine either.
+    let empty = "set -e; mount -t tmpfs none /proc; mount -t tmpfs none /run; mount --bind /sys /sys; \
+                 mount -o remount,bind,ro /sys; exec \"$@\"";
+    let mut command = bench.command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", empty, "sh", STILLWELL]);
+    let is_made = is_root()
+        && bench.command("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success());
+    if !is_made {
+        skipped("needs root and mount namespaces, to hide /proc");
+        return None;
+    }
+    Some(Ran::from(command.args(arguments).output().unwrap()))
+}
+
+#[test]
+fn it_measures_without_proc() {
+    let bench = Bench::new();
+    let run = ["run", "-o", "r.swell", "-r", "5", "--metrics", "all", "true", "/bin/true"];
+    let Some(ran) = without_proc(&bench, &run) else { return };
+    ran.ends_with(0);
+    assert_eq!(bench.record().rows.len(), 12);
+    for verb in [["show", "r.swell"], ["stats", "r.swell"], ["noise", "r.swell"]] {
+        without_proc(&bench, &verb).unwrap().ends_with(0);
+    }
+    let timeit = ["timeit", "--python", "python3", "-p", "2", "-n", "2", "pass"];
+    without_proc(&bench, &timeit).unwrap().ends_with(0);
+    without_proc(&bench, &["load", "1", "--", "true"]).unwrap().ends_with(0);
+    let tuned = without_proc(&bench, &["system", "tune"]).unwrap().ends_with(2);
+    let message =
+        "stillwell: cannot change this machine without /proc; mount it: mount -t proc proc /proc\n";
+    assert_eq!(tuned.stderr, message);
+}
