@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(why, "it is not executable for user 65534, who would run it (chmod +x?)");
         assert_eq!(executable(&all, Some(&nobody)), Ok(()));
         let path = [b"PATH=", directory.path().as_os_str().as_bytes()].concat();
-        let why = find(b"ours", &[path.clone()], Some(&nobody)).unwrap_err();
+        let why = find(b"ours", std::slice::from_ref(&path), Some(&nobody)).unwrap_err();
         assert!(why.contains("/ours: it is not executable for user 65534"), "{why}");
         std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
         let why = executable(&all, Some(&nobody)).unwrap_err();
