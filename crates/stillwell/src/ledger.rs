@@ -66,6 +66,8 @@ pub enum NoiseSource {
     Neighbours,
     /// Migrations to another CPU, and the cold caches after them.
     Migrations,
+    /// Traffic of other programs between the last-level cache and memory.
+    MemoryTraffic,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
     /// The benchmark waited for a device, another process or a timer. This includes run-queue delay that the kernel
@@ -116,6 +118,7 @@ impl NoiseSource {
             Self::Migrations => Some(Remedy::Affinity),
             Self::Frequency => Some(Remedy::Tune("turbo,governor")),
             Self::Neighbours
+            | Self::MemoryTraffic
             | Self::Crossing
             | Self::Faults
             | Self::Asleep

@@ -9,7 +9,7 @@ use crate::cmd::print::print;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::{restore, take_down};
-use crate::host::shield::{self, Isolation, ShieldPlan, Watch};
+use crate::host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
 use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
@@ -18,7 +18,7 @@ use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
 use crate::terminal;
-use crate::values::{exit_code, name_cpus};
+use crate::values::{CachePart, exit_code, name_cpus};
 
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {
@@ -35,6 +35,10 @@ fn request(options: &ShieldOptions) -> shield::ShieldRequest {
         cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
         kernel_threads: options.kthreads,
         balanced: options.balance,
+        cache: match options.cache {
+            None | Some(CachePart::Off) => CacheRequest::Off,
+            Some(CachePart::Percent(percent)) => CacheRequest::Part(percent),
+        },
     }
 }
 
@@ -94,7 +98,8 @@ fn off_strays(host: &Host) -> Result<u8> {
     // The lock of the journal keeps other processes from making a shield now.
     let _store = Store::open(host)?;
     for raised in &strays {
-        let left = shield::lower(host, raised);
+        let mut left = shield::give_cache_back(host, raised).failed;
+        left.extend(shield::lower(host, raised));
         if let Some((path, why)) = left.first() {
             bail!("cannot remove /{path}: {why}");
         }

@@ -34,6 +34,7 @@ mod mounts;
 mod processes;
 mod recommend;
 mod report;
+mod resctrl;
 pub mod restore;
 pub mod shield;
 #[cfg(test)]
@@ -69,4 +70,5 @@ pub use memory_nodes::{MemoryNode, memory_nodes};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
+pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use tracepoints::{EVENT_FOLDERS, EventFormat, wake_tracepoint, with_tracefs};

@@ -134,7 +134,10 @@ pub(super) fn restore_some(
     let mut result = Restoration::default();
     // The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
     if let Some(raised) = store.journal.shield.clone() {
-        result.failed = shield::lower(host, &raised);
+        let cache = shield::give_cache_back(host, &raised);
+        result.foreign = foreign(cache.foreign);
+        result.failed = cache.failed;
+        result.failed.extend(shield::lower(host, &raised));
         if result.failed.is_empty() {
             store.lowered();
             result.lowered = Some(raised);
@@ -146,8 +149,7 @@ pub(super) fn restore_some(
     // Sets of CPUs take only CPUs that are online, and a write to a set changes the masks of its tasks.
     if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
         let left = unplug::put_back(host, &unplugged);
-        let foreign = left.foreign.into_iter().map(|(path, now, old)| Foreign { path, now, old });
-        result.foreign.extend(foreign);
+        result.foreign.extend(foreign(left.foreign));
         if left.failed.is_empty() && left.waiting.is_empty() {
             store.plugged();
         }
@@ -164,6 +166,10 @@ pub(super) fn restore_some(
         }
     }
     Ok(result)
+}
+
+fn foreign(files: Vec<(String, String, String)>) -> Vec<Foreign> {
+    files.into_iter().map(|(path, now, old)| Foreign { path, now, old }).collect()
 }
 
 /// Restores these files and returns their paths.

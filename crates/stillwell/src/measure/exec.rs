@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::NamedTempFile;
 
-use crate::host::{self, Gap, Host};
+use crate::host::{self, CacheMonitors, Gap, Host};
 use crate::measure::commands::Commands;
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::policy::{mode_number, policy_numbers};
@@ -66,13 +66,14 @@ struct JobOrigin<'a> {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `enter` moves the process with this id to the place of its runs before its first request.
+    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `enter` moves the process with this id to the place of its runs before its first request.
     ///
     /// # Errors
     /// The launcher cannot be started, or cannot do all that the plan asks for.
     pub fn start(
         plan: &'a Plan,
         run_as: Option<User>,
+        cache: CacheMonitors,
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, MetricSupport)> {
         let captured = plan.validate.as_ref();
@@ -97,6 +98,7 @@ impl<'a> ExecRunner<'a> {
             no_aslr: process.no_aslr,
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as: run_as.clone(),
+            cache: if plan.evidence { cache } else { CacheMonitors::default() },
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let commands =

@@ -14,6 +14,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpriority_process, pidfd_open, setpriority_process,
 };
 
+use crate::measure::cache_use::CacheUse;
 use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
@@ -111,6 +112,7 @@ struct LauncherLoop {
     attributes: Attributes,
     plain: Attributes,
     counters: Counters,
+    cache_use: CacheUse,
     streams: Streams,
     launcher: sys::Launcher,
     probes: ProbeSchedule,
@@ -151,6 +153,8 @@ impl LauncherLoop {
         }
         let probes = ProbeSchedule::new(open.evidence);
         metrics.extend(probes.metrics());
+        let cache_use = CacheUse::open("/", &open.cache);
+        metrics.extend(cache_use.metrics());
         let session = Self {
             front_end,
             mark,
@@ -176,6 +180,7 @@ impl LauncherLoop {
                 ..Attributes::default()
             },
             counters,
+            cache_use,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
             probes,
@@ -224,6 +229,7 @@ impl LauncherLoop {
         let command = prepared.command;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
+            self.cache_use.before();
             self.counters.before();
             self.reading_time.add_since(start_ns);
         }
@@ -244,6 +250,7 @@ impl LauncherLoop {
                 ran.launched.pid.cast_unsigned(),
                 ran.launched.exec_ns,
             );
+            self.cache_use.after(&mut row);
             let stall = ran.stall(totals);
             row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
             row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));

@@ -1,5 +1,6 @@
 //! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
+mod cache_use;
 mod child_run;
 pub mod clock;
 mod commands;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::host::CacheMonitors;
 use crate::sys::{Stage, User};
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -46,6 +47,8 @@ pub struct LauncherSettings {
     pub rlimits: Vec<(u32, u64)>,
     /// User of runs and hooks, if it is not our own.
     pub run_as: Option<User>,
+    /// Files with the counts of the runs' cache.
+    pub cache: CacheMonitors,
 }
 
 /// The tracepoint at which a task becomes ready.

@@ -5,6 +5,8 @@ use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
 use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
 
+/// `run --isolate --cache`, in percent, where the cache can be divided.
+pub const CACHE_PART_PCT: f64 = 50.0;
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
 /// `plot --kind`.

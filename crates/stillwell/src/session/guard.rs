@@ -8,9 +8,12 @@ use jiff::Timestamp;
 
 use crate::host::guardian::{Guardian, GuardianRequest};
 use crate::host::knobs::bench_cpus;
-use crate::host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
-use crate::host::{Host, Survey, look, user_of_commands};
+use crate::host::shield::{
+    self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch,
+};
+use crate::host::{CacheMonitors, Host, Survey, look, monitors, user_of_commands};
 use crate::plan::Plan;
+use crate::plan::defaults::CACHE_PART_PCT;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;
 use crate::spec::groups::{RightsOptions, TuneOptions};
@@ -18,6 +21,7 @@ use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 use crate::terminal;
+use crate::values::CachePart;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
 /// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.
@@ -54,6 +58,7 @@ impl Guard {
             balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
             cpus: cpus.clone(),
             kernel_threads: true,
+            cache: cache_of(process.cache),
         };
         let before = process.isolate.then(|| look(&host));
         if process.tuning.tune.is_none() && !Guardian::has_rights(root) {
@@ -162,6 +167,12 @@ impl Guard {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }
 
+    /// The files with the counts of the runs' cache; none without a cache of their own.
+    pub fn cache_monitors(&self) -> CacheMonitors {
+        let cache = self.isolation.as_ref().and_then(|isolation| isolation.cache.as_ref());
+        cache.map(|cache| monitors(&Host::new("/"), cache)).unwrap_or_default()
+    }
+
     /// A watch that reports the loss of the shield.
     pub fn watch(&self, host: &Host) -> Option<Watch> {
         Watch::new(host, self.isolation.as_ref()?)
@@ -190,6 +201,15 @@ fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     (workers.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
 }
 
+/// The part of the cache for isolated runs.
+fn cache_of(part: Option<CachePart>) -> CacheRequest {
+    match part {
+        None => CacheRequest::IfPossible(CACHE_PART_PCT),
+        Some(CachePart::Off) => CacheRequest::Off,
+        Some(CachePart::Percent(percent)) => CacheRequest::Part(percent),
+    }
+}
+
 /// The CPUs that the machine was booted to leave alone.
 fn booted(host: &Host) -> Option<Isolation> {
     if shield::find(host).boot.is_empty() {
@@ -216,7 +236,12 @@ fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolat
 }
 
 fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
-    let request = shield::ShieldRequest { cpus: None, kernel_threads: false, balanced: false };
+    let request = shield::ShieldRequest {
+        cpus: None,
+        kernel_threads: false,
+        balanced: false,
+        cache: CacheRequest::Off,
+    };
     let (mut raised, _) = shield::plan(host, placement, &request);
     if raised.how != ShieldKind::Boot {
         raised.how = ShieldKind::Affinity;

@@ -107,7 +107,9 @@ impl<'a> SessionStart<'a> {
     /// Runs commands.
     fn execute(mut self, path: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let (plan, user) = (self.plan, self.guard.user().cloned());
-        let (mut runner, evidence) = ExecRunner::start(plan, user, |pid| self.guard.enter(pid))?;
+        let cache = self.guard.cache_monitors();
+        let enter = |pid| self.guard.enter(pid);
+        let (mut runner, evidence) = ExecRunner::start(plan, user, cache, enter)?;
         let watch = self.guard.watch(&Host::new("/"));
         let clock_origin_ns = monotonic_ns();
         let absolute_path = absolute(path)?;

@@ -33,6 +33,9 @@ pub enum Metric {
     FourChainsNs,
     RunnableMax,
     CrowdedNs,
+    CacheBytes,
+    MemoryTrafficBytes,
+    OthersTrafficBytes,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -69,6 +72,8 @@ pub enum MetricSource {
     Worker,
     /// A probe of the core before the run, on CPUs whose units are known.
     Probe,
+    /// resctrl's counts of the group of the runs' CPUs.
+    Resctrl,
 }
 
 /// One line of the metric table.
@@ -93,6 +98,7 @@ pub struct MetricInfo {
 const NS: Quantity = Quantity::Time { ns_per_unit: 1 };
 const PS: Quantity = Quantity::Picoseconds;
 const US: Quantity = Quantity::Time { ns_per_unit: 1000 };
+const BYTES: Quantity = Quantity::Memory { bytes_per_unit: 1 };
 const KIB: Quantity = Quantity::Memory { bytes_per_unit: 1024 };
 
 const fn info(
@@ -107,7 +113,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 29] = {
+pub static METRICS: [MetricInfo; 32] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -303,6 +309,27 @@ pub static METRICS: [MetricInfo; 29] = {
             NS,
             Software,
             "time in which more threads of the run ran or were ready than it had CPUs",
+        ),
+        info(
+            CacheBytes,
+            ["cache_bytes", "cache-occupancy", ""],
+            BYTES,
+            Resctrl,
+            "last-level cache that lines of the run's CPUs fill, just after the run (llc_occupancy)",
+        ),
+        info(
+            MemoryTrafficBytes,
+            ["memory_traffic_bytes", "memory-traffic", ""],
+            BYTES,
+            Resctrl,
+            "traffic between the last-level cache and memory, of the run's CPUs (mbm_total_bytes)",
+        ),
+        info(
+            OthersTrafficBytes,
+            ["others_traffic_bytes", "others-traffic", ""],
+            BYTES,
+            Resctrl,
+            "the same traffic of everything else that uses this cache, during the run",
         ),
     ]
 };

@@ -1,6 +1,7 @@
 //! Values that every stage shares: units, CPU lists, metrics and the values of options. Each parses its own syntax on
 //! the command line. This module imports no other.
 
+mod cache_part;
 mod core;
 mod cpu_list;
 pub mod exit_code;
@@ -21,6 +22,7 @@ mod tim;
 mod time_span;
 mod worker;
 
+pub use cache_part::CachePart;
 pub use core::is_core_shared;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,

@@ -1,4 +1,5 @@
-//! Estimates of the causes of additional CPU time: a slower clock, migrations and page faults.
+//! Estimates of the causes of additional CPU time: a slower clock, migrations, page faults and the memory
+//! traffic of other programs.
 
 use stats::series::theil_sen_at;
 
@@ -38,9 +39,10 @@ pub fn computing(
     if let Some((ns, n)) = neighbours_ns(samples, beyond_ns) {
         take(NoiseSource::Neighbours, ns, n);
     }
-    let counts: [(NoiseSource, SampleCount); 2] = [
+    let counts: [(NoiseSource, SampleCount); 3] = [
         (NoiseSource::Migrations, |sample| sample.migrations),
         (NoiseSource::Faults, |sample| sample.faults),
+        (NoiseSource::MemoryTraffic, |sample| sample.others_traffic_mib),
     ];
     for (source, count) in counts {
         let counted: Option<Vec<u64>> = samples.iter().map(count).collect();

@@ -24,6 +24,8 @@ pub struct LedgerSample {
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
     pub interruptions: Option<u64>,
+    /// Memory traffic of everything else during the run, MiB.
+    pub others_traffic_mib: Option<u64>,
     /// Whether the run never gave up its CPU for a wait.
     pub never_waited: bool,
     /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
@@ -85,6 +87,7 @@ impl LedgerSample {
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
             interruptions: count(Metric::InvoluntarySwitches),
+            others_traffic_mib: count(Metric::OthersTrafficBytes).map(|bytes| bytes >> 20),
             // The exit is one voluntary switch, or none if Stillwell sees the end before it.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
+use crate::host::CacheMonitors;
 use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::plan::suite::SuiteMember;
@@ -163,7 +164,8 @@ impl<'a> SuiteEntry<'a> {
     fn clean_up(&mut self, run_as: Option<&User>) -> Result<()> {
         let plan = &self.member.plan;
         let Some(cleanup) = &plan.cleanup else { return Ok(()) };
-        let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), |_| Ok(()))?;
+        let (mut runner, _) =
+            ExecRunner::start(plan, run_as.cloned(), CacheMonitors::default(), |_| Ok(()))?;
         let outcome = runner.hook(Hook::Cleanup, cleanup)?;
         if self.failure.is_none() && outcome.failure.is_some() {
             self.failure = outcome.failure;

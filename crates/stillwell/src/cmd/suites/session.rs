@@ -14,7 +14,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
-use crate::host::Survey;
+use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -189,7 +189,8 @@ impl SuiteSession<'_> {
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {
             None => {
-                let (mut runner, evidence) = ExecRunner::start(plan, user, |_| Ok(()))?;
+                let (mut runner, evidence) =
+                    ExecRunner::start(plan, user, CacheMonitors::default(), |_| Ok(()))?;
                 let (writer, tail, columns) =
                     entry.keep(|path| start.create(path, evidence, clock_origin_ns))?;
                 runner.keep(&std::path::absolute(&entry.path)?, columns, clock_origin_ns)?;

@@ -250,8 +250,7 @@ fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::reported("mounted", None);
     }
     if machine.host.exists(directory) {
-        let advice =
-            "mount -t resctrl resctrl /sys/fs/resctrl, and give the benchmark a group of its own";
+        let advice = "mount -t resctrl resctrl /sys/fs/resctrl, and ⟦isolate⟧ gives the benchmark a part of its own";
         return Reading::reported("not mounted", Some(advice));
     }
     Reading::absent("this processor or kernel cannot divide the cache")

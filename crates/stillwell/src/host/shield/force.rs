@@ -4,10 +4,11 @@ use anyhow::{Result, bail};
 
 use crate::host::Host;
 use crate::host::journal::Store;
+use crate::host::resctrl;
 use crate::host::shield::tasks::Masks;
 use crate::host::shield::{
-    Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower, plan,
-    prepare, raise, verify,
+    CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of,
+    lower, plan, prepare, raise, verify,
 };
 use crate::values::{name_cpus, read_cpu_list};
 
@@ -40,6 +41,9 @@ pub fn put_in_force(
         notes.push(why);
         raised = next_best(host, raised);
     }
+    if raised.how.is_shield() {
+        notes.extend(divide_cache(host, store, &mut raised, request.cache)?);
+    }
     store.done()?;
     if !raised.how.is_shield() {
         notes.push(format!(
@@ -51,6 +55,35 @@ pub fn put_in_force(
     }
     let isolation = verify(host, &raised, notes);
     Ok((raised, isolation))
+}
+
+/// Gives the shield its part of the cache; the note says why there is none.
+fn divide_cache(
+    host: &Host,
+    store: &mut Store,
+    raised: &mut ShieldPlan,
+    request: CacheRequest,
+) -> Result<Option<String>> {
+    let percent = match request {
+        CacheRequest::Off => return Ok(None),
+        // A file system that is not mounted divides nothing.
+        CacheRequest::IfPossible(_) if !resctrl::is_mounted(host) => return Ok(None),
+        CacheRequest::IfPossible(percent) | CacheRequest::Part(percent) => percent,
+    };
+    let plan = match resctrl::plan(host, &raised.cpus, percent) {
+        Ok(plan) => plan,
+        Err(why) => return Ok(Some(why)),
+    };
+    raised.cache = Some(plan.clone());
+    store.raise(raised)?;
+    let Err(why) = resctrl::make(host, &plan) else { return Ok(None) };
+    let left = resctrl::remove(host, &plan);
+    if let Some((path, error)) = left.failed.first() {
+        bail!("{why}; and /{path} cannot be put back: {error}");
+    }
+    raised.cache = None;
+    store.raise(raised)?;
+    Ok(Some(why))
 }
 
 /// Returns the next best kind of shield after one failed. Without a working systemd, our own group may still work.
@@ -82,7 +115,17 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
             masks: Masks::default(),
             neighbours: Vec::new(),
             knobs: Vec::new(),
+            cache: None,
         }
     };
-    hows.map(raised).collect()
+    let mut strays: Vec<ShieldPlan> = hows.map(raised).collect();
+    if let Some(cache) = resctrl::stray(host) {
+        if strays.is_empty() {
+            // Nothing but the cache is left of it.
+            let bare = raised(ShieldKind::Affinity);
+            strays.push(ShieldPlan { cpus: cache.cpus.clone(), ..bare });
+        }
+        strays[0].cache = Some(cache);
+    }
+    strays
 }

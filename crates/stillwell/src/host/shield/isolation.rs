@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::resctrl::{CacheInForce, CachePlan};
 use crate::host::shield::neighbours::Neighbour;
 use crate::host::shield::tasks::Masks;
 
@@ -40,7 +41,7 @@ impl ShieldKind {
 }
 
 /// A shield as the user requests it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldRequest {
     /// The CPUs, whole cores if possible. `None` asks for the recommended ones.
@@ -51,6 +52,22 @@ pub struct ShieldRequest {
     /// Whether the scheduler balances threads over the CPUs, for commands with several threads.
     #[serde(default)]
     pub balanced: bool,
+    /// The part of the last-level cache for these CPUs alone.
+    #[serde(default)]
+    pub cache: CacheRequest,
+}
+
+/// The part of the last-level cache that a shield is to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheRequest {
+    /// None.
+    #[default]
+    Off,
+    /// A part where the machine can divide its cache; no word where it cannot.
+    IfPossible(f64),
+    /// A part in percent, or the reason why there is none.
+    Part(f64),
 }
 
 /// A shield as the journal records it before it is made.
@@ -74,6 +91,9 @@ pub struct ShieldPlan {
     pub neighbours: Vec<Neighbour>,
     /// The knobs that were turned for the shield.
     pub knobs: Vec<String>,
+    /// The division of the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CachePlan>,
 }
 
 /// The shield in force, as the machine reports it after it was made.
@@ -95,6 +115,9 @@ pub struct Isolation {
     pub n_kernel_threads_left: u32,
     /// Device interrupts that the kernel may still send there.
     pub n_irqs_left: u32,
+    /// The part of the last-level cache that only these CPUs may fill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheInForce>,
     /// Parts of the request that failed, and why; whole sentences.
     pub notes: Vec<String>,
 }
@@ -111,6 +134,7 @@ impl Isolation {
             n_tasks_left: 0,
             n_kernel_threads_left: 0,
             n_irqs_left: 0,
+            cache: None,
             notes: vec![why],
         }
     }

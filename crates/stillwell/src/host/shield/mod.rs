@@ -25,12 +25,13 @@ mod version2;
 mod watch;
 
 use crate::host::Host;
+use crate::host::resctrl::{self, CacheReturn};
 use crate::values::format_cpu_list;
 use crate::words::reason;
 
 pub use explain::no_shield_without_rights;
 pub use force::{put_in_force, strays};
-pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
+pub use isolation::{CacheRequest, Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use verify::{expected_partition, verify};
@@ -69,6 +70,7 @@ pub fn plan(
         masks: Masks::default(),
         neighbours: Vec::new(),
         knobs: Vec::new(),
+        cache: None,
     };
     if how == ShieldKind::Cpusets {
         version1::plan(host, &site, &mut raised, request.kernel_threads);
@@ -107,7 +109,13 @@ pub fn raise(
     }
 }
 
-/// Removes the shield, or the parts of it that exist. Returns each part that is left, and why.
+/// Gives the shield's part of the cache back.
+pub fn give_cache_back(host: &Host, raised: &ShieldPlan) -> CacheReturn {
+    raised.cache.as_ref().map(|cache| resctrl::remove(host, cache)).unwrap_or_default()
+}
+
+/// Removes the shield, or the parts of it that exist, but its part of the cache. Returns each part that is left, and
+/// why.
 pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     let site = find(host);
     match raised.how {

@@ -1,6 +1,7 @@
 //! Reads back the shield that is in force after it was made.
 
 use crate::host::Host;
+use crate::host::resctrl;
 use crate::host::shield::{Isolation, ShieldKind, ShieldPlan, find, group_of, tasks, version1};
 use crate::values::{format_cpu_list, read_cpu_list};
 
@@ -53,6 +54,7 @@ pub fn verify(host: &Host, raised: &ShieldPlan, notes: Vec<String>) -> Isolation
         n_tasks_left,
         n_kernel_threads_left,
         n_irqs_left: n_irqs(host, &raised.cpus),
+        cache: raised.cache.as_ref().and_then(|cache| resctrl::in_force(host, cache)),
         notes,
     }
 }

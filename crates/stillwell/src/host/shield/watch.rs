@@ -4,44 +4,48 @@
 //! systemd and --cpuset-cpus of docker.
 
 use crate::host::Host;
+use crate::host::resctrl::CPUS_OF_CACHE;
 use crate::host::shield::{Isolation, ShieldKind, find, group_of};
 use crate::values::read_cpu_list;
 
-/// A file that shows the state of the shield, and its content while the shield holds.
+/// The files that show the state of the shield, and their content while the shield holds.
 #[derive(Debug)]
 pub struct Watch {
     host: Host,
-    path: String,
-    expected: String,
+    files: Vec<(String, String)>,
 }
 
 impl Watch {
-    /// Chooses the file to watch. `None` means that no other program can end this shield.
+    /// Chooses the files to watch. `None` means that no other program can end this shield.
     pub fn new(host: &Host, isolation: &Isolation) -> Option<Self> {
-        let group = group_of(&find(host), isolation.how)?;
         let file = match isolation.how {
-            ShieldKind::Partition | ShieldKind::DelegatedPartition => "cpuset.cpus.partition",
-            ShieldKind::Cpusets => "cpuset.cpus",
-            ShieldKind::Boot | ShieldKind::Affinity => return None,
+            ShieldKind::Partition | ShieldKind::DelegatedPartition => Some("cpuset.cpus.partition"),
+            ShieldKind::Cpusets => Some("cpuset.cpus"),
+            ShieldKind::Boot | ShieldKind::Affinity => None,
         };
-        let path = format!("{group}/{file}");
-        let expected = isolation.partition.clone().unwrap_or_else(|| isolation.cpus.clone());
-        Some(Self { host: host.clone(), path, expected })
+        let of_group = file.and_then(|file| {
+            let path = format!("{}/{file}", group_of(&find(host), isolation.how)?);
+            let expected = isolation.partition.clone().unwrap_or_else(|| isolation.cpus.clone());
+            Some((path, expected))
+        });
+        let of_cache =
+            isolation.cache.as_ref().map(|_| (CPUS_OF_CACHE.to_owned(), isolation.cpus.clone()));
+        let files: Vec<_> = of_group.into_iter().chain(of_cache).collect();
+        (!files.is_empty()).then(|| Self { host: host.clone(), files })
     }
 
     /// Describes how the shield was lost, or returns `None` if it still holds.
     pub fn lost(&self) -> Option<String> {
-        let now = self.host.read(&self.path);
-        match now {
-            Some(now) if now == self.expected => None,
+        self.files.iter().find_map(|(path, expected)| match self.host.read(path) {
+            Some(now) if now == *expected => None,
             Some(now)
                 if read_cpu_list(&now).is_some()
-                    && read_cpu_list(&now) == read_cpu_list(&self.expected) =>
+                    && read_cpu_list(&now) == read_cpu_list(expected) =>
             {
                 None
             }
-            Some(now) => Some(format!("/{} was {:?} and is {now:?}", self.path, self.expected)),
-            None => Some(format!("/{} is gone", self.path)),
-        }
+            Some(now) => Some(format!("/{path} was {expected:?} and is {now:?}")),
+            None => Some(format!("/{path} is gone")),
+        })
     }
 }

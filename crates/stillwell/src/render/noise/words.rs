@@ -22,6 +22,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::AfterInterruptions => "after being interrupted, with cold caches".into(),
         NoiseSource::Neighbours => "the other thread of the core was busy".into(),
         NoiseSource::Migrations => "moves to another CPU".into(),
+        NoiseSource::MemoryTraffic => "memory traffic of other programs".into(),
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),
         NoiseSource::Asleep => "asleep, or waiting where nobody counts".into(),
