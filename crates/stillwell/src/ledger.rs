@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::started_by;
+
 /// Lost time and where it went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ledger {
@@ -101,6 +103,7 @@ impl NoiseSource {
     /// The remedy, if there is one.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
+            Self::Task { name } if started_by(name).is_some() => Some(Remedy::Tune("services")),
             Self::Task { .. }
             | Self::Preempted
             | Self::Queued
@@ -261,7 +264,8 @@ mod tests {
     fn remedies_are_knobs() {
         let line = |line: &str| NoiseSource::Interrupt { line: line.into() };
         let vector = NoiseSource::Softirq { vector: "NET_RX".into() };
-        for source in [line("24"), vector, NoiseSource::Frequency] {
+        let updater = NoiseSource::Task { name: "apt-get".into() };
+        for source in [line("24"), vector, NoiseSource::Frequency, updater] {
             let Some(Remedy::Tune(names)) = source.remedy() else { panic!("{source:?}") };
             assert!(
                 names.split(',').all(|name| crate::host::knobs::knob(name).is_some()),

@@ -36,6 +36,7 @@ mod recommend;
 mod report;
 mod resctrl;
 pub mod restore;
+mod services;
 pub mod shield;
 #[cfg(test)]
 mod tests;
@@ -71,4 +72,5 @@ pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 pub use resctrl::{CacheInForce, CacheMonitors, monitors};
+pub use services::started_by;
 pub use tracepoints::{EVENT_FOLDERS, EventFormat, wake_tracepoint, with_tracefs};

@@ -12,7 +12,6 @@ use rustix::thread::Pid;
 
 use crate::host::Host;
 use crate::host::files::{READ_BYTES_MAX, read_capped};
-use crate::host::invoker::system_command;
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::mounts::{self, Mount};
@@ -43,6 +42,7 @@ impl Host {
                 let value = self.read_register(path, register).ok()?;
                 Some((value >> bit & 1).to_string())
             }
+            Format::Timer => self.timer_state(path),
             Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
             Format::Affinity => processes::allowed_cpus(self, path),
             Format::RequestedMask if self.exists(format!("{path}_requested")) => {
@@ -105,7 +105,8 @@ impl Host {
     pub(super) fn write_value(&self, format: Format, path: &str, value: &str) -> io::Result<()> {
         match format {
             Format::MsrBit { register, bit } => self.write_register_bit(path, register, bit, value),
-            Format::Unit => self.switch_unit(path, value),
+            Format::Timer => self.switch_timer(path, value),
+            Format::Unit => self.switch(path.rsplit('/').next().unwrap_or(path), value),
             Format::Affinity => self.move_kernel_thread(path, value),
             _ => {
                 let flags = OFlags::WRONLY | OFlags::TRUNC;
@@ -211,24 +212,9 @@ impl Host {
 
     /// Tells if a service is active: it is while it has processes. Version 1 of control groups has systemd's groups
     /// below `systemd`.
-    fn is_active(&self, path: &str) -> bool {
+    pub(super) fn is_active(&self, path: &str) -> bool {
         let version_1 = path.replacen("sys/fs/cgroup/", "sys/fs/cgroup/systemd/", 1);
         let has_processes = |path: &str| self.read(format!("{path}/cgroup.procs"));
         [path, &version_1].into_iter().filter_map(has_processes).any(|procs| !procs.is_empty())
-    }
-
-    fn switch_unit(&self, path: &str, value: &str) -> io::Result<()> {
-        let unit = path.rsplit('/').next().unwrap_or(path);
-        let verb = if value == "active" { "start" } else { "stop" };
-        if self.root != Path::new("/") {
-            return Err(io::Error::other("services belong to the machine that is running"));
-        }
-        let output =
-            system_command("systemctl").args(["--no-ask-password", verb, unit]).output()?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(io::Error::other(format!("systemctl {verb} {unit}: {}", said.trim())))
     }
 }

@@ -34,6 +34,8 @@ pub enum Format {
         /// Number of the bit.
         bit: u8,
     },
+    /// A timer of systemd, `active` or `inactive`. The last part of the path is its name; systemctl reads and sets it.
+    Timer,
     /// A systemd unit, `active` or `inactive`. The path is that of its control group.
     Unit,
 }
@@ -47,7 +49,7 @@ impl Format {
             Self::CpuList | Self::Affinity => both(a, b, |text| parse_cpu_list(text).ok()),
             Self::CpuMask | Self::RequestedMask => both(a, b, |text| parse_cpu_mask(text).ok()),
             Self::Latency => both(a, b, latency_us),
-            Self::Word | Self::MsrBit { .. } | Self::Unit => a == b,
+            Self::Word | Self::MsrBit { .. } | Self::Timer | Self::Unit => a == b,
         }
     }
 

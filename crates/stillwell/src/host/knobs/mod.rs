@@ -15,6 +15,7 @@ mod placement;
 mod power;
 mod realtime;
 mod reported;
+mod services;
 mod tunables;
 
 pub use format::Format;
@@ -32,6 +33,7 @@ pub fn knobs() -> impl Iterator<Item = &'static Knob> {
         memory::KNOBS,
         realtime::KNOBS,
         reported::KNOBS,
+        services::KNOBS,
     ]
     .into_iter()
     .flatten()

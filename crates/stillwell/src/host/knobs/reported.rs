@@ -94,12 +94,6 @@ pub(super) const KNOBS: &[Knob] = &[
         "neighbours share the last-level cache and the memory bandwidth",
         resctrl,
     ),
-    row(
-        "services",
-        Group::Kernel,
-        "updates and indexers wake up in the middle of a benchmark",
-        services,
-    ),
 ];
 
 fn virtualisation(_: &Knob, machine: &Machine<'_>) -> Reading {
@@ -254,25 +248,4 @@ fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::reported("not mounted", Some(advice));
     }
     Reading::absent("this processor or kernel cannot divide the cache")
-}
-
-/// Counts the timers that systemd starts at boot.
-fn services(_: &Knob, machine: &Machine<'_>) -> Reading {
-    let wants =
-        ["etc/systemd/system/timers.target.wants", "usr/lib/systemd/system/timers.target.wants"];
-    let mut timers: Vec<String> =
-        wants.iter().flat_map(|directory| machine.host.list(directory)).collect();
-    timers.retain(|name| name.ends_with(".timer"));
-    timers.sort();
-    timers.dedup();
-    let daemons = ["cron", "crond", "fcron", "anacron", "atd"].into_iter().filter(|name| {
-        let procs = format!("sys/fs/cgroup/system.slice/{name}.service/cgroup.procs");
-        machine.host.read(procs).is_some_and(|procs| !procs.is_empty())
-    });
-    timers.extend(daemons.map(|name| format!("{name}.service")));
-    if timers.is_empty() {
-        return Reading::absent("no timer of systemd is enabled, and no cron is running");
-    }
-    let advice = "stop those that may fall into a benchmark with `systemctl stop`, and start them again afterwards";
-    Reading::reported(timers.join(" "), Some(advice))
 }

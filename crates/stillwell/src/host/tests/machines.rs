@@ -70,6 +70,11 @@ fn common(is_metal: bool) -> String {
         sys/kernel/mm/ksm/run = 1\n\
         sys/kernel/mm/transparent_hugepage/khugepaged/defrag = 1\n\
         sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs = 4711\n\
+        fake/systemctl/list-timers --no-pager --output:json = [{\"next\":1,\"unit\":\"apt-daily.timer\"},{\"next\":1,\"unit\":\"fstrim.timer\"}]\n\
+        fake/systemctl/is-active -- apt-daily.timer = active\n\
+        fake/systemctl/is-active -- fstrim.timer = active\n\
+        sys/fs/cgroup/system.slice/cron.service/cgroup.procs = 815\n\
+        etc/crontab = 61 * * * * root x\n\
         proc/sys/kernel/nmi_watchdog = 1\n\
         proc/sys/kernel/watchdog = 1\n\
         proc/sys/kernel/watchdog_cpumask = 0-7\n\

@@ -1,5 +1,6 @@
 //! Names sources of noise and their remedies.
 
+use crate::host::started_by;
 use crate::ledger::{LedgerEntry, NoiseSource, Remedy};
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
@@ -8,7 +9,10 @@ use crate::render::uncertain;
 /// Describes a source. Control characters are escaped, because programs choose their own names.
 pub fn name(source: &NoiseSource) -> String {
     match source {
-        NoiseSource::Task { name } => format!("{} ran instead", one_line(name)),
+        NoiseSource::Task { name } => match started_by(name) {
+            Some(unit) => format!("{} ran instead (by {unit})", one_line(name)),
+            None => format!("{} ran instead", one_line(name)),
+        },
         NoiseSource::Preempted => "other programs ran instead".into(),
         NoiseSource::Queued => "ready, but no CPU was free".into(),
         NoiseSource::Interrupt { line } => match line_words(line) {
@@ -51,6 +55,10 @@ pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
         Remedy::Affinity => audience.words("⟦affinity⟧"),
+        // Outside of a session the command that stops them is the shortest way.
+        Remedy::Tune("services") if audience == Audience::Machine => {
+            "sudo stillwell system tune --only services".into()
+        }
         Remedy::Tune(knobs) => audience.words(&format!("⟦tune⟧={knobs}")),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),
         Remedy::OtherMachine => "nothing on this machine: its host takes it".into(),
@@ -73,6 +81,18 @@ pub fn percent(percent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_of_a_timer_is_named_with_the_command_that_stops_it() {
+        let source = NoiseSource::Task { name: "mandb".into() };
+        assert_eq!(name(&source), "mandb ran instead (by man-db.timer)");
+        let of = |audience| advice(&source, audience).unwrap();
+        assert_eq!(of(Audience::Machine), "sudo stillwell system tune --only services");
+        assert_eq!(of(Audience::Run), "--tune=services");
+        let other = NoiseSource::Task { name: "cc1".into() };
+        assert_eq!(name(&other), "cc1 ran instead");
+        assert!(advice(&other, Audience::Run).unwrap().starts_with("--isolate"));
+    }
 
     #[test]
     fn a_terminal_obeys_no_name() {

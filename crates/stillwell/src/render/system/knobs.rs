@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::knobs::{Confidence, Knob, Reading, State};
+use crate::host::knobs::{Confidence, Format, Knob, Reading, State};
 use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
@@ -83,7 +83,7 @@ fn state(knob: &Knob, reading: &Reading) -> String {
     match (knob.name, &reading.state) {
         ("turbo" | "turbo-register", State::Fine { .. }) => "off".to_owned(),
         ("turbo" | "turbo-register", State::NotTuned { .. }) => "on -> off".to_owned(),
-        (_, State::NotTuned { .. }) if words::is_unit(knob) => {
+        (_, State::NotTuned { .. }) if words::is_unit(knob) && knob.name != "services" => {
             format!("running: {} -> stopped", words::units(&reading.settings))
         }
         (_, State::Fine { now } | State::Reported { now, advice: None }) => {
@@ -112,6 +112,10 @@ fn details(out: &mut String, report: &KnobReport) {
     wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
     for file in knob.files {
         // Do not wrap a path, so that the user can copy it.
-        writeln!(out, "{start}/{}", file.path).ok();
+        match file.format {
+            Format::Timer => writeln!(out, "{start}the timers of systemd that are due"),
+            _ => writeln!(out, "{start}/{}", file.path),
+        }
+        .ok();
     }
 }

@@ -19,7 +19,7 @@ pub fn planned(planned: &[KnobPlan]) -> String {
         for setting in &reading.settings {
             let (path, wanted) = (&setting.path, &setting.wanted);
             match knob.file(path).map(|file| file.format) {
-                Some(Format::Unit) => {
+                Some(Format::Unit | Format::Timer) => {
                     let unit = path.rsplit('/').next().unwrap_or(path);
                     writeln!(text, "systemctl stop {unit}  # {}", knob.name)
                 }
@@ -153,6 +153,14 @@ fn others(n_files: usize) -> String {
     }
 }
 
+/// The name of a timer, which has no file, or else the path.
+fn shown(format: Format, path: &str) -> String {
+    match format {
+        Format::Timer => path.rsplit('/').next().unwrap_or(path).to_owned(),
+        _ => format!("/{path}"),
+    }
+}
+
 /// Lists the current changes.
 pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
     let mut text = String::new();
@@ -188,7 +196,8 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
         if item.file.format.same(now, old) {
             continue;
         }
-        writeln!(text, "{:NAME_COLUMNS$}/{}: {now}, was {old}", item.knob.name, item.kept.path)
+        let path = shown(item.file.format, &item.kept.path);
+        writeln!(text, "{:NAME_COLUMNS$}{path}: {now}, was {old}", item.knob.name)
             .expect("as above");
     }
     text
