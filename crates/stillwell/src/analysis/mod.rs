@@ -1,6 +1,7 @@
 //! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
 
 mod activity;
+pub mod advice;
 mod arm;
 mod arm_values;
 pub mod calibrate;

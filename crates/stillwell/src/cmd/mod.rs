@@ -1,5 +1,6 @@
 //! The verbs. Each reads its options, calls the stages in order, and prints. No other module prints results.
 
+mod advise;
 mod assessment;
 mod bench;
 mod calibrate;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use crate::cmd::print::print;
-use crate::cmd::tuning;
+use crate::cmd::{advise, tuning};
 use crate::host::knobs::bench_cpus;
 use crate::host::{
     self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
@@ -25,6 +25,7 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
         Some(SystemAction::Status(verb)) => tuning::status(verb),
         Some(SystemAction::Guard(verb)) if verb.probe => Ok(exit_code::SUCCESS),
         Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.root.host_root),
+        Some(SystemAction::Advise(verb)) => advise::advise(verb),
         Some(SystemAction::Boot(verb)) => boot(verb),
         Some(SystemAction::Capture(verb)) => capture(verb),
     }

@@ -31,6 +31,8 @@ pub const CALIBRATION_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
 pub const CALIBRATION_RUNS: u32 = 600;
 /// `calibrate --replays`. An experiment costs some 50 ms of CPU time, and there are ten kinds of them: 4 minutes.
 pub const N_REPLAYS: u32 = 500;
+/// `system advise --budget`.
+pub const ADVICE_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
 /// `history --by`.
 pub const HISTORY_ESTIMATE: Estimate = Estimate::T0;
 /// `history --alpha`.
@@ -87,6 +89,7 @@ mod tests {
         check("convert", "warmup", CONVERT_WARMUPS);
         check("calibrate", "budget", format!("{}s", CALIBRATION_BUDGET.ns / 1_000_000_000));
         check("calibrate", "replays", N_REPLAYS);
+        check("system advise", "budget", format!("{}s", ADVICE_BUDGET.ns / 1_000_000_000));
         check("history show", "by", name(&HISTORY_ESTIMATE));
         check("history changes", "alpha", HISTORY_ALPHA.0);
         check("history show", "last", N_HISTORY_RESULTS);

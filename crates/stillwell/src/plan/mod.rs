@@ -1,5 +1,6 @@
 //! The plan of a session: every default resolved, saved with the result.
 
+pub mod advice;
 mod arms;
 mod decide;
 pub mod defaults;

@@ -2,6 +2,7 @@
 
 pub mod across;
 pub mod activity;
+pub mod advice;
 pub mod bmf;
 pub mod calibrate;
 pub mod check;

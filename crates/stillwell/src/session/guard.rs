@@ -35,6 +35,13 @@ pub struct Guard {
     before: Option<Survey>,
 }
 
+/// Whether the user is told what the guard does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Normal,
+    Quiet,
+}
+
 impl Guard {
     /// The guard that changes nothing but the user of the commands.
     pub fn bare(rights: RightsOptions) -> Self {
@@ -48,6 +55,18 @@ impl Guard {
     /// The guardian cannot start, the machine is tuned already, or `--affinity` names unusable CPUs. A shield that
     /// cannot be made is no error: [`Guard::isolation`] gives the reason.
     pub fn for_commands(root: &Path, process: &ProcessOptions) -> Result<Self> {
+        Self::of_options(root, process, Voice::Normal)
+    }
+
+    /// The same without a word, for sessions that come one after another.
+    ///
+    /// # Errors
+    /// As [`Guard::for_commands`].
+    pub fn for_commands_quietly(root: &Path, process: &ProcessOptions) -> Result<Self> {
+        Self::of_options(root, process, Voice::Quiet)
+    }
+
+    fn of_options(root: &Path, process: &ProcessOptions, voice: Voice) -> Result<Self> {
         let host = Host::new(root);
         let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
         if !process.isolate && process.tuning.tune.is_none() {
@@ -63,14 +82,15 @@ impl Guard {
         let before = process.isolate.then(|| look(&host));
         if process.tuning.tune.is_none() && !Guardian::has_rights(root) {
             let isolation = without_rights(&host, &request)?;
-            say(&[shown::sentence(&isolation)]);
-            say(&isolation.notes);
+            if voice == Voice::Normal {
+                say_isolation(&isolation);
+            }
             let bare = Self::bare(process.rights);
             return Ok(Self { isolation: Some(isolation), before, ..bare });
         }
         let shield = process.isolate.then_some(request);
         let user = user_of_commands(process.rights.as_root);
-        Ok(Self { before, user, ..Self::start(root, cpus, &process.tuning, shield)? })
+        Ok(Self { before, user, ..Self::start(root, cpus, &process.tuning, shield, voice)? })
     }
 
     /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free.
@@ -83,7 +103,7 @@ impl Guard {
         }
         let user = user_of_commands(workers.rights.as_root);
         let cpus = cpus_of_workers(workers, root);
-        Ok(Self { user, ..Self::start(root, cpus, &workers.tuning, None)? })
+        Ok(Self { user, ..Self::start(root, cpus, &workers.tuning, None, Voice::Normal)? })
     }
 
     /// A shield alone.
@@ -96,7 +116,7 @@ impl Guard {
             say(&isolation.notes);
             return Ok(Self { isolation: Some(isolation), ..Self::default() });
         }
-        Self::start(root, None, &TuneOptions::default(), Some(request))
+        Self::start(root, None, &TuneOptions::default(), Some(request), Voice::Normal)
     }
 
     /// Starts the guardian and passes its notes on.
@@ -105,6 +125,7 @@ impl Guard {
         cpus: Option<Vec<usize>>,
         tuning: &TuneOptions,
         shield: Option<shield::ShieldRequest>,
+        voice: Voice,
     ) -> Result<Self> {
         let request = GuardianRequest {
             cpus,
@@ -114,11 +135,10 @@ impl Guard {
             time_s: Timestamp::now().as_second(),
         };
         let guardian = Guardian::start(root, &request)?;
-        say(&guardian.notes);
         let isolation = guardian.isolation.clone();
-        if let Some(isolation) = &isolation {
-            say(&[shown::sentence(isolation)]);
-            say(&isolation.notes);
+        if voice == Voice::Normal {
+            say(&guardian.notes);
+            isolation.iter().for_each(say_isolation);
         }
         Ok(Self { guardian: Some(guardian), isolation, ..Self::default() })
     }
@@ -247,6 +267,11 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
         raised.how = ShieldKind::Affinity;
     }
     raised
+}
+
+fn say_isolation(isolation: &Isolation) {
+    say(&[shown::sentence(isolation)]);
+    say(&isolation.notes);
 }
 
 /// Prints notes on standard error.

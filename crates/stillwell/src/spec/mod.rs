@@ -38,7 +38,9 @@ pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use run::{RunSpec, RunVerb};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
-pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
+pub use system::{
+    SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,
+};
 pub use workers::{BenchVerb, TimeitVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar

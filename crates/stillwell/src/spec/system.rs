@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use crate::values::{Cpus, TimeSpan};
+use crate::spec::groups::RightsOptions;
+use crate::values::{Clock, Cpus, Shell, TimeSpan};
+use crate::words::command_parser;
 
 /// `system`.
 #[derive(Debug, clap::Args)]
@@ -28,6 +30,8 @@ pub enum SystemAction {
     Reset(SystemRoot),
     /// Say what is changed now, by whom and since when
     Status(SystemRoot),
+    /// Measure what each step of tuning is worth for a command on this machine, and name those worth taking
+    Advise(Box<SystemAdvise>),
     /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
     Boot(SystemBoot),
     /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
@@ -35,6 +39,50 @@ pub enum SystemAction {
     /// Turn knobs while standard input is open (what `run --tune` executes)
     #[command(hide = true)]
     Guard(SystemGuard),
+}
+
+/// `system advise`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Everything is put back after each visit to a step, also after ^C and kill -9. \
+    Exit code: 0, 130 after ^C, 2 after an error"
+)]
+pub struct SystemAdvise {
+    /// The command: one argument as for `run`, or its words after --
+    #[arg(required = true, value_parser = command_parser())]
+    pub command: Vec<String>,
+    /// Time to spend, for example 30s or 5min; every step gets at least 12 visits of 2 runs [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
+    pub budget: Option<TimeSpan>,
+    /// Exactly this many visits of each step [default: as many as fit the budget, from 12 to 60]
+    #[arg(long, value_name = "NUM", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..))]
+    pub blocks: Option<u32>,
+    /// The CPU of the steps that bind the runs to one [default: one that was isolated at boot, else the quietest]
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<usize>,
+    /// Measure only these steps, by their names in the table, for example affinity,shield
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub only: Option<Vec<String>>,
+    /// Leave these steps out
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub skip: Vec<String>,
+    /// The time that is compared: clean, wall or cpu [default: clean]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<Clock>,
+    /// How the command is executed: auto (a shell only if it needs one), none, default (sh), or a shell's command line
+    /// [default: auto]
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<Shell>,
+    /// Seed of the random order [default: drawn anew]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub rights: RightsOptions,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub root: SystemRoot,
 }
 
 /// `system guard`.

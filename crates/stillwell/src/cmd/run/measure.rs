@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
+use crate::host::shield::Isolation;
 use crate::plan::{Plan, decide_run, priority};
 use crate::record::{EndReason, Readers};
-use crate::session::{Guard, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
 use crate::spec::RunVerb;
 use crate::sys::may_raise_priority;
 use crate::values::exit_code;
@@ -16,23 +17,44 @@ use crate::values::exit_code;
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        // The facts are those of the tuned machine.
-        let host = Host::new(&verb.host_root);
-        let mut survey = guard.survey(&host);
-        let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
-        let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
-        raise(verb, &mut plan);
-        survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
-        guard.bind(&mut plan);
-        if verb.script.is_none() {
-            place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
-        }
-        let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
-        start.script = verb.script.as_deref();
-        start.attribute = verb.attribute;
-        start.readers = Readers::of(verb.spec.output.shared);
-        conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
+        started(verb, guard, |start| {
+            conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
+        })
     })
+}
+
+/// Measures and shows nothing. Returns the end of the session, and the isolation of its runs.
+pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)> {
+    Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
+        let isolation = guard.isolation().cloned();
+        let screen = Presentation::of_run(&verb.spec).screen();
+        let (_, end) = started(verb, guard, |start| start.measure(screen))?;
+        Ok((end, isolation))
+    })
+}
+
+/// Plans a session under a guard, and passes its start on.
+fn started<T>(
+    verb: &RunVerb,
+    guard: &mut Guard,
+    act: impl FnOnce(SessionStart<'_>) -> Result<T>,
+) -> Result<T> {
+    // The facts are those of the tuned machine.
+    let host = Host::new(&verb.host_root);
+    let mut survey = guard.survey(&host);
+    let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
+    let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
+    raise(verb, &mut plan);
+    survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
+    guard.bind(&mut plan);
+    if verb.script.is_none() {
+        place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
+    }
+    let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
+    start.script = verb.script.as_deref();
+    start.attribute = verb.attribute;
+    start.readers = Readers::of(verb.spec.output.shared);
+    act(start)
 }
 
 /// Made-up times have no priority.

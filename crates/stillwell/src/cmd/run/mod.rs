@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::spec::RunVerb;
 
-pub use measure::{measure_and_show, measure_only};
+pub use measure::{measure_and_show, measure_only, measure_quietly};
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {

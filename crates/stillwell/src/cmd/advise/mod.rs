@@ -1,0 +1,183 @@
+//! `system advise`: what each step of tuning is worth for a command on this machine.
+
+mod visits;
+
+use std::io::Write as _;
+
+use anyhow::{Result, bail, ensure};
+use rustix::process::geteuid;
+
+use crate::analysis::advice::{worth, worth_taking};
+use crate::cmd::advise::visits::{AdviceSession, Trial};
+use crate::cmd::print::print;
+use crate::host::guardian::Guardian;
+use crate::host::{Facts, Host, look};
+use crate::measure::interrupt::Interrupt;
+use crate::noise::{self, NoiseRequest};
+use crate::plan::advice::{
+    AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
+};
+use crate::plan::{defaults, priority};
+use crate::render::advice::{self as shown, Advice, MeasuredStep};
+use crate::render::json;
+use crate::session::drawn_seed;
+use crate::spec::SystemAdvise;
+use crate::sys::may_raise_priority;
+use crate::terminal;
+use crate::values::{Clock, exit_code, read_cpu_list};
+
+/// Time for which CPUs are watched to find the quietest one.
+const WATCH_NS: u64 = 300_000_000;
+
+/// Measures all steps in random blocks, and shows what each is worth.
+pub fn advise(verb: &SystemAdvise) -> Result<u8> {
+    let host = Host::new(&verb.root.host_root);
+    let facts = look(&host).facts;
+    // It stays caught from here on: ^C ends the visit, which puts everything back.
+    let interrupt = Interrupt::catch()?;
+    let cpu = cpu(verb, &host, &facts, &interrupt)?;
+    let rights = AdviceRights {
+        may_tune: Guardian::has_rights(&verb.root.host_root),
+        may_raise: may_raise_priority(priority::HIGHEST),
+        is_root: geteuid().is_root(),
+    };
+    let (found, mut missing) = steps(&host, &facts, cpu, rights);
+    let mut steps = selected(found, &missing, verb)?;
+    say(&shown::announced(&steps));
+    let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
+    let mut session = AdviceSession::new(verb, seed, &interrupt)?;
+    if let Some(code) = try_out(&mut session, &mut steps, &mut missing)? {
+        return Ok(code);
+    }
+    if let Some(step) = together(&steps) {
+        match session.try_out(&step)? {
+            Trial::Done => steps.push(step),
+            Trial::Failed(why) => missing.push(MissingStep { name: step.name, why }),
+            Trial::Interrupted => return Ok(exit_code::INTERRUPTED),
+        }
+    }
+    ensure!(steps.len() > 1, "no step can be measured here: {}", reasons(&missing));
+    session.plan(&steps, verb.budget.unwrap_or(defaults::ADVICE_BUDGET).ns);
+    say(&session.described(steps.len()));
+    let was_interrupted = session.measure(&steps)?;
+    let visits = session.visits();
+    if visits.first().is_none_or(Vec::is_empty) {
+        ensure!(was_interrupted, "no block was measured");
+        return Ok(exit_code::INTERRUPTED);
+    }
+    let worth = worth(visits, seed)?;
+    let taken = worth_taking(&worth, |step| steps[step].is_choice());
+    let changes = union(taken.iter().map(|&step| &steps[step]));
+    let advice = Advice {
+        command: session.command().into(),
+        clock: verb.clock.unwrap_or_default(),
+        n_blocks: visits[0].len(),
+        advised: taken.iter().map(|&step| steps[step].name.clone()).collect(),
+        command_line: shown::command_line(&changes, session.command()),
+        steps: steps
+            .iter()
+            .zip(worth)
+            .map(|(step, worth)| MeasuredStep::new(step, worth))
+            .collect(),
+        missing,
+        was_interrupted,
+    };
+    show(&advice, verb.json)?;
+    Ok(if was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
+}
+
+fn show(advice: &Advice, as_json: bool) -> Result<()> {
+    if as_json {
+        return Ok(json::pretty(&mut terminal::data(), advice)?);
+    }
+    print(&shown::text(advice))
+}
+
+fn say(text: &str) {
+    writeln!(terminal::stderr(), "stillwell: {text}").ok();
+}
+
+fn reasons(missing: &[MissingStep]) -> String {
+    let all = missing.iter().map(|step| format!("{} ({})", step.name, step.why));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Takes each step once. Those that fail are missing. Returns the exit code if the command itself fails, or after ^C.
+fn try_out(
+    session: &mut AdviceSession<'_>,
+    steps: &mut Vec<AdviceStep>,
+    missing: &mut Vec<MissingStep>,
+) -> Result<Option<u8>> {
+    let mut works = Vec::new();
+    for step in std::mem::take(steps) {
+        match session.try_out(&step)? {
+            Trial::Done => works.push(step),
+            Trial::Interrupted => return Ok(Some(exit_code::INTERRUPTED)),
+            Trial::Failed(why) if step.changes.is_empty() => bail!("{why}"),
+            Trial::Failed(why) => missing.push(MissingStep { name: step.name, why }),
+        }
+    }
+    *steps = works;
+    Ok(None)
+}
+
+/// The steps that the user wants. The machine as it is is always among them.
+fn selected(
+    steps: Vec<AdviceStep>,
+    missing: &[MissingStep],
+    verb: &SystemAdvise,
+) -> Result<Vec<AdviceStep>> {
+    let named = verb.only.iter().flatten().chain(&verb.skip);
+    let all: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    for name in named {
+        if let Some(step) = missing.iter().find(|step| step.name == *name) {
+            ensure!(verb.skip.contains(name), "the step {name:?} cannot be taken: {}", step.why);
+        } else if !all.contains(&name.as_str()) {
+            bail!("there is no step {name:?}; the steps are {}", all[1..].join(", "));
+        }
+    }
+    let is_wanted = |step: &AdviceStep| {
+        let is_named = verb.only.as_ref().is_none_or(|only| only.contains(&step.name));
+        step.name == AS_IT_IS || (is_named && !verb.skip.contains(&step.name))
+    };
+    Ok(steps.into_iter().filter(is_wanted).collect())
+}
+
+/// The CPU of the steps that bind the runs: the named one, one that was isolated at boot, or the one that loses the
+/// least time now. `None` if there is one CPU only.
+fn cpu(
+    verb: &SystemAdvise,
+    host: &Host,
+    facts: &Facts,
+    interrupt: &Interrupt,
+) -> Result<Option<usize>> {
+    let list = |cpus: &Option<String>| cpus.as_deref().and_then(read_cpu_list).unwrap_or_default();
+    let (allowed, isolated) = (list(&facts.cpus_allowed), list(&facts.isolated_cpus));
+    if let Some(cpu) = verb.cpu {
+        let online = list(&facts.cpus_online);
+        ensure!(online.contains(&cpu), "--cpu {cpu}: it is not online; online are {online:?}");
+        return Ok(Some(cpu));
+    }
+    if isolated.is_empty() && allowed.len() < 2 {
+        return Ok(None);
+    }
+    if let Some(&last) = isolated.last() {
+        return Ok(Some(last));
+    }
+    let request =
+        NoiseRequest { cpus: allowed.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
+    let found = noise::watch(host, &request, interrupt)?;
+    // Most interrupts go to the first CPU.
+    let quietest = found.report.quietest.iter().find(|cpu| **cpu != 0).or(allowed.last());
+    Ok(quietest.copied())
+}
+
+/// Whether a step needs a shield that is in force.
+fn needs_shield(step: &AdviceStep) -> bool {
+    step.changes.contains(&StepChange::Shield)
+}
+
+/// The times of the rows are by this clock.
+fn clock(verb: &SystemAdvise) -> Clock {
+    verb.clock.unwrap_or_default()
+}

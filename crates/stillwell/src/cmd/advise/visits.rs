@@ -1,0 +1,264 @@
+//! The visits of `system advise`. Each is a short session of its own: its guardian turns the knobs of the step before,
+//! and puts everything back after it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stats::Stream;
+use tempfile::TempDir;
+
+use crate::analysis::advice::AdviceVisit;
+use crate::cmd::advise::{clock, needs_shield};
+use crate::cmd::run::measure_quietly;
+use crate::host::shield::Isolation;
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::plan::advice::AdviceStep;
+use crate::record::{EndReason, Record};
+use crate::render::failure::explain as explain_failure;
+use crate::render::units::short_time;
+use crate::spec::run::Style;
+use crate::spec::{RunSpec, RunVerb, SystemAdvise};
+use crate::values::metric::Metric;
+
+/// Runs of a trial of the machine as it is, which shows how long a run takes.
+const TRIAL_RUNS: u32 = 4;
+/// Length of the timed runs of a visit, as long as turning knobs takes or longer.
+const VISIT_NS: u64 = 200_000_000;
+const VISIT_RUNS_MIN: u64 = 4;
+const VISIT_RUNS_MAX: u64 = 20;
+/// Runs longer than this are two to a visit.
+const LONG_RUN_NS: u64 = 500_000_000;
+/// Fewer blocks cannot decide anything at 1 %, or only if they all agree.
+const BLOCKS_MIN: u64 = 12;
+const BLOCKS_MAX: u64 = 60;
+/// Separates the stream of the order from others.
+const ORDER_STREAM: u64 = 0x6a09_e667_f3bc_c908;
+
+/// The outcome of a first visit.
+pub enum Trial {
+    Done,
+    /// It cannot be taken here, with the reason.
+    Failed(String),
+    /// ^C or SIGTERM came.
+    Interrupted,
+}
+
+/// The measurement: its settings, and the visits so far.
+pub struct AdviceSession<'a> {
+    verb: &'a SystemAdvise,
+    interrupt: &'a Interrupt,
+    command: String,
+    directory: TempDir,
+    stream: Stream,
+    /// Time of a run of the machine as it is, and of all that a visit needs beside its runs, of each step, ns.
+    run_ns: u64,
+    beside_ns: Vec<u64>,
+    n_runs: u32,
+    n_blocks: u64,
+    /// For each step, a visit for each complete block.
+    visits: Vec<Vec<AdviceVisit>>,
+}
+
+impl<'a> AdviceSession<'a> {
+    /// A session without visits.
+    ///
+    /// # Errors
+    /// There is no temporary directory for its records.
+    pub fn new(verb: &'a SystemAdvise, seed: u64, interrupt: &'a Interrupt) -> Result<Self> {
+        let command = match &verb.command[..] {
+            [command] => command.clone(),
+            words => shell_words::join(words),
+        };
+        Ok(Self {
+            verb,
+            interrupt,
+            command,
+            directory: TempDir::new().context("cannot make a temporary directory")?,
+            stream: Stream::new(seed ^ ORDER_STREAM),
+            run_ns: 0,
+            beside_ns: Vec::new(),
+            n_runs: TRIAL_RUNS,
+            n_blocks: 0,
+            visits: Vec::new(),
+        })
+    }
+
+    /// The command line that is measured.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// For each step, a visit for each complete block.
+    pub fn visits(&self) -> &[Vec<AdviceVisit>] {
+        &self.visits
+    }
+
+    /// Takes a step once, to see whether and how fast that works.
+    ///
+    /// # Errors
+    /// The record of the visit cannot be read.
+    pub fn try_out(&mut self, step: &AdviceStep) -> Result<Trial> {
+        let is_first = step.changes.is_empty();
+        let started_ns = monotonic_ns();
+        let visit = self.visit(step, 0, if is_first { TRIAL_RUNS } else { 2 })?;
+        let took_ns = monotonic_ns() - started_ns;
+        let visit = match visit {
+            Visited::Runs(visit) => visit,
+            Visited::Failed(why) => return Ok(Trial::Failed(why)),
+            Visited::Interrupted => return Ok(Trial::Interrupted),
+        };
+        let longest_ns = visit.times_ns.iter().copied().fold(0.0, f64::max) as u64;
+        if is_first {
+            self.run_ns = longest_ns.max(1);
+        }
+        // The warm-up is a run too.
+        let n_runs = visit.times_ns.len() as u64 + 1;
+        self.beside_ns.push(took_ns.saturating_sub(n_runs * longest_ns));
+        Ok(Trial::Done)
+    }
+
+    /// Decides how many runs a visit has and how many blocks there are.
+    pub fn plan(&mut self, steps: &[AdviceStep], budget_ns: u64) {
+        let fit = (VISIT_NS / self.run_ns).clamp(VISIT_RUNS_MIN, VISIT_RUNS_MAX);
+        let n_runs = if self.run_ns > LONG_RUN_NS { 2 } else { fit.next_multiple_of(2) };
+        self.n_runs = u32::try_from(n_runs).unwrap_or(u32::MAX);
+        let fit = (budget_ns / self.block_ns().max(1)).clamp(BLOCKS_MIN, BLOCKS_MAX);
+        self.n_blocks = self.verb.blocks.map_or(fit, u64::from);
+        self.visits = vec![Vec::new(); steps.len()];
+    }
+
+    /// The expected length of a block, ns.
+    fn block_ns(&self) -> u64 {
+        let runs_ns = self.run_ns * (u64::from(self.n_runs) + 1);
+        self.beside_ns.iter().map(|beside_ns| beside_ns + runs_ns).sum()
+    }
+
+    /// What is about to be measured, in words.
+    pub fn described(&self, n_steps: usize) -> String {
+        let all_ns = self.n_blocks * self.block_ns();
+        format!(
+            "{} blocks of {n_steps} visits with {} runs each, some {}",
+            self.n_blocks,
+            self.n_runs,
+            short_time(all_ns as f64)
+        )
+    }
+
+    /// Visits all steps in random order, block by block. Returns whether ^C came.
+    ///
+    /// # Errors
+    /// A step that worked at first fails now, or a record cannot be read.
+    pub fn measure(&mut self, steps: &[AdviceStep]) -> Result<bool> {
+        let bar = self.progress();
+        for _ in 0..self.n_blocks {
+            let mut order: Vec<usize> = (0..steps.len()).collect();
+            self.stream.shuffle(&mut order);
+            let mut block: Vec<Option<AdviceVisit>> = vec![None; steps.len()];
+            for (place, step) in order.into_iter().enumerate() {
+                match self.visit(&steps[step], place, self.n_runs)? {
+                    Visited::Runs(visit) => block[step] = Some(visit),
+                    Visited::Interrupted => {
+                        bar.finish_and_clear();
+                        return Ok(true);
+                    }
+                    Visited::Failed(why) => anyhow::bail!("{}: {why}", steps[step].name),
+                }
+            }
+            for (visits, visit) in self.visits.iter_mut().zip(block) {
+                visits.extend(visit);
+            }
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(false)
+    }
+
+    /// A bar that is drawn between blocks.
+    fn progress(&self) -> ProgressBar {
+        let is_hidden = self.verb.json;
+        let target =
+            if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(self.n_blocks), target);
+        let style = ProgressStyle::with_template("block {pos} of {len} {bar:20} {eta} left");
+        bar.set_style(style.expect("the template is constant"));
+        bar
+    }
+
+    /// One visit of a step: a warm-up, then runs.
+    fn visit(&self, step: &AdviceStep, place: usize, n_runs: u32) -> Result<Visited> {
+        if self.interrupt.take() {
+            return Ok(Visited::Interrupted);
+        }
+        let path = self.directory.path().join("visit.swell");
+        let verb = self.run_verb(step, n_runs, path.clone());
+        let measured = measure_quietly(&verb);
+        let record = Record::read(&path);
+        std::fs::remove_file(&path).ok();
+        let (end, isolation) = match measured {
+            Ok(measured) => measured,
+            Err(error) => return Ok(Visited::Failed(format!("{error:#}"))),
+        };
+        if end.reason == EndReason::Interrupted || self.interrupt.take() {
+            return Ok(Visited::Interrupted);
+        }
+        let record = record?;
+        if let Some(failure) = &end.failure {
+            return Ok(Visited::Failed(explain_failure(&record, failure)));
+        }
+        if needs_shield(step) && !isolation.as_ref().is_some_and(|it| it.how.is_shield()) {
+            return Ok(Visited::Failed(no_shield(isolation)));
+        }
+        Ok(match times(&record, place, clock(self.verb)) {
+            Some(visit) => Visited::Runs(visit),
+            None => Visited::Failed("its runs have no times".into()),
+        })
+    }
+
+    /// The session of a visit, as `run` would have it.
+    fn run_verb(&self, step: &AdviceStep, n_runs: u32, record: PathBuf) -> RunVerb {
+        let mut spec = RunSpec { commands: vec![self.command.clone()], ..RunSpec::default() };
+        spec.length.runs = Some(n_runs);
+        spec.length.warmup = Some(1);
+        spec.arms.shell.clone_from(&self.verb.shell);
+        spec.process.rights = self.verb.rights;
+        spec.output.record = Some(record);
+        spec.output.style = Some(Style::None);
+        step.apply(&mut spec.process, &mut spec.hooks.cold_cache);
+        RunVerb {
+            spec,
+            explain: false,
+            attribute: false,
+            script: None,
+            host_root: self.verb.root.host_root.clone(),
+        }
+    }
+}
+
+/// The outcome of a visit.
+enum Visited {
+    Runs(AdviceVisit),
+    Failed(String),
+    Interrupted,
+}
+
+fn no_shield(isolation: Option<Isolation>) -> String {
+    let notes = isolation.map(|isolation| isolation.notes.join("; ")).unwrap_or_default();
+    if notes.is_empty() { "no CPU can be kept free".into() } else { notes }
+}
+
+/// The times of the runs in their order. Runs without a clean time have their wall time.
+fn times(record: &Record, place: usize, clock: crate::values::Clock) -> Option<AdviceVisit> {
+    let rows = &record.rows;
+    let timed: Vec<usize> = (0..rows.len()).filter(|&index| rows.is_measurement(index)).collect();
+    let time = |&index: &usize| {
+        let wall = || rows.get(index, Metric::WallNs).map(|ns| ns as f64);
+        rows.time_ns(index, clock).or_else(wall)
+    };
+    let times_ns: Vec<f64> = timed.iter().filter_map(time).collect();
+    let (first, last) = (*timed.first()?, *timed.last()?);
+    let span_ns = rows.started_ns(last).saturating_sub(rows.started_ns(first));
+    let pace_ns = span_ns as f64 / (timed.len() - 1).max(1) as f64;
+    (times_ns.len() > 1).then_some(AdviceVisit { place, times_ns, pace_ns })
+}
