@@ -113,6 +113,23 @@ pub fn stderr() -> Escaping<impl Write> {
     Escaping::new(anstream::stderr())
 }
 
+/// Whether standard output is thrown away, so that a fuzzer can run verbs.
+#[cfg(any(test, stillwell_fuzz))]
+static IS_MUTE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Throws standard output away from now on.
+#[cfg(any(test, stillwell_fuzz))]
+pub fn mute() {
+    IS_MUTE.store(true, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn is_mute() -> bool {
+    #[cfg(any(test, stillwell_fuzz))]
+    return IS_MUTE.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(any(test, stillwell_fuzz)))]
+    false
+}
+
 /// Writes finished text to standard output. Colours are taken out unless it is a terminal that wants them.
 ///
 /// # Errors
@@ -120,7 +137,11 @@ pub fn stderr() -> Escaping<impl Write> {
 pub fn write_text(text: &str) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(escaped(text).as_bytes())?;
+    let text = escaped(text);
+    if is_mute() {
+        return Ok(());
+    }
+    stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
@@ -128,6 +149,9 @@ pub fn write_text(text: &str) -> io::Result<()> {
 pub fn data() -> Box<dyn Write> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let stdout = io::stdout();
+    if is_mute() {
+        return Box::new(io::sink());
+    }
     if stdout.is_terminal() { Box::new(Escaping::new(stdout)) } else { Box::new(stdout.lock()) }
 }
 

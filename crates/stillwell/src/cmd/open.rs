@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -12,7 +12,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
 use crate::cmd::memory::unpacked_max;
-use crate::convert::read::{limit_unpacked, unpacked};
+use crate::convert::read::{limit_unpacked, unpacked, unpacking};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
 use crate::convert::{criterion, detect, edit, of_record};
@@ -253,6 +253,12 @@ fn of_bytes(
     options: &InputOptions,
     detail: Detail,
 ) -> Result<FileContent> {
+    if let (None, Some(unpacking)) = (options.format, unpacking(&bytes)) {
+        let mut unpacking = BufReader::new(unpacking);
+        if unpacking.fill_buf()?.starts_with(START.as_bytes()) {
+            return Ok(FileContent::Own(Box::new(Record::stream(path, unpacking)?)));
+        }
+    }
     let bytes = match unpacked(&bytes)? {
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,

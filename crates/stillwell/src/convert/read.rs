@@ -1,7 +1,7 @@
 //! Files of other programs → [`Results`]. A format is a file beside this one, a variant here and a line in its table.
 
 use std::borrow::Cow;
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
@@ -90,18 +90,44 @@ pub fn limit_unpacked(bytes: u64) {
 /// # Errors
 /// The file is damaged, or unpacks to more than [`limit_unpacked`] allows.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
-    if !bytes.starts_with(&GZIP) {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    let max = UNPACKED_BYTES_MAX.load(Ordering::Relaxed);
+    let Some(mut unpacking) = unpacking(bytes) else { return Ok(Cow::Borrowed(bytes)) };
     let mut out = Vec::new();
-    let gzip = flate2::bufread::MultiGzDecoder::new(bytes);
-    gzip.take(max.saturating_add(1)).read_to_end(&mut out).context("cannot unpack gzip")?;
-    ensure!(
-        out.len() as u64 <= max,
-        "it unpacks to more than {}, which may need more memory than there is; \
-         --max-unpacked 4G allows 4 GiB",
-        if max >> 20 > 0 { format!("{} MiB", max >> 20) } else { format!("{max} bytes") }
-    );
+    unpacking.read_to_end(&mut out)?;
     Ok(Cow::Owned(out))
+}
+
+/// A gzip file as a stream of its content; `None` if the bytes are no gzip file.
+pub fn unpacking(bytes: &[u8]) -> Option<Unpacking<'_>> {
+    bytes.starts_with(&GZIP).then(|| Unpacking {
+        gzip: flate2::bufread::MultiGzDecoder::new(bytes),
+        n_bytes: 0,
+        max: UNPACKED_BYTES_MAX.load(Ordering::Relaxed),
+    })
+}
+
+/// The content of a gzip file, which ends with an error after as many bytes as [`limit_unpacked`] allows.
+#[derive(Debug)]
+pub struct Unpacking<'a> {
+    gzip: flate2::bufread::MultiGzDecoder<&'a [u8]>,
+    n_bytes: u64,
+    max: u64,
+}
+
+impl Read for Unpacking<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.gzip.read(buffer);
+        let n_read =
+            read.map_err(|error| io::Error::other(format!("cannot unpack gzip: {error}")))?;
+        self.n_bytes += n_read as u64;
+        if self.n_bytes <= self.max {
+            return Ok(n_read);
+        }
+        let max = self.max;
+        let shown =
+            if max >> 20 > 0 { format!("{} MiB", max >> 20) } else { format!("{max} bytes") };
+        Err(io::Error::other(format!(
+            "it unpacks to more than {shown}, which may need more memory than there is; \
+             --max-unpacked 4G allows 4 GiB"
+        )))
+    }
 }

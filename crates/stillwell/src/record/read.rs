@@ -1,7 +1,7 @@
 //! Reads a record: the whole of it, or the lines added since the last call.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -34,6 +34,14 @@ impl Record {
     /// The file cannot be read, is not a record, is of a later version, or has a damaged line before its end.
     pub fn read(path: &Path) -> Result<Self> {
         Self::follow(path, RecordTail::open(path)?)
+    }
+
+    /// Reads a whole record from a stream of its bytes, of which one line at a time is in memory; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub fn stream(path: &Path, reader: impl BufRead) -> Result<Self> {
+        Self::follow(path, RecordTail::of(path, OnlyForward(reader))?)
     }
 
     /// Reads a whole record from its bytes; `path` is for messages.
@@ -79,6 +87,31 @@ impl Record {
             torn_bytes,
             parts: Vec::new(),
         })
+    }
+}
+
+/// A reader that cannot go back: of a record that does not grow, an unfinished last line is read once.
+struct OnlyForward<R>(R);
+
+impl<R: BufRead> Read for OnlyForward<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl<R: BufRead> BufRead for OnlyForward<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, n_bytes: usize) {
+        self.0.consume(n_bytes);
+    }
+}
+
+impl<R> Seek for OnlyForward<R> {
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        Ok(0)
     }
 }
 
@@ -186,7 +219,7 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
         version: u32,
     }
     let mut line = Vec::new();
-    std::io::Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
+    Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
     let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");

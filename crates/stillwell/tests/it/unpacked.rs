@@ -5,6 +5,30 @@ use std::process::Stdio;
 
 use crate::bench::{Bench, Ran, STILLWELL};
 
+/// A compressed record is read as a stream: its text needs no memory, so the limit alone decides.
+#[test]
+fn a_compressed_record_is_read_line_by_line() {
+    let bench = Bench::new();
+    bench.write("script", "1ms 1.1ms 1.2ms\n");
+    let fixed = ["--script", "script", "-w", "0", "-r", "3000", "--style", "none"];
+    bench.run(&[fixed.as_slice(), &["prog"]].concat()).ends_with(0);
+    let plain = bench.stillwell(&["stats", "r.swell"]).ends_with(0);
+    // A torn last line is dropped, as in a plain record.
+    bench.write("torn.swell", &(bench.read("r.swell") + "[1,2"));
+    for name in ["r.swell", "torn.swell"] {
+        assert!(bench.command("gzip").args(["--keep", name]).status().unwrap().success());
+        let packed = bench.stillwell(&["stats", &format!("{name}.gz")]);
+        if name == "r.swell" {
+            assert_eq!(packed.ends_with(0).stdout, plain.stdout);
+        }
+    }
+    let limited = bench.stillwell(&["stats", "--max-unpacked", "50K", "r.swell.gz"]).ends_with(2);
+    limited.says(&["r.swell.gz", "it unpacks to more than 51200 bytes", "--max-unpacked"]);
+    let damaged = std::fs::read(bench.path("r.swell.gz")).unwrap();
+    std::fs::write(bench.path("cut.gz"), &damaged[..damaged.len() / 2]).unwrap();
+    bench.stillwell(&["stats", "cut.gz"]).ends_with(2).says(&["cut.gz", "cannot unpack gzip"]);
+}
+
 /// 20 kB of gzip become 20 MB of numbers, and those many times as much while they are read.
 #[test]
 fn a_small_file_that_becomes_large_is_refused_before_it_fills_the_memory() {

@@ -4,6 +4,7 @@
 
 mod mutate;
 mod readers;
+mod verbs;
 
 use std::path::Path;
 
@@ -29,7 +30,7 @@ pub struct FuzzTarget {
 }
 
 /// All readers.
-pub const TARGETS: [FuzzTarget; 10] = [
+pub const TARGETS: [FuzzTarget; 11] = [
     FuzzTarget {
         name: "record",
         read: readers::record,
@@ -116,6 +117,22 @@ pub const TARGETS: [FuzzTarget; 10] = [
             "timeit\n--setup\nx = 1\nx + 1",
         ],
         n_inputs: 1_000,
+    },
+    FuzzTarget {
+        name: "verbs",
+        read: verbs::verbs,
+        seeds: &[
+            ("tests/cmd", ".swell"),
+            ("tests/samples/found", ""),
+            ("tests/samples/results", ".json"),
+        ],
+        texts: &[
+            "stats --tim 1,6,4 --unicode FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.25\tb\n",
+            "hist -n 40 --format times --unit ms FILE\n1.5\ta\n1.25\ta\n2.5\tb\n",
+            "compare --distributions --benchmark a FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.0\tb\n",
+            "plot -k ecdf --width 30 --height 4 FILE FILE\n1\ta\n0\ta\n-1\tb\n",
+        ],
+        n_inputs: 600,
     },
 ];
 
@@ -206,6 +223,11 @@ mod tests {
     #[test]
     fn mutated_arguments() {
         replay("arguments");
+    }
+
+    #[test]
+    fn verbs_with_mutated_files() {
+        replay("verbs");
     }
 
     /// `fuzz/` compiles these sources, so it needs the same dependencies, and one program for each target.

@@ -106,7 +106,7 @@ pub fn worker(bytes: &[u8]) {
     drop(wire::receive::<LauncherRequest>(&frame[..]));
 }
 
-fn folder_of(name: &str, bytes: &[u8]) -> Option<TempDir> {
+pub(super) fn folder_of(name: &str, bytes: &[u8]) -> Option<TempDir> {
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).ok()?;
     std::fs::write(folder.path().join(name), bytes).ok()?;
     Some(folder)

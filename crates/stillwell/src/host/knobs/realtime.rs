@@ -137,27 +137,35 @@ fn workqueue_masks(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-/// Names the receive queues that may hand packets to the benchmark's CPUs.
+/// The masks of a queue of a network device, with the way of the packets
+/// (Documentation/networking/scaling.rst, "RPS" and "XPS").
+const QUEUE_MASKS: [(&str, &str); 2] = [("rps_cpus", "to"), ("xps_cpus", "from")];
+
+/// Names the queues that may hand received packets to the benchmark's CPUs, and those that send from them.
 fn network_queues(_: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let (mut n_queues, mut found) = (0, Vec::new());
     for device in host.list(NET) {
         let directory = format!("{NET}/{device}/queues");
         for queue in host.list(&directory) {
-            let Some(mask) = host.read(format!("{directory}/{queue}/rps_cpus")) else { continue };
-            n_queues += 1;
-            let cpus = parse_cpu_mask(&mask).unwrap_or_default();
-            if chosen(machine).iter().any(|cpu| cpus.contains(cpu)) {
-                found.push(format!("{device}/{queue} to {}", name_cpus(&cpus)));
+            for (file, way) in QUEUE_MASKS {
+                let Some(mask) = host.read(format!("{directory}/{queue}/{file}")) else { continue };
+                n_queues += 1;
+                let cpus = parse_cpu_mask(&mask).unwrap_or_default();
+                if chosen(machine).iter().any(|cpu| cpus.contains(cpu)) {
+                    found.push(format!("{device}/{queue} {way} {}", name_cpus(&cpus)));
+                }
             }
         }
     }
     match (n_queues, found.is_empty()) {
         (0, _) => Reading::absent("no network device shows queues"),
-        (_, true) => Reading::reported("no queue hands packets to these CPUs", None),
+        (_, true) => Reading::reported("no queue has these CPUs in its mask", None),
         _ => Reading::reported(
             found.join(", "),
-            Some("write a mask of other CPUs to /sys/class/net/DEVICE/queues/QUEUE/rps_cpus"),
+            Some(
+                "write a mask of other CPUs to rps_cpus or xps_cpus in /sys/class/net/DEVICE/queues/QUEUE",
+            ),
         ),
     }
 }
@@ -219,6 +227,8 @@ mod tests {
         sys/kernel/debug/sched/fair_server/cpu2/runtime = 50000000\n\
         sys/class/net/eth0/queues/rx-0/rps_cpus = c\n\
         sys/class/net/eth0/queues/rx-1/rps_cpus = 3\n\
+        sys/class/net/eth0/queues/tx-0/xps_cpus = 4\n\
+        sys/class/net/eth0/queues/tx-1/xps_cpus = 1\n\
         sys/devices/virtual/workqueue/writeback/cpumask = f\n\
         proc/sys/vm/dirty_writeback_centisecs = 500\n\
         proc/sys/vm/compaction_proactiveness = 20\n";
@@ -245,7 +255,7 @@ mod tests {
         check("fair-server", &[(server, "0")], "50000000");
         check("writeback", &[("proc/sys/vm/dirty_writeback_centisecs", "6000")], "500");
         check("compaction", &[("proc/sys/vm/compaction_proactiveness", "0")], "20");
-        check("network-queues", &[], "eth0/rx-0 to CPUs 2-3");
+        check("network-queues", &[], "eth0/rx-0 to CPUs 2-3, eth0/tx-0 from CPU 2");
         check("workqueue-masks", &[], "CPUs 0-3 (1 of them)");
         check("vulnerabilities", &[], "mitigated: spectre_v1; not: mds");
         check("microcode", &[], "0x42, 0x43");
