@@ -46,7 +46,7 @@ pub fn verbs(bytes: &[u8]) {
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
     let first = String::from_utf8_lossy(&bytes[..end]);
     let is_verb = |line: &&str| first.split(' ').next() == line.split(' ').next();
-    let (line, content) = match LINES.iter().any(|line| is_verb(&line)) {
+    let (line, content) = match LINES.iter().any(is_verb) {
         true => (&*first, bytes.get(end + 1..).unwrap_or_default()),
         false => (LINES[bytes.len() % LINES.len()], bytes),
     };
