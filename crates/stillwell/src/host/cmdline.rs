@@ -58,6 +58,14 @@ impl CommandLine {
         Some(found.1.as_deref().unwrap_or_default())
     }
 
+    /// Whether the line has this parameter with this value, among others of its name.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        let is_it = |(known, of_known): &(String, Option<String>)| {
+            is_same_name(known, name) && of_known.as_deref().unwrap_or_default() == value
+        };
+        self.0.iter().any(is_it)
+    }
+
     /// Parses `isolcpus=`: flags, then the list. Without a flag, `domain` applies. Like the kernel, it skips flags
     /// that it does not know.
     pub fn isolated(&self) -> Option<IsolatedCpus> {

@@ -48,7 +48,9 @@ mod virtualisation;
 mod write;
 
 pub use absent::is_offline;
-pub use boot::{BootAdvice, BootParameter, BootState};
+pub use boot::{
+    BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader, add_entry, remove_entry,
+};
 pub use caches::drop_caches;
 pub use capture::capture;
 pub use cgroup::why_no_process;

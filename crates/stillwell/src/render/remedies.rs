@@ -121,6 +121,7 @@ impl Audience {
             ("output", _) => "--output",
             ("prepare", Self::Suite) => "`prepare`",
             ("prepare", _) => "--prepare",
+            ("quiet-boot", _) => "`stillwell system boot --quiet`",
             ("resume", _) => "--resume",
             ("rlimit", _) => "--rlimit",
             ("run-tuned", Self::Workers) => "timeit --tune",

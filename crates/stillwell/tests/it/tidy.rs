@@ -157,6 +157,7 @@ fn snake_case(name: &str) -> String {
 
 /// Files below `crates/stillwell/src` that may have options in their texts, and why.
 const OPTIONS_ALLOWED: &[(&str, &str)] = &[
+    ("host/boot/entry.rs", "options of GRUB"),
     ("host/boot/loaders.rs", "options of grubby and wsl"),
     ("host/report.rs", "a command line to copy, a field of its own in the JSON"),
     ("host/shield/explain.rs", "an option of docker"),

@@ -1,13 +1,17 @@
 //! The report of `system boot`: kernel parameters that keep noise off some CPUs until the next reboot. It says which
 //! of them the running kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
 
+mod entry;
 mod loaders;
 mod parameter;
+mod quiet;
 
 use serde::Serialize;
 
+pub use entry::{BootEntry, ENTRY_ID, EntryLoader, add_entry, remove_entry};
 pub use loaders::Loader;
 pub use parameter::{BootParameter, BootState};
+pub(super) use quiet::noisy_services;
 
 use crate::host::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
@@ -43,6 +47,7 @@ impl BootAdvice {
         table: &[CpuRow],
         asked: Option<&[usize]>,
         no_smt: bool,
+        is_quiet: bool,
     ) -> Result<Self, String> {
         let found = recommend(table);
         let (cpus, recommended) = match asked {
@@ -59,6 +64,9 @@ impl BootAdvice {
         let others: Vec<usize> = online.filter(|cpu| !cpus.contains(cpu)).collect();
         let running = Running::read(host);
         let mut parameters = parameters(&running, &cpus, &others);
+        if is_quiet {
+            parameters.extend(quiet::parameters(host, &running.line));
+        }
         let smt = smt(&running);
         let mut others_known = others_known(&running);
         if no_smt {

@@ -4,7 +4,7 @@ use crate::host::{fixture_names, read_cpu_table};
 
 fn advice(name: &str, asked: Option<&[usize]>, no_smt: bool) -> Result<BootAdvice, String> {
     let (_directory, host) = fixture(name);
-    BootAdvice::new(&host, &read_cpu_table(&host, None), asked, no_smt)
+    BootAdvice::new(&host, &read_cpu_table(&host, None), asked, no_smt, false)
 }
 
 fn states(advice: &BootAdvice) -> Vec<&BootState> {
@@ -111,7 +111,8 @@ fn every_machine_is_told_how() {
         }
     }
     let (_directory, host) = expand("sys/devices/system/cpu/online = 0-3\n");
-    let found = BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false).unwrap();
+    let found =
+        BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false, false).unwrap();
     let names: Vec<_> = found.loaders.iter().map(|loader| loader.name).collect();
     assert_eq!(names, ["GRUB", "systemd-boot"]);
 }

@@ -1,5 +1,6 @@
 //! Settings that Stillwell only shows, because they need a reboot or a decision of the user.
 
+use crate::host::boot::noisy_services;
 use crate::host::knobs::knob::distinct;
 use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 
@@ -94,7 +95,27 @@ pub(super) const KNOBS: &[Knob] = &[
         "neighbours share the last-level cache and the memory bandwidth",
         resctrl,
     ),
+    row(
+        "minimal-target",
+        Group::Kernel,
+        "services that start work by themselves run on any CPU; a minimal target has none of them",
+        minimal_target,
+    ),
 ];
+
+/// Compares what runs with what a quiet boot would run.
+fn minimal_target(_: &Knob, machine: &Machine<'_>) -> Reading {
+    match noisy_services(machine.host) {
+        None => Reading::absent("no service of systemd is seen here"),
+        Some(names) if names.is_empty() => {
+            Reading::reported("nothing runs that a quiet boot leaves out", None)
+        }
+        Some(names) => Reading::reported(
+            format!("running: {}", names.join(", ")),
+            Some("a quiet boot leaves them out; see ⟦quiet-boot⟧"),
+        ),
+    }
+}
 
 fn virtualisation(_: &Knob, machine: &Machine<'_>) -> Reading {
     match &machine.virtualisation {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use crate::host::{BootAdvice, BootParameter, BootState};
+use crate::host::{BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty_for;
@@ -52,6 +52,31 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
     wrap(&mut out, "", 0, &after);
     out
+}
+
+/// Says where the new entry is, how to boot it once, and how to remove it.
+pub fn entry_added((loader, path): &BootEntry) -> String {
+    let once = match loader {
+        EntryLoader::Grub => {
+            format!(
+                "sudo grub-reboot {ENTRY_ID} (with GRUB_DEFAULT=saved), or choose it in the menu"
+            )
+        }
+        EntryLoader::SystemdBoot => format!("sudo bootctl set-oneshot {ENTRY_ID}.conf"),
+    };
+    format!(
+        "/{path} has the entry \"Stillwell (quiet)\"; the default is as it was\n\
+         to boot it once: {once}\n\
+         to remove it: sudo stillwell system boot --quiet --remove\n"
+    )
+}
+
+/// Says whether an entry was removed.
+pub fn entry_removed(path: Option<&str>) -> String {
+    match path {
+        Some(path) => format!("the entry was removed from /{path}\n"),
+        None => "there is no entry of stillwell\n".into(),
+    }
 }
 
 /// Writes commands without line breaks, so that the user can copy them.

@@ -19,7 +19,7 @@ use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::values::{format_cpu_list, name_cpus};
 
-pub use boot::{json as boot_json, text as boot_text};
+pub use boot::{entry_added, entry_removed, json as boot_json, text as boot_text};
 
 /// Writes all findings as one document.
 ///
