@@ -66,6 +66,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/timeit/run
 	experiments/files/run
 	experiments/isolation/run
+	experiments/classics/run
 	experiments/noise/run
 	experiments/busy/run
 	experiments/history/run

@@ -80,9 +80,16 @@ pub fn options(changes: &[StepChange]) -> Vec<String> {
 
 /// The command line with these changes.
 pub fn command_line(changes: &[StepChange], command: &str) -> String {
-    let words = options(changes);
-    let words = words.iter().map(String::as_str).chain([command]);
-    format!("stillwell run {}", shell_words::join(words))
+    let words = options(changes).into_iter().chain([command.to_owned()]);
+    let words: Vec<String> = words.map(|word| quoted(&word)).collect();
+    format!("stillwell run {}", words.join(" "))
+}
+
+/// A word of a shell. `=` needs no quotes, and options have it.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=,.:/".contains(char);
+    let is_bare = word.starts_with("--") && word.chars().all(is_plain);
+    if is_bare { word.into() } else { shell_words::quote(word).into_owned() }
 }
 
 /// What will be changed, before anything is.
