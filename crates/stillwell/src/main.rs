@@ -51,7 +51,8 @@ fn main() -> ExitCode {
         writeln!(terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);
     }
-    let cli = match spec::Cli::try_parse() {
+    let words = spec::with_shell_named(std::env::args_os());
+    let cli = match spec::Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) if cmd::is_answer(&error) => error.exit(),
         Err(error) => {

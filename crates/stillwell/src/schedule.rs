@@ -35,6 +35,8 @@ pub struct Schedule {
     next_step: u32,
     next_block: u32,
     next_warmup: u32,
+    /// Paddings of the blocks of arms that run one after the other.
+    block_paddings: Vec<Option<u32>>,
 }
 
 impl Schedule {
@@ -48,6 +50,7 @@ impl Schedule {
             next_step: 0,
             next_block: 0,
             next_warmup: 0,
+            block_paddings: Vec::new(),
         }
     }
 
@@ -82,14 +85,22 @@ impl Schedule {
         self.shuffled().map(|arm| self.step(arm, Some(block), block, padding_bytes)).collect()
     }
 
-    /// All runs of one arm after the other. A block has the same padding for every arm here too.
-    pub fn sequential(&mut self, n_blocks: u32) -> impl Iterator<Item = Step> + '_ {
-        let paddings: Vec<_> = (0..n_blocks).map(|_| self.draw_padding()).collect();
-        let n_arms = u32::try_from(self.n_arms).expect("arms are counted in u32");
-        self.next_block += n_blocks;
-        (0..n_arms)
-            .flat_map(move |arm| (0u32..).zip(paddings.clone()).map(move |pair| (arm, pair)))
-            .map(|(arm, (block, padding_bytes))| self.step(arm, Some(block), block, padding_bytes))
+    /// A warm-up run of one arm.
+    pub fn warmup_of(&mut self, arm: u32, round: u32) -> Step {
+        let padding_bytes = self.draw_padding();
+        self.step(arm, None, round, padding_bytes)
+    }
+
+    /// All runs of one arm. A block has the same padding for every arm here too.
+    pub fn runs_of(&mut self, arm: u32, n_blocks: u32) -> Vec<Step> {
+        while self.block_paddings.len() < n_blocks as usize {
+            let padding_bytes = self.draw_padding();
+            self.block_paddings.push(padding_bytes);
+        }
+        let padding_of = |block: u32| self.block_paddings[block as usize];
+        let paddings: Vec<_> = (0..n_blocks).map(|block| (block, padding_of(block))).collect();
+        let step = |(block, padding)| self.step(arm, Some(block), block, padding);
+        paddings.into_iter().map(step).collect()
     }
 
     fn step(
@@ -181,18 +192,22 @@ mod tests {
         let mut schedule = Schedule::new(&plan);
         let mut steps = schedule.warmup();
         steps.extend(schedule.block());
-        steps.extend(schedule.sequential(3));
+        steps.push(schedule.warmup_of(1, 0));
+        steps.extend(schedule.runs_of(1, 3));
         let numbers: Vec<_> = steps.iter().map(|step| step.step).collect();
-        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        assert_eq!(numbers, (0..8).collect::<Vec<_>>());
         assert!(steps[..2].iter().all(|step| step.block.is_none()));
     }
 
     #[test]
-    fn sequential_runs_one_arm_after_the_other() {
+    fn a_block_has_one_padding_for_arms_that_run_one_after_the_other() {
         let plan = plan(2, 1);
-        let steps: Vec<_> = Schedule::new(&plan).sequential(3).collect();
-        assert_eq!(steps.iter().map(|step| step.arm).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
-        assert_eq!(steps[1].padding_bytes, steps[4].padding_bytes);
+        let mut schedule = Schedule::new(&plan);
+        let [first, second] = [(0, 3), (1, 5)].map(|(arm, n)| schedule.runs_of(arm, n));
+        let paddings = |steps: &[Step]| steps.iter().map(|it| it.padding_bytes).collect::<Vec<_>>();
+        assert_eq!(paddings(&first), paddings(&second[..3]));
+        assert!(second.iter().all(|step| step.arm == 1) && second.len() == 5);
+        assert_eq!(second[4].block, Some(4));
     }
 
     #[test]

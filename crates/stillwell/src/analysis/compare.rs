@@ -144,7 +144,13 @@ impl ComparisonContext<'_> {
             },
             Err(because) => because,
         };
-        Evidence::None { because }
+        match because {
+            // The runs are some evidence, though not enough for a verdict.
+            NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
+                unpaired(&self.arms[tested.reference], &self.arms[tested.arm], because)
+            }
+            _ => Evidence::None { because },
+        }
     }
 
     fn conclusion(walls: &Walls, tested: &ArmComparison, share: f64) -> Result<Conclusion, NoTest> {

@@ -30,6 +30,8 @@ pub enum Finding {
     /// The time above t0: its sum, and its largest parts with a cause. `share` is the largest part ÷ the measured
     /// time.
     Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
+    /// The runs of each value of a parameter followed a setup or a cleanup of their own, so they were not mixed.
+    NotMixed,
     /// Page faults that read from a device.
     MajorFaults { n: f64 },
     /// Moves between CPUs.
@@ -119,6 +121,7 @@ pub fn notes(
         .filter_map(|arm| Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64))
         .sum();
     notes.extend(failed_runs(arms));
+    notes.extend(not_mixed(record));
     notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
@@ -136,6 +139,12 @@ pub fn notes(
     notes.retain(|note| note.weight >= SHARE_MIN);
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     notes
+}
+
+fn not_mixed(record: &Record) -> Option<Note> {
+    let arms = &record.header.plan.arms;
+    let has_own = arms.iter().any(|arm| arm.setup.is_some() || arm.cleanup.is_some());
+    has_own.then_some(Note { finding: Finding::NotMixed, weight: 1.0 })
 }
 
 /// Smallest share of runs on a shared core for a note. Probes take 4 µs, so an interrupt may hit some.

@@ -358,8 +358,8 @@ impl Runner for ExecRunner<'_> {
         Ok(Outcome::default())
     }
 
-    fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome> {
-        let command_line = match self.commands.of_hook(self.plan, (0, None), command) {
+    fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
+        let command_line = match self.commands.of_hook(self.plan, (arm, None), command) {
             Ok(command_line) => command_line,
             Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { why })),
         };
@@ -371,7 +371,8 @@ impl Runner for ExecRunner<'_> {
         if hook == Hook::Cleanup {
             self.process.revive(self.run_as.clone())?;
         }
-        let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
+        let arm = u32::try_from(arm).expect("arms are counted in u32");
+        let step = Step { step: 0, arm, block: None, round: 0, padding_bytes: None };
         let origin = JobOrigin { index: 0, purpose: JobPurpose::Hook(hook), hook: command };
         let tolerance =
             if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };

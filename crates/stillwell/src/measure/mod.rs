@@ -49,7 +49,7 @@ pub trait Runner {
     ///
     /// # Errors
     /// As [`Runner::run`].
-    fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome>;
+    fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome>;
 
     /// Counts of the parent of the runs at the end of the session.
     fn last_words(&self) -> Option<Event> {

@@ -154,7 +154,7 @@ impl Runner for ScriptRunner<'_> {
         Ok(Outcome::default())
     }
 
-    fn hook(&mut self, _hook: Hook, _command: &str) -> Result<Outcome> {
+    fn hook(&mut self, _hook: Hook, _command: &str, _arm: usize) -> Result<Outcome> {
         Ok(Outcome::default())
     }
 }

@@ -29,14 +29,19 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
     let commands: Vec<&String> = request.arms.reference.iter().chain(request.commands).collect();
     let assignments = assignments(request.arms)?;
     refuse_unused(request, &commands, assignments.first())?;
+    let order = order_of_arms(request, &commands, &assignments);
+    let is_named = |(command, _): &&(usize, _)| *command > 0 || request.arms.reference.is_none();
     let mut arms = Vec::new();
-    let n_arms = commands.len() * assignments.len();
-    for (index, template) in commands.iter().enumerate() {
-        for assignment in &assignments {
-            let position =
-                Position { command: index, n_commands: commands.len(), arm: arms.len(), n_arms };
-            arms.push(candidate(request, template, assignment, position)?);
-        }
+    for (arm, &(command, assignment)) in order.iter().enumerate() {
+        let position = Position {
+            command,
+            n_commands: commands.len(),
+            arm,
+            n_arms: order.len(),
+            named: order[..arm].iter().filter(is_named).count(),
+            n_named: order.iter().filter(is_named).count(),
+        };
+        arms.push(candidate(request, commands[command], assignment, position)?);
     }
     if request.has_twin {
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
@@ -50,19 +55,50 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
     Ok(Arms { arms, control, shell, shell_reason })
 }
 
+static NO_PARAMETERS: Assignment = Vec::new();
+
+/// Command and assignment of each arm. The commands change fastest, then the parameters, as in hyperfine. The command of
+/// `--reference` is measured once if neither it nor anything around it mentions a parameter.
+fn order_of_arms<'a>(
+    request: CommandRequest<'_>,
+    commands: &[&String],
+    assignments: &'a [Assignment],
+) -> Vec<(usize, &'a Assignment)> {
+    let names = || assignments.first().into_iter().flatten().map(|(name, _)| name);
+    let around = around_runs(request).chain(&request.arms.reference).collect::<Vec<_>>();
+    let is_once = request.arms.reference.is_some()
+        && !names().any(|name| around.iter().any(|template| mentions(template, name)));
+    let mut order: Vec<(usize, &Assignment)> = Vec::new();
+    order.extend(is_once.then_some((0, &NO_PARAMETERS)));
+    for assignment in assignments {
+        let with_values = usize::from(is_once)..commands.len();
+        order.extend(with_values.map(|command| (command, assignment)));
+    }
+    order
+}
+
+/// The hooks and variables of the runs, which may mention parameters.
+fn around_runs(request: CommandRequest<'_>) -> impl Iterator<Item = &String> {
+    let hooks = request.hooks;
+    let lists = [&hooks.prepare, &hooks.conclude, &request.execution.env];
+    lists.into_iter().flatten().chain(&hooks.setup).chain(&hooks.cleanup)
+}
+
+fn mentions(template: &str, parameter: &str) -> bool {
+    template.contains(&format!("{{{parameter}}}"))
+}
+
 /// Refuses a parameter that nothing mentions: each of its values would measure the same.
 fn refuse_unused(
     request: CommandRequest<'_>,
     commands: &[&String],
     assignment: Option<&Assignment>,
 ) -> Result<()> {
-    let hooks = [&request.hooks.prepare, &request.hooks.conclude, &request.execution.env];
-    let templates = commands.iter().copied().chain(hooks.into_iter().flatten());
     for (name, _) in assignment.into_iter().flatten() {
-        let placeholder = format!("{{{name}}}");
+        let mut templates = commands.iter().copied().chain(around_runs(request));
         ensure!(
-            templates.clone().any(|template| template.contains(&placeholder)),
-            "no command mentions the parameter {name:?}; write {placeholder} where its value goes"
+            templates.any(|template| mentions(template, name)),
+            "no command mentions the parameter {name:?}; write {{{name}}} where its value goes"
         );
     }
     Ok(())
@@ -75,6 +111,9 @@ struct Position {
     n_commands: usize,
     arm: usize,
     n_arms: usize,
+    /// The same without the arms of `--reference`.
+    named: usize,
+    n_named: usize,
 }
 
 impl Position {
@@ -100,19 +139,14 @@ impl Position {
         }
         let names = &options.command_names;
         ensure!(!names.iter().any(|name| name.trim().is_empty()), "--command-name is empty");
-        let n_commands = self.n_commands - usize::from(has_reference);
-        let n_arms = self.n_arms / self.n_commands * n_commands;
+        let skipped = usize::from(has_reference);
+        let n_commands = self.n_commands - skipped;
         ensure!(
-            names.len() <= n_commands || names.len() == n_arms,
+            names.len() <= n_commands || names.len() == self.n_named,
             "--command-name is given {} times for {n_commands} commands",
             names.len()
         );
-        let skipped = usize::from(has_reference);
-        let index = if names.len() == n_arms {
-            self.arm - skipped * (self.n_arms / self.n_commands)
-        } else {
-            self.command - skipped
-        };
+        let index = if names.len() == self.n_named { self.named } else { self.command - skipped };
         Ok(names.get(index).cloned())
     }
 }
@@ -138,17 +172,40 @@ fn candidate(
     } else {
         position.pick("--output", &request.execution.output)?.unwrap_or(OutputTarget::Null)
     };
+    // A command that mentions no parameter is the same for all values.
+    let is_of_value = |template: &&String| assignment.iter().any(|it| mentions(template, &it.0));
+    let of_value = |hook: &Option<String>| {
+        hook.as_ref().filter(is_of_value).map(|hook| substitute(hook, assignment))
+    };
+    let name = position.name(request.arms)?;
+    let unused = unused([template, name.as_deref().unwrap_or_default()], assignment);
+    let name = name.map(|name| substitute(&name, assignment));
     Ok(Arm {
-        name: position.name(request.arms)?.map(|name| substitute(&name, assignment)),
+        name: match unused {
+            Some(unused) => Some(format!("{} ({unused})", name.as_ref().unwrap_or(&command))),
+            None => name,
+        },
         command,
         parameters: assignment.clone(),
         environment,
+        setup: of_value(&request.hooks.setup),
+        cleanup: of_value(&request.hooks.cleanup),
         prepare: hook("--prepare", &request.hooks.prepare)?,
         conclude: hook("--conclude", &request.hooks.conclude)?,
         output,
         accept: accepted_statuses(request.execution),
         ..Arm::bare("", Role::Candidate)
     })
+}
+
+/// The parameters that neither the command nor its name mentions, with their values; `None` if there is none.
+fn unused(templates: [&str; 2], assignment: &Assignment) -> Option<String> {
+    let is_unused = |(parameter, _): &&(String, String)| {
+        !templates.iter().any(|template| mentions(template, parameter))
+    };
+    let unused = assignment.iter().filter(is_unused);
+    let unused: Vec<String> = unused.map(|(name, value)| format!("{name} = {value}")).collect();
+    (!unused.is_empty()).then(|| unused.join(", "))
 }
 
 fn accepted_statuses(execution: &ExecutionOptions) -> Option<Vec<i32>> {
@@ -340,8 +397,51 @@ mod tests {
         spec.hooks.prepare = vec!["p0".into(), "p1 {n}".into(), "p2".into()];
         let made = made(&spec).unwrap();
         let labels: Vec<_> = made.arms.iter().map(Arm::label).collect();
-        assert_eq!(labels, ["ref", "ref", "bee 1", "bee 2", "c 1", "c 2"]);
-        assert_eq!(made.arms[3].prepare.as_deref(), Some("p1 2"));
+        let expected = ["ref (n = 1)", "bee 1", "c 1", "ref (n = 2)", "bee 2", "c 2"];
+        assert_eq!(labels, expected);
+        assert_eq!(made.arms[4].prepare.as_deref(), Some("p1 2"));
+    }
+
+    #[test]
+    fn commands_change_faster_than_parameters() {
+        let mut spec = spec(&["true 1 {x}", "true 2 {x}"]);
+        spec.arms.parameter_lists = vec!["x".into(), "a,b".into()];
+        spec.arms.command_names = ["1-a", "2-a", "1-b", "2-b"].map(String::from).to_vec();
+        let labels = |spec: &RunSpec| {
+            let arms = made(spec).unwrap().arms;
+            arms.iter().map(|arm| format!("{} | {}", arm.label(), arm.command)).collect::<Vec<_>>()
+        };
+        let expected =
+            ["1-a | true 1 a", "2-a | true 2 a", "1-b | true 1 b", "2-b | true 2 b"].as_slice();
+        assert_eq!(labels(&spec), expected);
+        // A reference without the parameter is measured once, and names are for the others.
+        spec.arms.reference = Some("true".into());
+        assert_eq!(labels(&spec), [&["true | true"], expected].concat());
+        assert!(made(&spec).unwrap().arms[0].parameters.is_empty());
+    }
+
+    #[test]
+    fn a_value_that_the_command_does_not_show_is_in_the_name() {
+        let mut spec = spec(&["make"]);
+        spec.arms.parameter_lists = ["x", "1,2", "y", "3"].map(String::from).to_vec();
+        spec.hooks.prepare = vec!["p {x} {y}".into()];
+        let labels = |spec: &RunSpec| {
+            made(spec).unwrap().arms.iter().map(|arm| arm.label().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&spec), ["make (x = 1, y = 3)", "make (x = 2, y = 3)"]);
+        spec.arms.command_names = vec!["M{y}".into()];
+        assert_eq!(labels(&spec), ["M3 (x = 1)", "M3 (x = 2)"]);
+    }
+
+    #[test]
+    fn a_setup_with_a_parameter_is_of_each_value() {
+        let mut spec = spec(&["./p"]);
+        spec.arms.parameter_lists = ["branch", "main,perf"].map(String::from).to_vec();
+        spec.hooks.setup = Some("git switch {branch}".into());
+        spec.hooks.cleanup = Some("git switch -".into());
+        let arms = made(&spec).unwrap().arms;
+        assert_eq!(arms[1].setup.as_deref(), Some("git switch perf"));
+        assert_eq!(arms[1].cleanup, None);
     }
 
     #[test]

@@ -49,11 +49,12 @@ pub fn decide(
     let n_comparisons = n_comparisons(&arms);
     let metrics = match &request.metrics {
         Some(list) => list.0.clone(),
-        None => ["wall", CPU, "user", "sys", "maxrss"]
-            .map(|name| MetricChoice { name: name.into(), unit: None })
-            .to_vec(),
+        None => default_metrics(),
     };
-    let order = length.order.unwrap_or_default();
+    let order = order(length.order, &arms)?;
+    let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
+        hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
+    };
     ensure!(
         judgement.fail_on.is_none() || n_comparisons > usize::from(judgement.aa),
         "--fail-on needs something to compare, but there is only one command"
@@ -82,8 +83,8 @@ pub fn decide(
         slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
         precision: precision(length, n_comparisons, order)?,
         timeout_ns: length.timeout.map(|timeout| timeout.ns),
-        setup: hooks.setup.clone(),
-        cleanup: hooks.cleanup.clone(),
+        setup: of_all(&hooks.setup, |arm| &arm.setup),
+        cleanup: of_all(&hooks.cleanup, |arm| &arm.cleanup),
         validate: hooks.validate.clone(),
         cold_cache: hooks.cold_cache,
         input: process.input.clone().filter(|input| input != "null"),
@@ -102,6 +103,25 @@ pub fn decide(
         in_slices: false,
         suite: None,
     })
+}
+
+/// The metrics that are shown if the user names none.
+pub fn default_metrics() -> Vec<MetricChoice> {
+    let choice = |name: &str| MetricChoice { name: name.into(), unit: None };
+    ["wall", CPU, "user", "sys", "maxrss"].map(choice).to_vec()
+}
+
+/// The order of the runs. A setup of a value is made once, so all runs of the value follow it.
+fn order(asked: Option<Order>, arms: &[Arm]) -> Result<Order> {
+    if arms.iter().all(|arm| arm.setup.is_none() && arm.cleanup.is_none()) {
+        return Ok(asked.unwrap_or_default());
+    }
+    ensure!(
+        asked != Some(Order::Interleave),
+        "--order interleave: --setup or --cleanup mentions a parameter, so it is executed once for each value, and \
+         the runs of the values cannot be mixed; use --prepare, which is executed before each run, or a suite"
+    );
+    Ok(Order::Sequential)
 }
 
 impl Default for DecisionRule {
@@ -173,7 +193,8 @@ fn precision(
     let requested = length.stop.precision.map(|percent| percent.0);
     ensure!(
         requested.is_none() || order == Order::Interleave,
-        "--precision needs complete blocks while it measures, so it does not go with --order sequential"
+        "--precision needs complete blocks while it measures, so it does not go with --order sequential, nor with a \
+         parameter in --setup or --cleanup"
     );
     let default = (n_comparisons == 0 && length.n_blocks.is_none() && order == Order::Interleave)
         .then_some(PRECISION_ONE_PCT);

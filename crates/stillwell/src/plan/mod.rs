@@ -21,7 +21,7 @@ use crate::values::{
 };
 
 pub use arms::Arms;
-pub use decide::{decide, decide_run};
+pub use decide::{decide, decide_run, default_metrics};
 pub use suite::SuiteMembership;
 use workers::{WorkerCode, Workers};
 
@@ -159,6 +159,12 @@ pub struct Arm {
     pub parameters: Vec<(String, String)>,
     /// Variables set for it.
     pub environment: Vec<(String, String)>,
+    /// Command before its first run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// Command after its last run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup: Option<String>,
     /// Command before each of its runs.
     pub prepare: Option<String>,
     /// Command after each of its runs.
@@ -209,6 +215,8 @@ impl Arm {
             role,
             parameters: Vec::new(),
             environment: Vec::new(),
+            setup: None,
+            cleanup: None,
             prepare: None,
             conclude: None,
             output: OutputTarget::Null,

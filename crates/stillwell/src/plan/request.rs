@@ -77,7 +77,8 @@ impl From<&RunSpec> for SessionRequest {
         let (length, process) = (&spec.length, &spec.process);
         Self {
             length: LengthRequest {
-                n_warmups: length.warmup,
+                // `-r 1 make` must not run for two hours instead of one.
+                n_warmups: length.warmup.or(length.runs.map(|_| 0)),
                 n_blocks: length.runs,
                 n_blocks_min: length.min_runs,
                 n_blocks_max: length.max_runs,

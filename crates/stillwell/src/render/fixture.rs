@@ -66,7 +66,7 @@ pub(crate) fn single(wall: f64) -> TimeSummary {
     }
 }
 
-fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
+pub(crate) fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
     let sd = (n > 1).then_some(value * 0.1);
     MetricSummary {
         name: name.into(),

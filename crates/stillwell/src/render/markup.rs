@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, ArmSummary, UncertainValue};
+use crate::plan::default_metrics;
 use crate::record::Record;
 use crate::render::columns::one_line;
 use crate::render::exported::{self, SECOND_NS, net_t0, results};
 use crate::render::uncertain;
-use crate::render::units::{DisplayUnit, unit_of_walls};
+use crate::render::units::{DisplayUnit, kind_of, unit_of_walls};
+use crate::values::MetricChoice;
 use crate::verdict::Judgement;
 
 /// A markup language.
@@ -21,16 +23,20 @@ pub enum Markup {
     Org,
 }
 
-const N_COLUMNS: usize = 6;
-
 struct MarkupTable {
-    headings: [String; N_COLUMNS],
-    /// The first cell is a command without markup, the others are numbers.
-    rows: Vec<[String; N_COLUMNS]>,
+    /// Those of the numbers. The first column has the commands.
+    headings: Vec<String>,
+    rows: Vec<MarkupRow>,
 }
 
-/// A table of the candidates: t0, mean, smallest and largest time, and the ratio to the reference. Times are net of the
-/// control's t0.
+struct MarkupRow {
+    /// Without markup.
+    command: String,
+    numbers: Vec<String>,
+}
+
+/// A table of the candidates: t0, mean, smallest and largest time, the means of the metrics that the user named, and the
+/// ratio to the reference. Times are net of the control's t0.
 pub fn table(
     markup: Markup,
     record: &Record,
@@ -51,6 +57,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
     let t0s = results(analysis).filter_map(net_t0);
     let unit = unit_of_walls(plan, t0s);
     let ratios = ratios(analysis, judgements);
+    let metrics = metrics(record, analysis);
     let row = |arm: &ArmSummary| {
         let t0 = net_t0(arm)?;
         let summary = wall.summary(arm)?;
@@ -62,26 +69,51 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
         } else {
             ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
         };
-        Some([
-            plan.full_label(arm.arm),
-            with_err(unit, t0),
-            number(summary.mean),
-            number(summary.min),
-            number(summary.max),
-            ratio.unwrap_or_default(),
-        ])
+        let times =
+            [with_err(unit, t0), number(summary.mean), number(summary.min), number(summary.max)];
+        let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
+        Some(MarkupRow {
+            command: plan.full_label(arm.arm),
+            numbers: times.into_iter().chain(means).chain([ratio.unwrap_or_default()]).collect(),
+        })
     };
+    let times = ["t0", "Mean", "Min", "Max"].map(|name| unit.heading(name));
+    let means = metrics.iter().map(|metric| metric.unit.heading(metric.name));
     MarkupTable {
-        headings: [
-            "Command".into(),
-            unit.heading("t0"),
-            unit.heading("Mean"),
-            unit.heading("Min"),
-            unit.heading("Max"),
-            "Ratio".into(),
-        ],
+        headings: times.into_iter().chain(means).chain(["Ratio".into()]).collect(),
         rows: results(analysis).filter_map(row).collect(),
     }
+}
+
+/// A metric beside the time, with one unit for all arms.
+struct MetricColumn<'a> {
+    name: &'a str,
+    unit: DisplayUnit,
+}
+
+impl MetricColumn<'_> {
+    fn mean(&self, arm: &ArmSummary) -> Option<String> {
+        let metric = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        Some(self.unit.number(metric.mean, None))
+    }
+}
+
+/// The metrics that the user named.
+fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>> {
+    let chosen = &record.header.plan.metrics;
+    if *chosen == default_metrics() {
+        return Vec::new();
+    }
+    let others = chosen.iter().filter(|metric| metric.name != "wall");
+    let column = |choice: &'a MetricChoice| {
+        let of_arm = |arm: &ArmSummary| {
+            Some(arm.metrics.iter().find(|metric| metric.name == choice.name)?.mean)
+        };
+        let means = results(analysis).filter_map(of_arm);
+        let unit = DisplayUnit::choose(kind_of(&choice.name), choice.unit.as_deref(), means);
+        MetricColumn { name: &choice.name, unit }
+    };
+    others.map(column).collect()
 }
 
 fn with_err(unit: DisplayUnit, value: UncertainValue) -> String {
@@ -106,8 +138,9 @@ fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<Uncertain
 }
 
 fn markdown(table: &MarkupTable) -> String {
-    let mut out = format!("| {} |\n|:---|---:|---:|---:|---:|---:|\n", table.headings.join(" | "));
-    for [command, numbers @ ..] in &table.rows {
+    let rule = "---:|".repeat(table.headings.len());
+    let mut out = format!("| Command | {} |\n|:---|{rule}\n", table.headings.join(" | "));
+    for MarkupRow { command, numbers } in &table.rows {
         writeln!(out, "| {} | {} |", markdown_code(command), numbers.join(" | ")).ok();
     }
     out
@@ -127,9 +160,10 @@ pub(super) fn markdown_code(command: &str) -> String {
 }
 
 fn asciidoc(table: &MarkupTable) -> String {
-    let mut out = String::from("[cols=\"<,>,>,>,>,>\", options=\"header\"]\n|===\n");
-    writeln!(out, "| {}", table.headings.join(" | ")).ok();
-    for [command, numbers @ ..] in &table.rows {
+    let columns = ",>".repeat(table.headings.len());
+    let mut out = format!("[cols=\"<{columns}\", options=\"header\"]\n|===\n");
+    writeln!(out, "| Command | {}", table.headings.join(" | ")).ok();
+    for MarkupRow { command, numbers } in &table.rows {
         writeln!(out, "\n| {}\n| {}", asciidoc_code(command), numbers.join("\n| ")).ok();
     }
     out.push_str("|===\n");
@@ -145,8 +179,9 @@ fn asciidoc_code(command: &str) -> String {
 }
 
 fn org(table: &MarkupTable) -> String {
-    let mut out = format!("| {} |\n|---+---+---+---+---+---|\n", table.headings.join(" | "));
-    for [command, numbers @ ..] in &table.rows {
+    let rule = "+---".repeat(table.headings.len());
+    let mut out = format!("| Command | {} |\n|---{rule}|\n", table.headings.join(" | "));
+    for MarkupRow { command, numbers } in &table.rows {
         writeln!(out, "| {} | {} |", org_code(command), numbers.join(" | ")).ok();
     }
     out
@@ -178,7 +213,7 @@ mod tests {
     use crate::analysis::Evidence;
     use crate::record::fixture::record;
     use crate::render::fixture::{
-        analysis, compare, judgements, of_times, paired, single, times, too_few,
+        analysis, compare, judgements, metric, of_times, paired, single, times, too_few,
     };
 
     fn three(markup: Markup) -> String {
@@ -202,6 +237,22 @@ mod tests {
     #[test]
     fn org_table() {
         insta::assert_snapshot!(three(Markup::Org));
+    }
+
+    #[test]
+    fn metrics_that_the_user_named_are_columns() {
+        let mut record = record(&["a"]);
+        let names = [("wall", None), ("maxrss", Some("KiB".to_owned())), ("cycles", None)];
+        record.header.plan.metrics =
+            names.map(|(name, unit)| MetricChoice { name: name.into(), unit }).to_vec();
+        let mut analysis = analysis(&record, &[1e6]);
+        let found = &mut analysis.arms[0].metrics;
+        found.retain(|metric| metric.name == "wall");
+        found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
+        let text = table(Markup::Markdown, &record, &analysis, &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("| maxrss [KiB] | cycles | Ratio |"), "{text}");
+        assert!(lines[2].ends_with("| 2048 |  | 1.00 |"), "{text}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout o
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
+        Finding::NotMixed => NOT_MIXED.into(),
         Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
@@ -67,12 +68,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "the first {n_slices} slices of a process of {} were slower than the rest; as many are left out",
             worker(plan, *arm)
         ),
-        Finding::WarmUp { arm, .. } => {
-            format!(
-                "{} did not become steady while it was watched: it still gets faster",
-                worker(plan, *arm)
-            )
-        }
+        Finding::WarmUp { arm, .. } => never_steady(&worker(plan, *arm)),
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", worker(plan, *arm))
         }
@@ -83,6 +79,13 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
+}
+
+const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \
+                         value: the runs of a value followed each other, and there is no verdict";
+
+fn never_steady(worker: &str) -> String {
+    format!("{worker} did not become steady while it was watched: it still gets faster")
 }
 
 fn neighbours(found: &Neighbours, plan: &Plan) -> String {
@@ -134,6 +137,9 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
             let more = "`stillwell noise` shows more";
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
+        }
+        Finding::NotMixed => {
+            "--prepare is executed before each run, so that the runs can be mixed; or a suite"
         }
         Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {

@@ -148,6 +148,8 @@ pub struct Session<'a> {
     clock_origin_ns: u64,
     /// Watches the shield of the runs; `None` once it is lost.
     shield: Option<shield::Watch>,
+    /// The arm whose own setup has run, so that its cleanup is due.
+    pub(super) set_up_arm: Option<usize>,
 }
 
 impl<'a> Session<'a> {
@@ -169,6 +171,7 @@ impl<'a> Session<'a> {
             tracer: None,
             clock_origin_ns: 0,
             shield: None,
+            set_up_arm: None,
         }
     }
 
@@ -297,10 +300,23 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn cleanup(&mut self) -> Result<Outcome> {
-        match &self.plan.cleanup {
-            Some(cleanup) => self.runner.hook(Hook::Cleanup, cleanup),
-            None => Ok(Outcome::default()),
-        }
+        let of_arm = self.clean_up_arm()?;
+        let Some(cleanup) = &self.plan.cleanup else { return Ok(of_arm) };
+        let of_all = self.runner.hook(Hook::Cleanup, cleanup, 0)?;
+        Ok(Outcome {
+            interrupted: of_arm.interrupted || of_all.interrupted,
+            failure: of_arm.failure.or(of_all.failure),
+        })
+    }
+
+    /// Runs the cleanup of the arm that was set up last, if it has one.
+    pub(super) fn clean_up_arm(&mut self) -> Result<Outcome> {
+        let arm = self.set_up_arm.take();
+        let hook = arm.and_then(|arm| Some((arm, self.plan.arms[arm].cleanup.as_ref()?)));
+        hook.map_or_else(
+            || Ok(Outcome::default()),
+            |(arm, cleanup)| self.runner.hook(Hook::Cleanup, cleanup, arm),
+        )
     }
 
     pub(super) fn close(&mut self, reason: EndReason) -> Result<()> {

@@ -63,7 +63,7 @@ impl Session<'_> {
             return Ok(complete());
         }
         if let Some(setup) = plan.setup.as_ref().filter(|_| visit.sets_up) {
-            let outcome = self.runner.hook(Hook::Setup, setup)?;
+            let outcome = self.runner.hook(Hook::Setup, setup, 0)?;
             if let Some(end) = end_of(outcome) {
                 return Ok(Some(end));
             }

@@ -1,7 +1,5 @@
 //! A session in one go, from setup to cleanup.
 
-use std::collections::VecDeque;
-
 use anyhow::Result;
 
 use crate::measure::clock::monotonic_ns;
@@ -42,37 +40,24 @@ impl Session<'_> {
 
     fn measure(&mut self) -> Result<SessionEnd> {
         if let Some(setup) = &self.plan.setup {
-            let outcome = self.runner.hook(Hook::Setup, setup)?;
+            let outcome = self.runner.hook(Hook::Setup, setup, 0)?;
             if let Some(end) = end_of(outcome) {
                 return Ok(end);
             }
         }
         let mut schedule = Schedule::new(self.plan);
-        let warm = self.warm_up(&mut schedule)?;
-        let block_ns = match warm {
-            Ok(block_ns) => block_ns,
-            Err(end) => return Ok(end),
-        };
         match self.plan.order {
             Order::Interleave => self.interleaved(&mut schedule),
-            Order::Sequential => self.sequential(&mut schedule, block_ns),
+            Order::Sequential => self.sequential(&mut schedule),
         }
-    }
-
-    /// Returns the duration of the last warm-up block, ns, if there was one.
-    fn warm_up(&mut self, schedule: &mut Schedule) -> Result<Result<Option<u64>, SessionEnd>> {
-        let mut block_ns = None;
-        for _ in 0..self.plan.n_warmups {
-            let started_ns = monotonic_ns();
-            if let Some(end) = self.pieces(schedule.warmup().into())? {
-                return Ok(Err(end));
-            }
-            block_ns = Some(monotonic_ns() - started_ns);
-        }
-        Ok(Ok(block_ns))
     }
 
     fn interleaved(&mut self, schedule: &mut Schedule) -> Result<SessionEnd> {
+        for _ in 0..self.plan.n_warmups {
+            if let Some(end) = self.pieces(schedule.warmup().into())? {
+                return Ok(end);
+            }
+        }
         let (n_min, n_max, budget_ns) = self.plan.blocks.bounds();
         let mut n_run = 0;
         loop {
@@ -101,16 +86,44 @@ impl Session<'_> {
         }
     }
 
-    fn sequential(
-        &mut self,
-        schedule: &mut Schedule,
-        warm_block_ns: Option<u64>,
-    ) -> Result<SessionEnd> {
-        // Without a warm-up the duration of a block is unknown: the smallest number of runs.
-        let n_total = n_blocks(self.plan, warm_block_ns.unwrap_or(u64::MAX));
-        self.progress.expect_blocks(n_total);
-        let steps: VecDeque<_> = schedule.sequential(n_total).collect();
-        let stopped = self.pieces(steps)?;
-        Ok(stopped.unwrap_or(SessionEnd { reason: EndReason::Complete, failure: None }))
+    /// Runs one arm after the other: its warm-up, then all its runs. Each arm has the same share of the budget.
+    fn sequential(&mut self, schedule: &mut Schedule) -> Result<SessionEnd> {
+        let n_arms = u32::try_from(self.plan.arms.len())?;
+        for arm in 0..n_arms {
+            if let Some(end) = self.set_up(arm as usize)? {
+                return Ok(end);
+            }
+            let mut run_ns = None;
+            for round in 0..self.plan.n_warmups {
+                let started_ns = monotonic_ns();
+                if let Some(end) = self.pieces([schedule.warmup_of(arm, round)].into())? {
+                    return Ok(end);
+                }
+                run_ns = Some(monotonic_ns() - started_ns);
+            }
+            // Without a warm-up the duration of a run is unknown: the smallest number of runs.
+            let block_ns = run_ns.map_or(u64::MAX, |ns| ns.saturating_mul(n_arms.into()));
+            let n_runs = n_blocks(self.plan, block_ns);
+            self.progress.expect_blocks(n_runs);
+            if let Some(end) = self.pieces(schedule.runs_of(arm, n_runs).into())? {
+                return Ok(end);
+            }
+        }
+        Ok(SessionEnd { reason: EndReason::Complete, failure: None })
+    }
+
+    /// Runs the setup of an arm, after the cleanup of the arm before. Arms with the same setup and cleanup share one.
+    fn set_up(&mut self, arm: usize) -> Result<Option<SessionEnd>> {
+        let arms = &self.plan.arms;
+        let hooks = |arm: usize| (&arms[arm].setup, &arms[arm].cleanup);
+        if arm > 0 && hooks(arm - 1) == hooks(arm) {
+            return Ok(None);
+        }
+        if let Some(end) = end_of(self.clean_up_arm()?) {
+            return Ok(Some(end));
+        }
+        self.set_up_arm = Some(arm);
+        let Some(setup) = &arms[arm].setup else { return Ok(None) };
+        Ok(end_of(self.runner.hook(Hook::Setup, setup, arm)?))
     }
 }

@@ -13,6 +13,7 @@ mod noise;
 mod pool;
 mod resume;
 pub mod run;
+mod shell_option;
 mod shield;
 pub mod suite;
 mod system;
@@ -37,6 +38,7 @@ pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use run::{RunSpec, RunVerb};
+pub use shell_option::with_shell_named;
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{
     SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,

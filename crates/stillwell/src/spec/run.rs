@@ -81,7 +81,7 @@ pub struct ArmOptions {
     /// Name to show for a command; give it once for each command [default: the command itself]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     pub command_names: Vec<String>,
-    /// Run every command for each VAR from MIN to MAX; {VAR} in commands and hooks is replaced
+    /// Run every command for each VAR from MIN to MAX; {VAR} in commands, names, variables and hooks is replaced
     #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_hyphen_values = true,
           conflicts_with = "parameter_lists")]
     pub parameter_scan: Option<Vec<String>>,
@@ -102,7 +102,7 @@ pub struct ArmOptions {
     #[arg(long, value_name = "COMMAND", value_parser = command_parser())]
     pub subtract: Option<String>,
     /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
-    /// command line [default: auto]
+    /// command line; -S alone is --shell=default [default: auto]
     #[arg(short = 'S', long, value_name = "SHELL")]
     pub shell: Option<Shell>,
     /// Execute commands directly; the same as --shell=none
@@ -114,7 +114,8 @@ pub struct ArmOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "How long, in which order")]
 pub struct LengthOptions {
-    /// Warm-up runs of each command before the timed ones; they also show that the commands work [default: 1]
+    /// Warm-up runs of each command before the timed ones; they also show that the commands work [default: 1, or 0 with
+    /// --runs]
     #[arg(short = 'w', long, value_name = "NUM")]
     pub warmup: Option<u32>,
     /// Fewest timed runs of each command, which is also the fewest blocks [default: 10, or 24 for a single command]
@@ -147,7 +148,8 @@ pub struct LengthOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Hooks (always executed by a shell, never timed)")]
 pub struct HookOptions {
-    /// Execute once before everything else
+    /// Execute once before everything else. If it mentions a parameter, execute it once for each value, whose runs then
+    /// follow each other, without a verdict
     #[arg(short = 's', long, value_name = "COMMAND", value_parser = command_parser())]
     pub setup: Option<String>,
     /// Execute before each run; once for all commands, or once for each command
@@ -156,7 +158,7 @@ pub struct HookOptions {
     /// Execute after each run, also after a failed one; once for all commands, or once for each command
     #[arg(short = 'C', long, value_name = "COMMAND", value_parser = command_parser())]
     pub conclude: Vec<String>,
-    /// Execute once after everything else, also after a failure or ^C
+    /// Execute once after everything else, also after a failure or ^C; once for each value if it mentions a parameter
     #[arg(short = 'c', long, value_name = "COMMAND", value_parser = command_parser())]
     pub cleanup: Option<String>,
     /// Execute after each run with the run's standard output as its input; the session ends unless this

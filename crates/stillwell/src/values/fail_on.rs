@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::values::percent::percent;
+
 /// Slowdowns that the exit code reports: `slower` or `slower:PCT`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailOn {
@@ -20,9 +22,8 @@ impl FromStr for FailOn {
         if rest.is_empty() {
             return Ok(Self { slower_pct: 0.0 });
         }
-        let percent = rest.strip_prefix(':').ok_or_else(wrong)?;
-        match percent.strip_suffix('%').unwrap_or(percent).parse() {
-            Ok(slower_pct) if (0.0..1e6).contains(&slower_pct) => Ok(Self { slower_pct }),
+        match percent(rest.strip_prefix(':').ok_or_else(wrong)?)? {
+            Some(slower_pct) if (0.0..1e6).contains(&slower_pct) => Ok(Self { slower_pct }),
             _ => Err(wrong()),
         }
     }
@@ -39,6 +40,8 @@ mod tests {
             ("slower", Some(FailOn { slower_pct: 0.0 })),
             ("slower:2%", Some(FailOn { slower_pct: 2.0 })),
             ("slower:900", Some(FailOn { slower_pct: 900.0 })),
+            ("slower:0.05%", Some(FailOn { slower_pct: 0.05 })),
+            ("slower:0.05", None),
             ("slower:-1", None),
             ("slower:", None),
             ("faster", None),

@@ -2,19 +2,41 @@
 
 use std::str::FromStr;
 
-/// A percentage: `1`, `0.5` or `0.5%`.
+/// A percentage: `1`, `0.5` or `0.05%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percent(pub f64);
+
+/// A bare number below this may be meant as a fraction.
+const BARE_MIN: f64 = 0.1;
 
 impl FromStr for Percent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.strip_suffix('%').unwrap_or(text).trim();
-        match number.parse() {
-            Ok(value) if value > 0.0 && value <= 100.0 => Ok(Self(value)),
+        match percent(text)? {
+            Some(value) if value > 0.0 && value <= 100.0 => Ok(Self(value)),
             _ => Err(format!("{text:?} is not a percentage above 0 and up to 100")),
         }
+    }
+}
+
+/// The number of a percentage, with or without its sign; `None` if it is no number.
+///
+/// # Errors
+/// It has no sign and is so small that it may be a fraction.
+pub(super) fn percent(text: &str) -> Result<Option<f64>, String> {
+    let bare = text.strip_suffix('%');
+    let number: Option<f64> = bare.unwrap_or(text).trim().parse().ok();
+    match number {
+        Some(value) if bare.is_none() && value > 0.0 && value < BARE_MIN => {
+            let text = text.trim();
+            // 0.07 * 100 is 7.000000000000001.
+            let as_fraction = (value * 1e8).round() / 1e6;
+            Err(format!(
+                "{text} may be a percentage or a fraction; write {text}% or {as_fraction}%"
+            ))
+        }
+        _ => Ok(number),
     }
 }
 
@@ -27,10 +49,21 @@ mod tests {
     fn percentages() {
         check(&[
             ("1", Some(Percent(1.0))),
+            ("1 %", Some(Percent(1.0))),
+            ("0.1", Some(Percent(0.1))),
             ("0.5%", Some(Percent(0.5))),
+            ("0.01%", Some(Percent(0.01))),
+            ("0.01", None),
             ("0", None),
+            ("0%", None),
             ("101", None),
             ("x", None),
         ]);
+    }
+
+    #[test]
+    fn a_number_that_may_be_a_fraction_is_refused_with_both_meanings() {
+        let error = "0.07".parse::<Percent>().unwrap_err();
+        assert_eq!(error, "0.07 may be a percentage or a fraction; write 0.07% or 7%");
     }
 }

@@ -26,7 +26,7 @@ fn a_failing_run_is_explained_and_the_earlier_rows_are_kept() {
 #[test]
 fn a_failure_in_the_warm_up_is_noticed_before_anything_is_timed() {
     let bench = Bench::new();
-    bench.run(&["-r", "5", "true", "exit 3"]).ends_with(2).says(&["exited with 3"]);
+    bench.run(&["-w", "1", "-r", "5", "true", "exit 3"]).ends_with(2).says(&["exited with 3"]);
     assert_eq!(bench.record().timed().count(), 0);
 }
 

@@ -28,6 +28,36 @@ fn each_hook_has_its_place() {
     check(&HOOKS, "echo run >> log", 0, all);
 }
 
+/// The example in hyperfine's manual compares two branches in this way.
+#[test]
+fn a_setup_that_mentions_a_parameter_comes_before_the_runs_of_each_value() {
+    let hooks = ["-s", "echo switch {b} >> log", "-c", "echo back from {b} >> log"];
+    let options = [hooks.as_slice(), &["-L", "b", "main,perf"]].concat();
+    // Two commands share the setup of a value.
+    let bench = Bench::new();
+    let commands = ["echo 1 >> log", "echo 2 >> log"];
+    let ran = bench.run(&[&["-w", "0", "-r", "2"], options.as_slice(), &commands].concat());
+    for part in ["there is no verdict", "--prepare", "echo 1 >> log (b = main)"] {
+        assert!(ran.stdout.replace("\n      ", " ").contains(part), "{part}: {ran:#?}");
+    }
+    let log: Vec<String> = bench.read("log").lines().map(String::from).collect();
+    let of = |value: &str| format!("switch {value} 1 1 2 2 back from {value}");
+    assert_eq!(log.join(" "), [of("main"), of("perf")].join(" "));
+}
+
+#[test]
+fn the_cleanup_of_a_value_follows_a_failure() {
+    let hooks = ["-s", "echo switch {b} >> log", "-c", "echo back from {b} >> log"];
+    let options = [hooks.as_slice(), &["-L", "b", "1,2,3"]].concat();
+    check(&options, "test {b} = 1", 2, "switch 1 back from 1 switch 2 back from 2");
+}
+
+#[test]
+fn runs_with_a_setup_of_their_own_cannot_be_mixed() {
+    let options = ["--order", "interleave", "-L", "b", "1,2", "-s", "git switch {b}", "./p"];
+    Bench::new().run(&options).ends_with(2).says(&["--setup", "--prepare", "suite"]);
+}
+
 #[test]
 fn conclude_and_cleanup_follow_a_failure() {
     let bench = check(&HOOKS, "echo run >> log; exit 7", 2, "setup prepare run conclude cleanup");

@@ -9,7 +9,8 @@ const LETTERS: [&str; 3] = ["echo a >> log", "echo b >> log", "echo c >> log"];
 /// The real order of execution of three commands.
 fn order(seed: &str, more: &[&str]) -> (String, Bench) {
     let bench = Bench::new();
-    let arguments = [&["-w", "0", "-r", "20", "--seed", seed], more, &LETTERS].concat();
+    let usual: &[&str] = if more.contains(&"-r") { &[] } else { &["-w", "0", "-r", "20"] };
+    let arguments = [usual, &["--seed", seed], more, &LETTERS].concat();
     bench.run(&arguments).ends_with(0);
     (bench.read("log").replace('\n', ""), bench)
 }
@@ -47,6 +48,23 @@ fn a_seed_can_be_used_again() {
 fn sequential_runs_one_command_after_the_other() {
     let (log, _) = order("5", &["--order", "sequential"]);
     assert_eq!(log, "a".repeat(20) + &"b".repeat(20) + &"c".repeat(20));
+}
+
+#[test]
+fn sequential_warms_each_command_up_just_before_its_runs() {
+    let (log, _) = order("5", &["--order", "sequential", "-w", "2", "-r", "3"]);
+    assert_eq!(log, "aaaaabbbbbccccc");
+}
+
+/// `-r 1 make` must not take two hours instead of one.
+#[test]
+fn a_number_of_runs_has_no_warm_up_unless_it_is_asked_for() {
+    let n_runs = |more: &[&str]| {
+        let bench = Bench::new();
+        bench.run(&[&["-r", "1"], more, &["echo x >> log"]].concat()).ends_with(0);
+        bench.read("log").lines().count()
+    };
+    assert_eq!([n_runs(&[]), n_runs(&["-w", "1"])], [1, 2]);
 }
 
 #[test]

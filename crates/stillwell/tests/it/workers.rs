@@ -256,7 +256,7 @@ fn the_interrupted_session_keeps_its_slices_and_leaves_no_worker() {
         let bench = bench_with_worker();
         let mut command = bench.command(STILLWELL);
         command.args(["bench", "-o", "r.swell", "-b", "one", "-l", "10", "--budget", "1h"]);
-        command.args(["--alpha", "0.01", "./worker 1000 0 no", "./worker 1000 0 no"]);
+        command.args(["--alpha", "0.01%", "./worker 1000 0 no", "./worker 1000 0 no"]);
         let running = bench.spawn(command);
         wait_until("there are timed slices", || {
             bench

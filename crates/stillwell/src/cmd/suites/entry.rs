@@ -166,7 +166,7 @@ impl<'a> SuiteEntry<'a> {
         let Some(cleanup) = &plan.cleanup else { return Ok(()) };
         let (mut runner, _) =
             ExecRunner::start(plan, run_as.cloned(), CacheMonitors::default(), |_| Ok(()))?;
-        let outcome = runner.hook(Hook::Cleanup, cleanup)?;
+        let outcome = runner.hook(Hook::Cleanup, cleanup, 0)?;
         if self.failure.is_none() && outcome.failure.is_some() {
             self.failure = outcome.failure;
             self.end = Some(EndReason::Failed);

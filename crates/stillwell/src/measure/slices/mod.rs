@@ -263,7 +263,7 @@ impl Runner for SliceRunner<'_> {
         Ok(Outcome::default())
     }
 
-    fn hook(&mut self, _hook: Hook, _command: &str) -> Result<Outcome> {
+    fn hook(&mut self, _hook: Hook, _command: &str, _arm: usize) -> Result<Outcome> {
         unreachable!("a plan with workers has no hooks")
     }
 }
