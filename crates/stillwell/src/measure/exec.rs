@@ -24,7 +24,7 @@ use crate::record::Event;
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
-use crate::values::metric::Metric;
+use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::words::in_words;
 
 /// Makes real processes.
@@ -103,10 +103,11 @@ impl<'a> ExecRunner<'a> {
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let commands =
             Commands::new(plan, run_as.as_ref(), captured.as_ref().map(NamedTempFile::path));
-        let evidence = MetricSupport {
-            metrics: opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect(),
-            gaps: opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix }).collect(),
-        };
+        let metrics: Vec<Metric> =
+            opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
+        let of_launcher = opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix });
+        let gaps = of_launcher.chain(no_cache_counts(plan, &metrics)).collect();
+        let evidence = MetricSupport { metrics, gaps };
         Ok((
             Self {
                 plan,
@@ -378,6 +379,22 @@ impl Runner for ExecRunner<'_> {
             if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };
         Ok(self.send(batch, &[step], &[origin], tolerance)?.0)
     }
+}
+
+/// The counts of the last-level cache that the user asked for and the launcher does not have.
+fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
+    let of_cache = METRICS.iter().filter(|info| info.source == MetricSource::Resctrl);
+    let is_asked = |name: &str| plan.metrics.iter().any(|choice| choice.name == name);
+    let missing: Vec<&str> = of_cache
+        .filter(|info| is_asked(info.name) && !found.contains(&info.metric))
+        .map(|info| info.name)
+        .collect();
+    (!missing.is_empty()).then(|| Gap {
+        what: missing.join(", "),
+        why: "the kernel counts them for a part of the cache, and the runs have none of their own"
+            .into(),
+        fix: "⟦isolate⟧ where the processor can divide its cache, and resctrl is mounted".into(),
+    })
 }
 
 fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
