@@ -52,7 +52,7 @@ pub fn audience(verb: &Verb) -> Audience {
     }
 }
 
-/// Executes a verb; the value is the exit code.
+/// Executes the verb of this process; the value is the exit code.
 ///
 /// # Errors
 /// Any error of the verb. The program prints it and exits with 2.
@@ -61,6 +61,11 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         uncertain::use_unicode();
     }
     print::fit_terminal();
+    execute(verb)
+}
+
+/// Executes a verb, without what is set once for the whole process.
+fn execute(verb: Verb) -> Result<u8> {
     match verb {
         Verb::Run(verb) => run::run(&verb),
         Verb::Timeit(verb) => timeit::timeit(&verb),

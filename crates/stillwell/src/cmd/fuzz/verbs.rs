@@ -57,7 +57,7 @@ pub fn verbs(bytes: &[u8]) {
     let has_file = words[1..].iter().any(|word| Path::new(word) == file);
     if has_file && !words.iter().any(|word| is_elsewhere(word)) {
         match Cli::try_parse_from(&words) {
-            Ok(cli) => drop(cmd::run_verb(cli.verb)),
+            Ok(cli) => drop(cmd::execute(cli.verb)),
             Err(error) if usage::is_answer(&error) => {}
             Err(error) => drop(usage::mistake(&error, &words)),
         }
