@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::endpoint::{Estimator, window_err};
 use stats::ratio::of_sums;
 
-use crate::analysis::run_times::cpu_ns;
+use crate::analysis::run_times::{cpu_ns, in_base_unit};
 use crate::analysis::summary::UncertainValue;
 use crate::record::{Record, Rows};
 use crate::values::metric::Metric;
@@ -142,11 +142,6 @@ impl CountKind {
             _ => Self::CpuTime.value(rows, index).map(|cpu_ns| cpu_ns / 1e9),
         }
     }
-}
-
-fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
-    let stored = rows.get(index, metric)?;
-    Some(metric.info().in_base_unit(stored, rows.get(index, Metric::RunningPpm)))
 }
 
 #[cfg(test)]

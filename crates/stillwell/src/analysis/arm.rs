@@ -6,7 +6,7 @@ use stats::SortedSample;
 use crate::analysis::arm_values::{by_arm, walls_by_arm};
 use crate::analysis::clocks::{self, ClockSummaries};
 use crate::analysis::quiet::QuietSlices;
-use crate::analysis::run_times::cpu_ns;
+use crate::analysis::run_times::{cpu_ns, in_base_unit};
 use crate::analysis::sliced;
 use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
 use crate::plan::Role;
@@ -98,7 +98,7 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<Metric
     };
     let mut by_metric: Vec<Vec<Option<MetricSummary>>> = present
         .par_iter()
-        .map(|info| summaries_of(info.name, &|rows, index| base_value(rows, index, info)))
+        .map(|info| summaries_of(info.name, &|rows, index| in_base_unit(rows, index, info.metric)))
         .collect();
     if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
         by_metric.push(summaries_of(CPU, &cpu_ns));
@@ -106,10 +106,6 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<Metric
     (0..n_arms)
         .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())
         .collect()
-}
-
-fn base_value(rows: &Rows, index: usize, info: &MetricInfo) -> Option<f64> {
-    Some(info.in_base_unit(rows.get(index, info.metric)?, rows.get(index, Metric::RunningPpm)))
 }
 
 fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {

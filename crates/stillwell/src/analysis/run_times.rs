@@ -13,6 +13,12 @@ pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
     Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
 }
 
+/// A metric of one run in its base unit, scaled up if its event did not count all the time.
+pub fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
+    let stored = rows.get(index, metric)?;
+    Some(metric.info().in_base_unit(stored, rows.get(index, Metric::RunningPpm)))
+}
+
 /// User and system time of one run, ns.
 pub fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
     let user_us = rows.get(index, Metric::UserUs)?;

@@ -66,7 +66,8 @@ struct JobOrigin<'a> {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `enter` moves the process with this id to the place of its runs before its first request.
+    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `enter` moves the process with this
+    /// id to the place of its runs before its first request.
     ///
     /// # Errors
     /// The launcher cannot be started, or cannot do all that the plan asks for.

@@ -29,4 +29,4 @@ pub use report::NoiseReport;
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};
-pub use watch::{NoiseRequest, NoiseResult, watch};
+pub use watch::{NoiseRequest, NoiseResult, quietest_of, watch};

@@ -66,6 +66,8 @@ const KNOBS: [&str; 9] = [
 ];
 /// `malloc` asks for huge pages by madvise(2) (glibc 2.35, manual, "Memory Allocation Tunables").
 pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+/// Why a machine cannot be changed.
+const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";
 const REAL_TIME: Sched = Sched::Fifo(50);
 /// The highest priority of the usual scheduling policy.
 const NICE: i32 = -20;
@@ -112,10 +114,10 @@ pub fn steps(
             consider(name, knob_step(host, name, cpu, rights.may_tune));
         }
     }
-    const TUNE: &str = "needs root, or sudo or doas without a password";
-    consider("all knobs", needs(rights.may_tune, StepChange::AllKnobs, TUNE));
+    consider("all knobs", needs(rights.may_tune, StepChange::AllKnobs, NEEDS_GUARDIAN));
     let shield = |change| {
-        needs(rights.may_tune, StepChange::Shield, TUNE).map(|it| [vec![change], it].concat())
+        needs(rights.may_tune, StepChange::Shield, NEEDS_GUARDIAN)
+            .map(|it| [vec![change], it].concat())
     };
     consider("shield", on_cpu.map_err(str::to_owned).and_then(shield));
     consider(COLD_CACHE, needs(rights.is_root, StepChange::ColdCache, "needs root"));
@@ -147,9 +149,7 @@ fn knob_step(
     let bench = bench_cpus(host, cpus.as_deref())?;
     let knob = knob(name).ok_or("there is no such knob")?;
     match knob.read(&Machine::new(host, bench)).state {
-        State::NotTuned { .. } if !may_tune => {
-            Err("needs root, or sudo or doas without a password".into())
-        }
+        State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),
         // A knob of single CPUs needs to know which.
         State::NotTuned { .. } => {
             let affinity = cpu.filter(|_| matches!(name, "siblings" | "irqs" | "services"));

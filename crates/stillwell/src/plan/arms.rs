@@ -4,9 +4,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::plan::parameters::{Assignment, assignments, substitute};
 use crate::plan::request::CommandRequest;
+use crate::plan::shell::choose_shell;
 use crate::plan::{Arm, Control, Role, ShellReason};
 use crate::spec::run::{ArmOptions, ExecutionOptions};
-use crate::values::{IgnoreFailure, OutputTarget, Shell};
+use crate::values::{IgnoreFailure, OutputTarget};
 
 /// The arms, with the settings that depend on how they are executed.
 #[derive(Debug)]
@@ -230,28 +231,6 @@ fn parse_environment(text: &str) -> Result<Vec<(String, String)>> {
     words.iter().map(pair).collect()
 }
 
-/// Decides once for all commands. With one command in a shell and another without, the comparison would include the
-/// shell.
-fn choose_shell(options: &ArmOptions, arms: &[Arm]) -> (Option<Vec<String>>, ShellReason) {
-    let shell =
-        if options.no_shell { Shell::None } else { options.shell.clone().unwrap_or(Shell::Auto) };
-    match shell {
-        Shell::None => (None, ShellReason::UserChoice),
-        Shell::Words(words) => (Some(words), ShellReason::UserChoice),
-        Shell::Auto => {
-            let subtracted = options.subtract.iter();
-            let commands = arms.iter().map(|arm| &arm.command).chain(subtracted);
-            let needed = commands.enumerate().find_map(|(arm, command)| {
-                shell_syntax(command).map(|syntax| ShellReason::Needed { arm, syntax })
-            });
-            match needed {
-                Some(reason) => (Some(vec!["sh".into()]), reason),
-                None => (None, ShellReason::NotNeeded),
-            }
-        }
-    }
-}
-
 fn add_control(
     request: CommandRequest<'_>,
     in_shell: bool,
@@ -287,54 +266,6 @@ fn words(command: &str, shell: Option<&[String]>) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Words that only a shell can execute.
-const BUILTINS: [&str; 24] = [
-    ".", ":", "alias", "case", "cd", "eval", "exec", "exit", "export", "for", "if", "read",
-    "return", "set", "shift", "source", "times", "trap", "ulimit", "umask", "unset", "until",
-    "wait", "while",
-];
-
-/// Returns the first piece of shell syntax in a command that would have no effect without a shell.
-fn shell_syntax(command: &str) -> Option<String> {
-    let (mut quote, mut escaped, mut at_word_start) = (None, false, true);
-    for character in command.chars() {
-        if std::mem::take(&mut escaped) {
-            at_word_start = false;
-            continue;
-        }
-        let is_syntax = match quote {
-            Some('\'') => false,
-            Some(_) => matches!(character, '$' | '`'),
-            None => {
-                matches!(
-                    character,
-                    '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '*' | '?' | '[' | '\n'
-                ) || (at_word_start && matches!(character, '~' | '#'))
-            }
-        };
-        if is_syntax {
-            return Some(character.to_string());
-        }
-        match (character, quote) {
-            ('\\', None | Some('"')) => escaped = true,
-            ('\'' | '"', None) => quote = Some(character),
-            (_, Some(open)) if character == open => quote = None,
-            _ => {}
-        }
-        at_word_start = quote.is_none() && character.is_whitespace();
-    }
-    let first = command.split_whitespace().next()?;
-    if BUILTINS.contains(&first) {
-        return Some(first.into());
-    }
-    let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
-        let mut characters = name.chars();
-        characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    });
-    is_assignment.then(|| first.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,27 +277,6 @@ mod tests {
 
     fn spec(commands: &[&str]) -> RunSpec {
         RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
-    }
-
-    #[track_caller]
-    fn check_syntax(command: &str, expected: Option<&str>) {
-        assert_eq!(shell_syntax(command).as_deref(), expected, "{command:?}");
-    }
-
-    #[test]
-    fn syntax_that_needs_a_shell_is_found() {
-        check_syntax("gzip -k -f data.bin", None);
-        check_syntax("a | b", Some("|"));
-        check_syntax("echo 'a | b' \"c ; d\" e\\;f", None);
-        check_syntax("echo \"$HOME\"", Some("$"));
-        check_syntax("echo '$HOME'", None);
-        check_syntax("ls ~/x", Some("~"));
-        check_syntax("ls a~b c#d", None);
-        check_syntax("A=1 make", Some("A=1"));
-        check_syntax("dd if=/dev/null", None);
-        check_syntax("./a=b", None);
-        check_syntax("exit 3", Some("exit"));
-        check_syntax("ls *.rs", Some("*"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod placement;
 pub mod priority;
 pub mod programs;
 pub mod request;
+mod shell;
 pub mod suite;
 pub mod workers;
 

@@ -3,14 +3,14 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, wait_until};
+use crate::bench::{Bench, Running, STILLWELL, wait_until};
 
 const GOVERNOR: &str = "host/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
 /// A machine with a governor that can be turned.
 fn machine() -> Bench {
     let bench = Bench::new();
-    for (path, value) in [
+    bench.make_host(&[
         ("sys/devices/system/cpu/online", "0-3"),
         ("sys/devices/system/cpu/isolated", ""),
         ("proc/sys/kernel/random/boot_id", "5a1c"),
@@ -21,11 +21,7 @@ fn machine() -> Bench {
             "performance powersave",
         ),
         ("sys/devices/system/cpu/cpufreq/policy0/scaling_driver", "acpi-cpufreq"),
-    ] {
-        let path = bench.path("host").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, format!("{value}\n")).unwrap();
-    }
+    ]);
     bench
 }
 
@@ -49,6 +45,15 @@ fn arguments(n_blocks: &str) -> [String; 10] {
     .collect::<Vec<_>>()
     .try_into()
     .unwrap()
+}
+
+/// The program while the governor is turned.
+fn visiting(bench: &Bench) -> Running {
+    let mut command = bench.command(STILLWELL);
+    command.args(arguments("1000"));
+    let running = bench.spawn(command);
+    wait_until("the step is visited", || bench.read(GOVERNOR) == "performance");
+    running
 }
 
 fn check_put_back(bench: &Bench) {
@@ -87,10 +92,7 @@ fn a_step_is_taken_for_its_own_runs_and_put_back() {
 #[test]
 fn an_interrupt_puts_it_back() {
     let bench = machine();
-    let mut command = bench.command(crate::bench::STILLWELL);
-    command.args(arguments("1000"));
-    let running = bench.spawn(command);
-    wait_until("the step is visited", || bench.read(GOVERNOR) == "performance");
+    let running = visiting(&bench);
     running.signal(Signal::INT);
     assert_eq!(running.finish().code, Some(130));
     check_put_back(&bench);
@@ -99,10 +101,7 @@ fn an_interrupt_puts_it_back() {
 #[test]
 fn kill_9_puts_it_back() {
     let bench = machine();
-    let mut command = bench.command(crate::bench::STILLWELL);
-    command.args(arguments("1000"));
-    let running = bench.spawn(command);
-    wait_until("the step is visited", || bench.read(GOVERNOR) == "performance");
+    let running = visiting(&bench);
     running.signal(Signal::KILL);
     running.finish();
     wait_until("it is put back", || bench.read(GOVERNOR) == "powersave\n");

@@ -38,6 +38,15 @@ impl Bench {
         std::fs::write(self.path(name), text).unwrap();
     }
 
+    /// Makes the files of a machine in the directory `host`, with a line each.
+    pub fn make_host<'a>(&self, files: impl IntoIterator<Item = &'a (&'a str, &'a str)>) {
+        for (path, value) in files {
+            let path = self.path("host").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{value}\n")).unwrap();
+        }
+    }
+
     /// The text of a file; empty while it is not there.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()

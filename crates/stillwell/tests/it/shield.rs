@@ -8,11 +8,7 @@ fn machine(files: &[(&str, &str)]) -> Bench {
     let bench = Bench::new();
     let usual =
         [("proc/sys/kernel/random/boot_id", "5a1c"), ("sys/devices/system/cpu/isolated", "")];
-    for (path, value) in usual.iter().chain(files) {
-        let path = bench.path("host").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, format!("{value}\n")).unwrap();
-    }
+    bench.make_host(usual.iter().chain(files));
     bench
 }
 

@@ -11,18 +11,14 @@ const INTERVAL: &str = "host/proc/sys/vm/stat_interval";
 /// A machine with four CPUs, one of them for the benchmark, and two knobs.
 fn machine() -> Bench {
     let bench = Bench::new();
-    for (path, value) in [
+    bench.make_host(&[
         ("sys/devices/system/cpu/online", "0-3"),
         ("sys/devices/system/cpu/isolated", ""),
         ("proc/sys/kernel/random/boot_id", "5a1c"),
         ("proc/sys/vm/stat_interval", "1"),
         ("sys/kernel/mm/ksm/run", "1"),
         ("sys/devices/virtual/workqueue/cpumask", "f"),
-    ] {
-        let path = bench.path("host").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, format!("{value}\n")).unwrap();
-    }
+    ]);
     bench
 }
 

@@ -13,7 +13,7 @@ use crate::cmd::print::print;
 use crate::host::guardian::Guardian;
 use crate::host::{Facts, Host, look};
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, NoiseRequest};
+use crate::noise;
 use crate::plan::advice::{
     AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
 };
@@ -25,9 +25,6 @@ use crate::spec::SystemAdvise;
 use crate::sys::may_raise_priority;
 use crate::terminal;
 use crate::values::{Clock, exit_code, read_cpu_list};
-
-/// Time for which CPUs are watched to find the quietest one.
-const WATCH_NS: u64 = 300_000_000;
 
 /// Measures all steps in random blocks, and shows what each is worth.
 pub fn advise(verb: &SystemAdvise) -> Result<u8> {
@@ -164,12 +161,9 @@ fn cpu(
     if let Some(&last) = isolated.last() {
         return Ok(Some(last));
     }
-    let request =
-        NoiseRequest { cpus: allowed.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
-    let found = noise::watch(host, &request, interrupt)?;
+    let quietest = noise::quietest_of(host, allowed.clone(), interrupt)?;
     // Most interrupts go to the first CPU.
-    let quietest = found.report.quietest.iter().find(|cpu| **cpu != 0).or(allowed.last());
-    Ok(quietest.copied())
+    Ok(quietest.iter().find(|cpu| **cpu != 0).or(allowed.last()).copied())
 }
 
 /// Whether a step needs a shield that is in force.

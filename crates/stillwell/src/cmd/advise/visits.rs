@@ -21,6 +21,7 @@ use crate::render::units::short_time;
 use crate::spec::run::Style;
 use crate::spec::{RunSpec, RunVerb, SystemAdvise};
 use crate::values::metric::Metric;
+use crate::words::in_words;
 
 /// Runs of a trial of the machine as it is, which shows how long a run takes.
 const TRIAL_RUNS: u32 = 4;
@@ -198,7 +199,7 @@ impl<'a> AdviceSession<'a> {
         std::fs::remove_file(&path).ok();
         let (end, isolation) = match measured {
             Ok(measured) => measured,
-            Err(error) => return Ok(Visited::Failed(format!("{error:#}"))),
+            Err(error) => return Ok(Visited::Failed(in_words(&error))),
         };
         if end.reason == EndReason::Interrupted || self.interrupt.take() {
             return Ok(Visited::Interrupted);

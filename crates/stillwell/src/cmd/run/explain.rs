@@ -12,15 +12,12 @@ use crate::host::guardian::Guardian;
 use crate::host::{self, Host};
 use crate::ledger::Remedy;
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, NoiseRequest};
+use crate::noise;
 use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
 use crate::values::{Cpus, NameList, exit_code, read_cpu_list};
-
-/// Time for which CPUs are watched to find the quietest one.
-const WATCH_NS: u64 = 300_000_000;
 
 /// The option of `run` that removes the noise in the second session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +99,8 @@ fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     if cpus.len() < 2 {
         return Ok(None);
     }
-    let asked =
-        NoiseRequest { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
-    let found = noise::watch(&host, &asked, &Interrupt::catch()?)?;
-    Ok(found.report.quietest.first().or(cpus.last()).copied())
+    let quietest = noise::quietest_of(&host, cpus.clone(), &Interrupt::catch()?)?;
+    Ok(quietest.first().or(cpus.last()).copied())
 }
 
 impl Treatment {
