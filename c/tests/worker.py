@@ -3,6 +3,8 @@ import os
 import re
 import subprocess
 
+UNKNOWN = "unknown request"
+
 
 def escape(text):
     return "".join(chr(b) if 0x21 <= b <= 0x7e and b != 0x5c else "\\x%02x" % b for b in text.encode()) or "\\x"
@@ -65,3 +67,23 @@ class Worker:
 
     def __exit__(self, *_):
         self.close()
+
+
+def drive_example(test, command, names):
+    """Asks the example everything that stillwell asks, and twice lets it end."""
+    with Worker(*command) as worker:
+        test.assertTrue(worker.hello.startswith("stillwell 1 language="), worker.hello)
+        test.assertTrue(worker.error("run 1"))
+        test.assertEqual([line.split(" ")[1] for line in worker.ask_many("list")], names)
+        for name in names:
+            test.assertEqual(worker.ask("select " + name), "ok")
+            test.assertRegex(worker.ask("run 3"), r"^time \d+ \d+( |$)")
+            for loops in ("0", "-1", "x", "1 1", "99999999999999999999"):
+                test.assertTrue(worker.error("run " + loops), loops)
+        test.assertTrue(worker.error("select absent"))
+        test.assertTrue(worker.error("run 1"), "nothing is selected after a select that failed")
+        test.assertEqual(worker.error("gc on"), UNKNOWN)
+        test.assertTrue(worker.ask_many("metadata"))
+        test.assertEqual(worker.ask("quit"), "bye")
+        test.assertEqual(worker.close(), 0)
+    test.assertEqual(Worker(*command).close(), 0)  # end of file

@@ -8,6 +8,8 @@ mod analysis;
 mod cmd;
 #[path = "../../crates/stillwell/src/convert/mod.rs"]
 mod convert;
+#[path = "../../crates/stillwell/src/harness/mod.rs"]
+mod harness;
 #[path = "../../crates/stillwell/src/history/mod.rs"]
 mod history;
 #[path = "../../crates/stillwell/src/host/mod.rs"]

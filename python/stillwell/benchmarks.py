@@ -8,6 +8,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import worker
@@ -28,18 +29,66 @@ def python_has_jit() -> bool:
     return worker.has_jit()
 
 
-class Function:
+class Prepared:
+    """A function that a process prepares once, before its first measurement, and cleans up after its last one.
+
+    What `setup` returns is the first argument of the function and of `teardown`, unless it is None. `keywords` go to the function and to
+    `setup`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any] = (),
+        setup: Optional[Callable[..., Any]] = None,
+        teardown: Optional[Callable[..., Any]] = None,
+        keywords: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        for what, one in (("benchmark", function), ("setup", setup), ("teardown", teardown)):
+            if not callable(one) and (one is not None or what == "benchmark"):
+                raise TypeError("a %s is a function, not %r" % (what, one))
+        self._given, self._setup, self._teardown = (function, tuple(args), keywords or {}), setup, teardown
+        self._is_ready = False
+        self._made: Tuple[Any, ...] = ()
+        if setup is None:
+            self._bind()
+
+    def _bind(self) -> None:
+        function, args, keywords = self._given
+        # A call of a partial takes less time than unpacking the arguments in each call.
+        is_bare = not (self._made or args or keywords)
+        self.function = function if is_bare else functools.partial(function, *self._made, *args, **keywords)
+
+    def _prepare(self) -> None:
+        if self._is_ready:
+            return
+        self._is_ready = True
+        if self._setup is not None:
+            made = self._called(self._setup, **self._given[2])
+            self._made = () if made is None else (made,)
+            self._bind()
+
+    def finish(self, metadata: Dict[str, Any]) -> None:
+        """Cleans up, if there was a measurement."""
+        if self._is_ready and self._teardown is not None:
+            teardown, self._teardown = self._teardown, None
+            self._called(teardown, *self._made)
+
+    def _called(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        result = function(*args, **keywords)
+        if asyncio.iscoroutine(result):
+            result.close()
+            raise TypeError("%r is a coroutine function; only bench_async_func awaits setup and teardown" % function)
+        return result
+
+
+class Function(Prepared):
     """A function with one call for each loop."""
 
     timer = None
 
-    def __init__(self, function: Callable[..., Any], args: Sequence[Any] = ()) -> None:
-        if not callable(function):
-            raise TypeError("a benchmark is a function, not %r" % (function,))
-        # A call of a partial takes less time than unpacking the arguments in each call.
-        self.function = functools.partial(function, *args) if args else function
-
     def measure(self, loops: int, wall: Clock, cpu: Clock) -> Times:
+        self._prepare()
         function, numbers = self.function, range(loops)
         cpu_0 = cpu()
         wall_0 = wall()
@@ -49,27 +98,77 @@ class Function:
         return wall_1 - wall_0, cpu() - cpu_0
 
 
-class TimeFunction:
+class Threads(Prepared):
+    """A function that several threads call at the same time, each of them once for each loop.
+
+    The time is from the first call of any thread to the end of the last one. It is divided by the calls of all threads (inner loops).
+    """
+
+    timer = None
+
+    def __init__(self, n_threads: int, *given: Any) -> None:
+        super().__init__(*given)
+        self.n_threads = n_threads
+
+    def measure(self, loops: int, wall: Clock, cpu: Clock) -> Times:
+        self._prepare()
+        function = self.function
+        spans: List[Times] = []
+        errors: List[BaseException] = []
+        together = threading.Barrier(self.n_threads)
+
+        def call() -> None:
+            numbers = range(loops)
+            try:
+                together.wait()
+                begin = wall()
+                for _ in numbers:
+                    function()
+                spans.append((begin, wall()))
+            except BaseException as error:
+                errors.append(error)
+
+        # Threads are made before the clock is read: how long that takes is no part of the function.
+        threads = [threading.Thread(target=call) for _ in range(self.n_threads)]
+        cpu_0 = cpu()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return max(end for _, end in spans) - min(begin for begin, _ in spans), cpu() - cpu_0
+
+
+class TimeFunction(Prepared):
     """A function that takes the number of loops first, and returns the seconds that they took."""
 
     timer = "own"
 
-    def __init__(self, function: Callable[..., float], args: Sequence[Any] = ()) -> None:
-        if not callable(function):
-            raise TypeError("a benchmark is a function, not %r" % (function,))
-        self.function, self.args = function, args
+    def _bind(self) -> None:
+        self.function = self._given[0]
 
     def measure(self, loops: int, wall: Clock, cpu: Clock) -> Times:
+        self._prepare()
         cpu_0 = cpu()
-        seconds = self.function(loops, *self.args)
-        cpu_1 = cpu()
+        seconds = self.seconds(loops)
+        return round(seconds * NS_PER_SECOND), cpu() - cpu_0
+
+    def seconds(self, loops: int) -> float:
+        self._prepare()
+        _, args, keywords = self._given
+        seconds: float = self.function(loops, *self._made, *args, **keywords)
         if not 0 <= seconds < float("inf"):  # Also true for NaN.
             raise ValueError("the function returned %r; it must return the seconds that %d loops took" % (seconds, loops))
-        return round(seconds * NS_PER_SECOND), cpu_1 - cpu_0
+        return seconds
 
 
-class Coroutine:
-    """A coroutine function that is awaited once for each loop. Each measurement has an event loop of its own."""
+class Coroutine(Prepared):
+    """A coroutine function that is awaited once for each loop.
+
+    Each measurement has an event loop of its own. With a `setup` or `teardown`, which may be coroutine functions, all measurements of a
+    process share one: what `setup` opens, such as a connection, belongs to its loop.
+    """
 
     timer = None
 
@@ -78,13 +177,37 @@ class Coroutine:
         function: Callable[..., Awaitable[Any]],
         args: Sequence[Any] = (),
         loop_factory: Optional[Callable[[], asyncio.AbstractEventLoop]] = None,
+        *prepared: Any
     ) -> None:
-        if not callable(function):
-            raise TypeError("a benchmark is a coroutine function, not %r" % (function,))
-        self.function = functools.partial(function, *args) if args else function
         self.loop_factory = loop_factory
+        super().__init__(function, args, *prepared)
+        self._shares_loop = self._setup is not None or self._teardown is not None
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+
+    def _shared_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = (self.loop_factory or asyncio.new_event_loop)()
+            asyncio.set_event_loop(self._loop)
+        return self._loop
+
+    def _called(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        async def call() -> Any:
+            result = function(*args, **keywords)
+            return await result if asyncio.iscoroutine(result) else result
+
+        return self._shared_loop().run_until_complete(call())
+
+    def finish(self, metadata: Dict[str, Any]) -> None:
+        super().finish(metadata)
+        if self._loop is not None:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            asyncio.set_event_loop(None)
+            self._loop.close()
+            self._loop = None
 
     def measure(self, loops: int, wall: Clock, cpu: Clock) -> Times:
+        self._prepare()
+
         async def all_loops() -> Times:
             function, numbers = self.function, range(loops)
             cpu_0 = cpu()
@@ -94,6 +217,8 @@ class Coroutine:
             wall_1 = wall()
             return wall_1 - wall_0, cpu() - cpu_0
 
+        if self._shares_loop:
+            return self._shared_loop().run_until_complete(all_loops())
         if self.loop_factory is None:
             return asyncio.run(all_loops())
         if sys.version_info >= (3, 12):

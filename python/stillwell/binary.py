@@ -25,8 +25,11 @@ def _candidates() -> Iterator[str]:
     user_scheme = "posix_user"  # pip install --user
     if user_scheme in sysconfig.get_scheme_names():
         yield os.path.join(sysconfig.get_path("scripts", user_scheme), "stillwell")
+    packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     # pip install --target FOLDER
-    yield os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin", "stillwell")
+    yield os.path.join(packages, "bin", "stillwell")
+    # Another Python's PREFIX/lib/pythonX.Y/site-packages, from which a virtual environment has this package by its path.
+    yield os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(packages))), "bin", "stillwell")
     yield shutil.which("stillwell") or ""
 
 

@@ -109,6 +109,9 @@ class _Server:
             server = _ForkedServer(worker.Channel(*self.fds), self.arms[arm], self.setup)
             server.hello()
             server.serve()
+            finish = getattr(server.benchmark, "finish", None)
+            if finish is not None:
+                finish({})
             status = 0
         except BaseException:
             sys.__excepthook__(*sys.exc_info())

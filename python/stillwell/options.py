@@ -1,7 +1,7 @@
 """The options of a script with a `Runner`, with the names of pyperf. `stillwell bench` gets them and knows their meaning."""
 import argparse
 import sys
-from typing import List, Optional
+from typing import List, Sequence
 
 FLAGS = {
     "rigorous": "spend longer to get a narrower interval",
@@ -49,11 +49,33 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(*names, "--" + name, type=kind, help=text)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the results to a new file, as pyperf's JSON")
     parser.add_argument("--append", metavar="FILE", help="add the results to a file, as pyperf's JSON")
+    add_thread_counts(parser)
     parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="measure in this Python")
     parser.add_argument("--compare-to", metavar="PYTHON", help="compare with this Python, which is the reference")
-    parser.add_argument("--python-names", metavar="REFERENCE:CHANGED", type=_names, help="names of the two for the output")
+    parser.add_argument("--python-names", metavar="REFERENCE:CHANGED", type=python_names, help="names of the two for the output")
     parser.set_defaults(worker=False)
     return parser
+
+
+def add_thread_counts(parser: argparse.ArgumentParser) -> None:
+    # Not --threads: `stillwell run --threads` and `bench --threads` say whether programs are told how many threads to make.
+    text = "numbers of threads for bench_threads, separated by commas"
+    parser.add_argument("--thread-counts", metavar="N,N,…", type=_counts, help=text)
+
+
+def _counts(text: str) -> List[int]:
+    counts = [int(word) for word in text.split(",")]
+    if min(counts) < 1:
+        raise argparse.ArgumentTypeError("a number of threads is 1 or more, not %s" % min(counts))
+    return counts
+
+
+def for_threads(args: argparse.Namespace) -> List[str]:
+    """The words for a session with threads. They need several CPUs, and slices that are long against the start of the threads."""
+    words = [] if args.affinity is not None else ["--affinity", "all"]
+    if args.min_time is None and not args.debug_single_value and not args.loops:
+        words += ["--min-time", "0.02"]
+    return words
 
 
 def loops(text: str) -> int:
@@ -65,7 +87,7 @@ def loops(text: str) -> int:
     return number
 
 
-def _names(text: str) -> List[str]:
+def python_names(text: str) -> List[str]:
     names = text.split(":")
     if len(names) != 2 or not all(names):
         raise argparse.ArgumentTypeError("%r is not REFERENCE:CHANGED" % text)
@@ -75,17 +97,25 @@ def _names(text: str) -> List[str]:
 def to_words(args: argparse.Namespace) -> List[str]:
     """The words for `stillwell bench` with the options in `args`. An option that is not set keeps its default."""
     words = []
+    left_out = _left_out(args)
     for name in list(FLAGS) + [name for name, _ in SHORT_FLAGS.values()]:
-        if getattr(args, name.replace("-", "_")):
+        if getattr(args, name.replace("-", "_")) and name not in left_out:
             words.append("--" + name)
     for name in VALUES:
         value = getattr(args, name.replace("-", "_"))
-        if value is not None and (name, value) != ("loops", 0):
+        if value is not None and (name, value) != ("loops", 0) and name not in left_out:
             words += ["--" + name, "%.15g" % value if isinstance(value, float) else str(value)]
     if args.python_names is not None and args.compare_to is not None:
         for arm_name in args.python_names:
             words += ["--command-name", arm_name]
     return words + saved_to(args)
+
+
+def _left_out(args: argparse.Namespace) -> Sequence[str]:
+    """The options that another one decides: a single value needs no numbers, and a number of processes leaves nothing to --fast."""
+    if args.debug_single_value:
+        return ("processes", "values", "warmups", "loops", "min-time", "fast", "rigorous")
+    return ("fast", "rigorous") if args.processes is not None else ()
 
 
 def verbs(args: argparse.Namespace) -> List[str]:
@@ -108,10 +138,15 @@ def to_run_words(args: argparse.Namespace) -> List[str]:
         words += ["--affinity", args.affinity]
     if args.quiet:
         words += ["--style", "none"]
-    return words + saved_to(args)
+    return words
 
 
 def saved_to(args: argparse.Namespace) -> List[str]:
     # Each benchmark of a script has a call of its own, so every call appends. `parse_args` has checked that the file of -o is new.
-    path: Optional[str] = args.output or args.append
+    path = file_of(args)
     return ["--append", path] if path else []
+
+
+def file_of(args: argparse.Namespace) -> str:
+    """The file for the results. Empty if there is none."""
+    return args.output or args.append or ""

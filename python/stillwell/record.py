@@ -1,7 +1,7 @@
 """Reads the rows of a record (docs/format.md) and computes the values of its launches."""
 import json
 import statistics
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .binary import Error
 
@@ -120,7 +120,30 @@ def _arm(index: int, rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int
     return Arm(plan.get("name") or plan.get("command") or str(index + 1), values, loops, _inner_loops(plan), unit)
 
 
-class Benchmark:
+class Values:
+    """The statistics of the values of a benchmark."""
+
+    def _at_least(self, n_values: int) -> Sequence[float]:
+        """The values. Raises an error if there are fewer than `n_values`."""
+        raise NotImplementedError
+
+    def mean(self) -> float:
+        return statistics.fmean(self._at_least(1))
+
+    def median(self) -> float:
+        return statistics.median(self._at_least(1))
+
+    def stdev(self) -> float:
+        """Standard deviation (n - 1). Raises an error for a single value."""
+        return statistics.stdev(self._at_least(2))
+
+    def median_abs_dev(self) -> float:
+        """Median absolute deviation from the median, not scaled."""
+        middle = self.median()
+        return statistics.median(abs(value - middle) for value in self._at_least(1))
+
+
+class Benchmark(Values):
     """A measured benchmark. It has one value for each launch, because launches are the units that vary independently.
 
     The value of a launch is the mean of its slices, in seconds per loop; with `--estimand floor` it is the mean of the lowest fifth of
@@ -164,23 +187,7 @@ class Benchmark:
     def get_unit(self) -> str:
         return self.unit
 
-    def mean(self) -> float:
-        """Mean of the values of the launches."""
-        return statistics.fmean(self._at_least(1))
-
-    def median(self) -> float:
-        return statistics.median(self._at_least(1))
-
-    def stdev(self) -> float:
-        """Standard deviation of the values of the launches (n - 1). Raises `Error` for a single launch."""
-        return statistics.stdev(self._at_least(2))
-
-    def median_abs_dev(self) -> float:
-        """Median absolute deviation from the median, not scaled."""
-        middle = self.median()
-        return statistics.median(abs(value - middle) for value in self._arm.values)
-
-    def _at_least(self, n_values: int) -> List[float]:
+    def _at_least(self, n_values: int) -> Sequence[float]:
         if len(self._arm.values) < n_values:
             raise Error("%s has %d values; this takes at least %d" % (self.name, len(self._arm.values), n_values))
         return self._arm.values

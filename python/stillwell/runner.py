@@ -7,8 +7,8 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from . import binary, forks, options
-from .benchmarks import Command, Coroutine, Function, TimeFunction, statement
+from . import binary, forks, options, variants
+from .benchmarks import Command, Coroutine, Function, Threads, TimeFunction, statement
 from .interrupts import Interrupts
 from .place import new_record_path
 from .record import Benchmark, read_arms
@@ -45,11 +45,12 @@ class Runner:
         self.argparser.set_defaults(values=values, processes=processes, loops=loops, min_time=min_time, warmups=warmups)
         self._program_args, self._add_cmdline_args = program_args, add_cmdline_args
         self._names: List[str] = []
+        self._session_words: List[str] = []  # Further options of the next benchmarks.
 
     def parse_args(self, args: Optional[Sequence[str]] = None) -> argparse.Namespace:
         """Reads the options once, from `args` or from the command line. `self.args` has the result, too."""
         if self.args is None:
-            self.args = self.argparser.parse_args([] if args is None and _is_interactive() else args)
+            self.args = self._read_words(args)
             self.args.worker = SCRIPT is not None
             output = self.args.output
             if os.getcwd() != FOLDER:
@@ -60,18 +61,50 @@ class Runner:
                 self.argparser.error("the file %s of -o exists; remove it, or use --append" % output)
         return self.args
 
-    def bench_func(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Optional[Benchmark]:
-        """Measures `func(*args)`. Keywords: `inner_loops`, `metadata`."""
-        return self._bench(name, Function(func, args), **_only(kwargs, "inner_loops", "metadata"))
+    def _read_words(self, args: Optional[Sequence[str]]) -> argparse.Namespace:
+        return self.argparser.parse_args([] if args is None and _is_interactive() else args)
 
-    def bench_time_func(self, name: str, time_func: Callable[..., float], *args: Any, **kwargs: Any) -> Optional[Benchmark]:
-        """Measures `time_func(loops, *args)`, which returns seconds. Keywords: `inner_loops`, `metadata`."""
-        return self._bench(name, TimeFunction(time_func, args), **_only(kwargs, "inner_loops", "metadata"))
+    def bench_func(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Measures `func(*args)`. Keywords: `inner_loops`, `metadata`, `setup`, `teardown`, `parameters`.
 
-    def bench_async_func(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Optional[Benchmark]:
-        """Measures `await func(*args)`. Keywords: `inner_loops`, `metadata`, `loop_factory`."""
+        Each process calls `setup` once, before its first measurement, and `teardown` after its last one. What `setup` returns is the first
+        argument of `func` and of `teardown`, unless it is None. `parameters={"n": [10, 1000]}` makes a benchmark for each value, and
+        returns a list: the function and `setup` get `n=10`. `{n}` in the name is filled in.
+        """
+        return self._bench_each(name, lambda *prepared: Function(func, args, *prepared), kwargs)
+
+    def bench_time_func(self, name: str, time_func: Callable[..., float], *args: Any, **kwargs: Any) -> Any:
+        """Measures `time_func(loops, *args)`, which returns seconds. Keywords: those of `bench_func`."""
+        return self._bench_each(name, lambda *prepared: TimeFunction(time_func, args, *prepared), kwargs)
+
+    def bench_async_func(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Measures `await func(*args)`. Keywords: those of `bench_func`, and `loop_factory`.
+
+        `setup` and `teardown` may be coroutine functions. With one of them, all measurements of a process share an event loop.
+        """
         loop_factory = kwargs.pop("loop_factory", None)
-        return self._bench(name, Coroutine(func, args, loop_factory), **_only(kwargs, "inner_loops", "metadata"))
+        return self._bench_each(name, lambda *prepared: Coroutine(func, args, loop_factory, *prepared), kwargs)
+
+    def bench_threads(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Measures `func(*args)` in several threads at the same time: a benchmark for each number of `thread_counts`, by default 1, 2, 4 … to
+        the number of CPUs. `--thread-counts 1,2,8` replaces it. The time is that of one call, of all threads together.
+
+        Keywords: those of `bench_func`, and `thread_counts`. Prints the throughput and how it grows, and returns a list.
+        """
+        args_of_runner = self.parse_args()
+        counts = args_of_runner.thread_counts or kwargs.pop("thread_counts", None) or _doubled(os.cpu_count() or 1)
+        kwargs.pop("thread_counts", None)
+        found: List[Any] = []
+        self._session_words = options.for_threads(args_of_runner)
+        for count in counts:
+            own = dict(kwargs, inner_loops=count * kwargs.get("inner_loops", 1), metadata=dict(kwargs.get("metadata") or {}, threads=count))
+            title = name.replace("{threads}", str(count)) if "{threads}" in name else "%s[threads=%d]" % (name, count)
+            one = self._bench_each(title, lambda *prepared, n=count: Threads(n, func, args, *prepared), own)
+            found.append(one)
+        self._session_words = []
+        if None not in found and not any(isinstance(one, list) for one in found) and len(found) > 1 and not args_of_runner.quiet:
+            print(variants.scaling(counts, [one.mean() for one in found]))
+        return found
 
     def timeit(
         self,
@@ -83,9 +116,19 @@ class Runner:
         duplicate: Optional[int] = None,
         metadata: Optional[Dict[str, Any]] = None,
         globals: Optional[Dict[str, Any]] = None,
-    ) -> Optional[Benchmark]:
-        """Measures a statement with the semantics of the standard timeit. The default statement is the name itself."""
+        parameters: Optional[Dict[str, Sequence[Any]]] = None,
+    ) -> Any:
+        """Measures a statement with the semantics of the standard timeit. The default statement is the name itself.
+
+        `parameters={"n": [10, 1000]}` makes a benchmark for each value, which is a variable of the parts, and returns a list.
+        """
         text = name if stmt is None else stmt
+        if parameters is not None:
+            return [
+                self.timeit(title, text, setup, teardown, inner_loops, duplicate, dict(variants.described(chosen), **(metadata or {})),
+                            dict(globals or {}, **chosen))
+                for title, chosen in variants.combinations(name, parameters)
+            ]
         described = {"timeit_stmt": repr(text)}
         if setup != "pass":
             described["timeit_setup"] = repr(setup)
@@ -108,7 +151,22 @@ class Runner:
         if args.tracemalloc:
             self.argparser.error("--tracemalloc is for Python code; of the command %r --track-memory is known" % name)
         words = ["run", "-N", "--command-name", name] + options.to_run_words(args)
-        return self._measured(name, words, [shlex.join(benchmark.argv)], described, "memory" if args.track_memory else None)
+        measured = self._measured(name, words, [shlex.join(benchmark.argv)], described, "memory" if args.track_memory else None)
+        if options.file_of(args):
+            _append(measured.record, options.file_of(args))
+        return measured
+
+    def _bench_each(self, name: str, make: Callable[..., Any], keywords: Dict[str, Any]) -> Any:
+        """A benchmark, or a list with one for each combination of parameters. `make` takes setup, teardown and keywords."""
+        given = _only(keywords, "inner_loops", "metadata", "setup", "teardown", "parameters")
+        prepared, parameters = (given.pop("setup", None), given.pop("teardown", None)), given.pop("parameters", None)
+        if parameters is None:
+            return self._bench(name, make(*prepared), **given)
+        found = []
+        for title, chosen in variants.combinations(name, parameters):
+            metadata = dict(variants.described(chosen), **(given.get("metadata") or {}))
+            found.append(self._bench(title, make(*prepared, chosen), **dict(given, metadata=metadata)))
+        return found
 
     def _bench(
         self, name: str, benchmark: Any, inner_loops: Optional[int] = None, metadata: Optional[Dict[str, Any]] = None
@@ -119,7 +177,7 @@ class Runner:
         if SCRIPT is not None:
             SCRIPT.offer(name, benchmark, inner_loops, described)
             return None
-        words = options.to_words(args)
+        words = options.to_words(args) + self._session_words
         program = self._program(args)
         if program is None:
             path = new_record_path()
@@ -161,8 +219,28 @@ class Runner:
             return None
         if self._add_cmdline_args is None:
             return head + ARGV[1:]
+        head += self._own_words(args)
         self._add_cmdline_args(head, args)
         return head
+
+    def _own_words(self, args: argparse.Namespace) -> List[str]:
+        """The options of the Runner itself that the processes need, beside those that `add_cmdline_args` adds."""
+        return []
+
+
+def _doubled(most: int) -> List[int]:
+    """1, 2, 4 and so on, and at last `most`."""
+    counts = [1]
+    while counts[-1] * 2 < most:
+        counts.append(counts[-1] * 2)
+    return counts + [most] if most > 1 else counts
+
+
+def _append(record: str, path: str) -> None:
+    """Adds the benchmarks of a record to a file, as pyperf's JSON."""
+    from .pyperf_compat.suite import BenchmarkSuite, add_runs
+
+    add_runs(path, BenchmarkSuite.loads(binary.output_of(["convert", record, "--to", "pyperf", "--stdout"])))
 
 
 def _is_interactive() -> bool:

@@ -35,6 +35,7 @@ class Script(worker.Server):
             self.benchmark, self.described = benchmark, described
             self.channel.write(["ok"])
             self.serve()
+            self._finish_benchmark()
             self._leave()
 
     def list(self) -> List[str]:
@@ -48,8 +49,15 @@ class Script(worker.Server):
         return []  # Answered by `offer` or `finish`.
 
     def metadata(self) -> List[str]:
+        self._finish_benchmark()
         own = ["meta %s %s" % (worker.escape(name), worker.escape(str(value))) for name, value in self.described.items()]
         return own + super().metadata()
+
+    def _finish_benchmark(self) -> None:
+        """Ends what a benchmark has besides its measurements, such as hooks. They may add to the metadata."""
+        finish = getattr(self.benchmark, "finish", None)
+        if finish is not None:
+            finish(self.described)
 
     def finish(self) -> None:
         """Sends the answer that is still open at the end of the program."""

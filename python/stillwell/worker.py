@@ -308,7 +308,7 @@ class Server:
 
 def is_own(names):
     """Whether these are the globals of this file or its package. The user's code begins after their frames."""
-    return names is globals() or names.get("__package__") == "stillwell"
+    return names is globals() or (names.get("__package__") or "").split(".")[0] == "stillwell"
 
 
 def number(word, least=1):
@@ -326,14 +326,29 @@ def has_jit():
 
 def facts():
     """The keys and values of the first line."""
-    found = {"language": "python", "implementation": sys.implementation.name, "version": "%d.%d.%d" % sys.version_info[:3], "source": 1}
-    found["jit"] = int(has_jit())
-    found["gil"] = int(getattr(sys, "_is_gil_enabled", lambda: True)())
+    found = {"language": "python", "implementation": sys.implementation.name, "version": "%d.%d.%d" % sys.version_info[:3], "source": 1, "gc": 1}
+    found["jit"], found["gil"] = int(has_jit()), int(getattr(sys, "_is_gil_enabled", lambda: True)())
     found["debug"] = int(hasattr(sys, "gettotalrefcount"))
-    found["gc"] = 1
     if "_tracemalloc" in sys.builtin_module_names:
         found["tracemalloc"] = 1
     return found
+
+
+def subinterpreter():
+    """Number of this interpreter if it is not the main one, which is 0."""
+    try:
+        current = __import__("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters").get_current()
+    except (ImportError, AttributeError):  # Python 3.7 and earlier, and other implementations.
+        return ""
+    return int(current[0] if isinstance(current, tuple) else current) or ""
+
+
+def thread_count():
+    """Threads of this process; nothing where /proc is not mounted."""
+    try:
+        return len(posix.listdir("/proc/self/task"))
+    except OSError:
+        return ""
 
 
 def metadata():
@@ -349,15 +364,16 @@ def metadata():
             version = "PyPy %d.%d.%d (Python %s)" % (sys.pypy_version_info[:3] + (version,))
         found["python_version"] = "%s (%d-bit)" % (version, 64 if sys.maxsize > 1 << 32 else 32)
         found["python_compiler"] = platform.python_compiler()
-        found["python_cflags"] = sysconfig.get_config_var("CFLAGS")
-        found["python_config_args"] = sysconfig.get_config_var("CONFIG_ARGS")
+        found["python_cflags"], found["python_config_args"] = sysconfig.get_config_vars("CFLAGS", "CONFIG_ARGS")
     except Exception:  # An embedded or stripped Python may lack some of these. They are then left out.
         pass
     finally:
         sys.path[:] = path
-    found["python_implementation"] = sys.implementation.name
-    found["python_executable"] = sys.executable
+    found["python_implementation"], found["python_executable"] = sys.implementation.name, sys.executable
     found["python_hash_seed"] = posix.environ.get(b"PYTHONHASHSEED", b"").decode("utf-8", "replace")
+    found["python_gil"] = ("disabled", "enabled")[sys._is_gil_enabled()] if hasattr(sys, "_is_gil_enabled") else ""
+    found["python_jit"] = "enabled" if has_jit() else "disabled" if hasattr(sys, "_jit") or IS_PYPY else ""
+    found["python_subinterpreter"], found["python_threads"] = subinterpreter(), thread_count()
     found["python_gc"] = "" if gc.isenabled() else "disabled"
     found["timer"] = "%s, resolution: %.3g ns" % (clock.implementation, clock.resolution * 1e9)
     return {name: " ".join(str(value).split()) for name, value in found.items() if value}

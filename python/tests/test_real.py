@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import find_interpreter  # noqa: E402
-from real import RealCase  # noqa: E402
+from real import PROGRAM, RealCase  # noqa: E402
+from stillwell.pyperf_compat import BenchmarkSuite  # noqa: E402
 
 KINDS = """
     import asyncio, time
@@ -257,7 +258,7 @@ class Forks(RealCase):
         out, err = self.run_python("-i", "-q", text="\n".join(lines + [""]).encode())
         self.assertEqual(len(self.records()), 3, out + err)
         self.assertNotIn("Error", err)
-        for text in ("2 vs 1", "in a repl", "\n4\n", "1  d[5]"):
+        for text in ("ratio", "in a repl", "\n4\n", "d[5] takes "):
             self.assertIn(text, out)
 
     def test_no_colours_in_texts(self):
@@ -325,6 +326,60 @@ class Pytest(RealCase):
         self.assertIn("test_it.py::test_worse: too slow (--stillwell-fail slower:20)", out)
         self.assertRegex(out, r"test_it\.py::test_better  FASTER 0\.[0-9]+  \[0\.[0-9]+, 0\.[0-9]+\]")
         self.assertEqual(len(self.records()), 6)
+
+
+class Listing(RealCase):
+    def test_an_exit_while_listing_is_shown_with_its_message(self):
+        # It used to end in "the programs have no benchmark", or with a part of the benchmarks.
+        self.write("bench.py", """
+            import stillwell, sys
+            runner = stillwell.Runner()
+            runner.bench_func("first", len, ())
+            sys.exit("the data are missing: run make data")
+        """)
+        _, err = self.run_words(PROGRAM, "bench", "%s bench.py" % sys.executable, "--list", status=2)
+        self.assertIn("the data are missing: run make data", err)
+        self.write("bench.py", "import stillwell\nstillwell.Runner().bench_func('a', len, ())")
+        _, err = self.run_words(PROGRAM, "bench", "%s bench.py --no-such" % sys.executable, status=2)
+        self.assertIn("unrecognized arguments: --no-such", err)
+
+    def test_an_exit_without_an_error_is_none(self):
+        self.write("bench.py", "import stillwell, sys\nstillwell.Runner().bench_func('a', len, ())\nsys.exit()")
+        out, _ = self.run_words(PROGRAM, "bench", "%s bench.py" % sys.executable, "--list")
+        self.assertEqual(out, "a\n")
+
+    def test_a_benchmark_that_disappears_is_an_error(self):
+        self.write("bench.py", """
+            import os, stillwell
+            runner = stillwell.Runner()
+            runner.bench_func("stays", len, ())
+            if not os.path.exists("listed"):
+                open("listed", "w").close()
+                runner.bench_func("goes", len, ())
+        """)
+        _, err = self.run_words(PROGRAM, "bench", "%s bench.py" % sys.executable, "-p", "2", "-n", "2", status=2)
+        self.assertIn("there is no benchmark 'goes'; the program has 'stays'", err)
+
+
+class ResultFile(RealCase):
+    def test_the_suffix_says_the_format(self):
+        words = [PROGRAM, "timeit", "--python", sys.executable, "-p", "2", "-n", "2", "1+1"]
+        for name in ("x.json", "x.json.gz"):
+            self.run_words(*words, "-o", name)
+            [benchmark] = BenchmarkSuite.load(self.path(name))
+            self.assertEqual(benchmark.get_nvalue(), 4)
+        self.run_words(*words, "-o", "x.csv")
+        self.run_words(*words, "-o", "x.swell")
+        with open(self.path("x.swell")) as lines:
+            self.assertEqual(json.loads(lines.readline())["format"], "stillwell")
+        _, err = self.run_words(*words, "-o", "x.json", status=2)
+        self.assertIn("-o x.json: the file exists", err)
+
+    def test_a_command_is_written_and_appended(self):
+        self.write("bench.py", "import stillwell\nstillwell.Runner().bench_command('true', ['true'])")
+        for n_runs in (6, 12):
+            self.run_python("bench.py", "--append", "x.json", "-p", "2", "-n", "3")
+            self.assertEqual([one.get_nvalue() for one in BenchmarkSuite.load(self.path("x.json"))], [n_runs])
 
 
 if __name__ == "__main__":

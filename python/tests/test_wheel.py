@@ -80,7 +80,13 @@ class Wheel(unittest.TestCase):
 
     def test_contents(self):
         names = zipfile.ZipFile(self.wheel).namelist()
-        sources = {"stillwell/" + name for name in os.listdir(os.path.join(ROOT, "python/stillwell")) if name.endswith((".py", ".typed"))}
+        package = os.path.join(ROOT, "python")
+        sources = {
+            os.path.relpath(os.path.join(folder, name), package)
+            for folder, _, files in os.walk(os.path.join(package, "stillwell"))
+            for name in files
+            if name.endswith((".py", ".typed"))
+        }
         self.assertEqual({name for name in names if name.startswith("stillwell/")}, sources)
         self.assertEqual(sum(name.endswith(".data/scripts/stillwell") for name in names), 1)
         self.assertEqual([name for name in names if "tests/" in name], [])
@@ -114,8 +120,10 @@ class Wheel(unittest.TestCase):
             for path in sorted(names):
                 text = archive.extractfile(path).read().decode("utf-8", "replace") if path.endswith(".rs") else ""
                 for other in re.findall(r"include_(?:bytes|str)!\(\s*\"([^\"]+)\"", text):
+                    if "/tests/" in other:  # Only tests read these, and nobody runs them from here.
+                        continue
                     included += 1
-                    self.assertIn(os.path.normpath(os.path.join(os.path.dirname(path), other)), names, "%s includes it" % path)
+                    self.assertTrue(os.path.normpath(os.path.join(os.path.dirname(path), other)) in names, "%s includes %s" % (path, other))
         self.assertGreater(included, 0)
         self.assertEqual([name for name in names if "/python/tests" in name], [])
 

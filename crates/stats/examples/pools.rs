@@ -1,5 +1,5 @@
 //! Rates of "different" at 1 % in pools, by the random-effects test alone and with the
-//! re-labelling test beside it: `cargo run --release -p stats --example pools`.
+//! re-labelling test beside it: `cargo run --release -p stillwell-stats --example pools`.
 #![expect(clippy::print_stdout, reason = "an experiment")]
 
 #[path = "../tests/calibration/nodes.rs"]
@@ -10,8 +10,8 @@ mod noise;
 
 use nodes::{PoolShape, pool_shapes};
 use rayon::prelude::*;
-use stats::Stream;
-use stats::pooled::{Center, PooledTest};
+use stillwell_stats::Stream;
+use stillwell_stats::pooled::{Center, PooledTest};
 
 const N: u64 = 4000;
 const ALPHA: f64 = 0.01;

@@ -1,5 +1,5 @@
 //! Pairs that a sequential test needs to find a difference, on ten kinds of noise:
-//! `cargo run --release -p stats --example power [SESSIONS [KIND]]`.
+//! `cargo run --release -p stillwell-stats --example power [SESSIONS [KIND]]`.
 //!
 //! For each ratio: mean number of pairs until "different", 500 at most, and the share of sessions
 //! that found it.
@@ -11,10 +11,10 @@ mod noise;
 
 use noise::{GENERATORS, Noise};
 use rayon::prelude::*;
-use stats::Stream;
-use stats::relabel::Estimand;
-use stats::sequential::{SequentialDesign, SequentialTest};
-use stats::spending::{Spending, by_pairs};
+use stillwell_stats::Stream;
+use stillwell_stats::relabel::Estimand;
+use stillwell_stats::sequential::{SequentialDesign, SequentialTest};
+use stillwell_stats::spending::{Spending, by_pairs};
 
 const N_MAX: usize = 500;
 const ALPHA: f64 = 0.01;

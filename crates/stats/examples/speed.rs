@@ -1,5 +1,5 @@
 //! Time of one test, of an interval and of one look (interim analysis):
-//! `RAYON_NUM_THREADS=1 cargo run --release -p stats --example speed`.
+//! `RAYON_NUM_THREADS=1 cargo run --release -p stillwell-stats --example speed`.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -9,10 +9,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use stats::Stream;
-use stats::relabel::{Estimand, Orbit, Pairs};
-use stats::sequential::{SequentialDesign, SequentialTest};
-use stats::spending::{Spending, by_pairs};
+use stillwell_stats::Stream;
+use stillwell_stats::relabel::{Estimand, Orbit, Pairs};
+use stillwell_stats::sequential::{SequentialDesign, SequentialTest};
+use stillwell_stats::spending::{Spending, by_pairs};
 
 /// Time of the fastest repetition, in milliseconds.
 fn fastest_ms(n: usize, mut action: impl FnMut()) -> f64 {

@@ -27,7 +27,7 @@ pub struct SessionRank {
 ///
 /// Fails without a past session, and for NaN and infinity.
 /// ```
-/// let rank = stats::across_sessions::rank_among(&[1.0, 5.0, 2.0, 4.0, 3.0], 4.5).unwrap();
+/// let rank = stillwell_stats::across_sessions::rank_among(&[1.0, 5.0, 2.0, 4.0, 3.0], 4.5).unwrap();
 /// assert_eq!((rank.n_below, rank.n_above), (4, 1)); // R: sum(past < 4.5); sum(past > 4.5)
 /// assert_eq!((rank.lowest, rank.median, rank.highest), (1.0, 3.0, 5.0)); // R: range, median
 /// ```

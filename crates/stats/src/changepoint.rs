@@ -14,7 +14,7 @@ use crate::sorted::SortedSample;
 /// positive, and if most neighbours are equal.
 /// ```
 /// let xs = [1.0, 1.2, 0.9, 1.1, 5.0, 5.1, 4.9, 5.2];
-/// assert_eq!(stats::changepoint::pelt(&xs, 10.0).unwrap(), [0, 4]);
+/// assert_eq!(stillwell_stats::changepoint::pelt(&xs, 10.0).unwrap(), [0, 4]);
 /// ```
 pub fn pelt(xs: &[f64], penalty: f64) -> Result<Vec<usize>, Invalid> {
     at_least(2, xs)?;

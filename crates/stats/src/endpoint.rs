@@ -37,8 +37,8 @@ fn check_k(xs: &SortedSample, k: usize) -> Result<(), Invalid> {
 /// unless `1 <= k <= n / 2`.
 ///
 /// ```
-/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
-/// let floor = stats::endpoint::paper(&xs, 2).unwrap();
+/// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let floor = stillwell_stats::endpoint::paper(&xs, 2).unwrap();
 /// assert!((floor - -0.6601499971153748).abs() < 1e-12); // 1 - 4 log2(4/3)
 /// ```
 pub fn paper(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
@@ -52,9 +52,9 @@ pub fn paper(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
 /// extrapolation. Unit and failures as [`paper`].
 ///
 /// ```
-/// let xs = stats::SortedSample::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
-/// assert_eq!(stats::endpoint::clamped(&xs, 2), Ok(-1.0)); // 1 - 2, not 1 - 5 log2(4/3)
-/// assert_eq!(stats::endpoint::clamped(&xs, 1), Ok(1.0));
+/// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
+/// assert_eq!(stillwell_stats::endpoint::clamped(&xs, 2), Ok(-1.0)); // 1 - 2, not 1 - 5 log2(4/3)
+/// assert_eq!(stillwell_stats::endpoint::clamped(&xs, 1), Ok(1.0));
 /// ```
 pub fn clamped(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
@@ -68,8 +68,8 @@ pub fn clamped(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
 /// [`paper`].
 ///
 /// ```
-/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
-/// let floor = stats::endpoint::tim(&xs, 2).unwrap();
+/// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let floor = stillwell_stats::endpoint::tim(&xs, 2).unwrap();
 /// assert!((floor - 0.1699250014423126).abs() < 1e-12); // 1 - 2 log2(4/3)
 /// ```
 pub fn tim(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
@@ -86,7 +86,7 @@ pub fn tim(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
 ///
 /// ```
 /// let xs = [10.0, 12.0, 11.0, 14.0, 10.5, 13.0];
-/// let floor = stats::endpoint::tim_emin(&xs, 3, 1).unwrap();
+/// let floor = stillwell_stats::endpoint::tim_emin(&xs, 3, 1).unwrap();
 /// assert_eq!(floor.err, 0.25); // population sd of 10 and 10.5
 /// ```
 pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid> {
@@ -109,8 +109,8 @@ pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid
 /// floor at 5 %. Fails unless `1 <= k` and `n >= 2 k + 1`, and if `X_(2k+1) = X_(k+1)`.
 ///
 /// ```
-/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
-/// assert_eq!(stats::endpoint::g_star(&xs, 1), Ok(0.0));
+/// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// assert_eq!(stillwell_stats::endpoint::g_star(&xs, 1), Ok(0.0));
 /// ```
 pub fn g_star(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     let floor = paper(xs, k)?;
@@ -139,8 +139,8 @@ pub struct FloorEstimate {
 }
 
 impl FloorEstimate {
-    /// Whether the low tail has an end. If it has none, `value` is the minimum, without
-    /// extrapolation.
+    /// Whether the low tail has an end, as far as that could be tested. If it has none or there was
+    /// no test, `value` is the minimum, without extrapolation.
     pub fn is_finite(&self) -> bool {
         self.g_star.is_none_or(|g| g <= G_STAR_LIMIT)
     }
@@ -149,24 +149,32 @@ impl FloorEstimate {
 /// The headline floor of runs `xs` in run order. The value is [`clamped`] with `k` = 2 (3 from 60
 /// runs on, 1 below 4); the error is [`window_err`] of the minimum.
 ///
-/// If [`g_star`] rejects a finite floor, the value is the minimum. Fails on an empty slice, NaN and
-/// infinity.
+/// If [`g_star`] rejects a finite floor or does not exist, the value is the minimum. Fails on an
+/// empty slice, NaN and infinity.
 ///
 /// ```
-/// let floor = stats::endpoint::floor(&[3.0, 1.0, 4.0, 1.5, 5.0, 2.0]).unwrap();
+/// let floor = stillwell_stats::endpoint::floor(&[3.0, 1.0, 4.0, 1.5, 5.0, 2.0]).unwrap();
 /// assert_eq!(floor.err, Some(0.5)); // minima 1, 1.5 and 2
+/// let few = stillwell_stats::endpoint::floor(&[7.41, 7.891, 5.355, 21.7]).unwrap();
+/// assert_eq!((few.value, few.g_star), (5.355, None));
 /// ```
 pub fn floor(xs: &[f64]) -> Result<FloorEstimate, Invalid> {
     let sorted = SortedSample::new(xs)?;
     let k = default_k(xs.len());
-    let found = FloorEstimate {
-        // A single run has no endpoint formula, so its floor is that run.
-        value: clamped(&sorted, k).unwrap_or(sorted.min()),
-        err: window_err(xs, SortedSample::min).ok(),
-        k,
-        g_star: g_star(&sorted, k).ok(),
-    };
-    Ok(if found.is_finite() { found } else { FloorEstimate { value: sorted.min(), ..found } })
+    let err = window_err(xs, SortedSample::min).ok();
+    Ok(FloorEstimate { value: tested(&sorted, k), err, k, g_star: g_star(&sorted, k).ok() })
+}
+
+/// [`clamped`] where [`g_star`] accepts a finite floor, else the minimum. Nothing else justifies a
+/// floor below all runs. In the unit of the sample.
+///
+/// ```
+/// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// assert_eq!(stillwell_stats::endpoint::tested(&xs, 2), 1.0);
+/// ```
+pub fn tested(xs: &SortedSample, k: usize) -> f64 {
+    let is_tested = g_star(xs, k).is_ok_and(|g| g <= G_STAR_LIMIT);
+    if is_tested { clamped(xs, k).unwrap_or(xs.min()) } else { xs.min() }
 }
 
 /// Order of the endpoint for `n` runs. Large orders reach into the loaded runs.
@@ -201,7 +209,7 @@ pub(crate) fn window_count(n: usize) -> usize {
 ///
 /// ```
 /// let xs = [3.0, 1.0, 4.0, 1.5, 5.0, 2.0];
-/// assert_eq!(stats::endpoint::window_err(&xs, stats::SortedSample::median), Ok(0.75)); // 2, 2.75, 3.5
+/// assert_eq!(stillwell_stats::endpoint::window_err(&xs, stillwell_stats::SortedSample::median), Ok(0.75)); // 2, 2.75, 3.5
 /// ```
 pub fn window_err(xs: &[f64], estimate: impl Fn(&SortedSample) -> f64) -> Result<f64, Invalid> {
     finite(xs)?;
@@ -267,8 +275,8 @@ impl Estimator {
     /// The estimate for one sample, in its unit. Below 2 runs every endpoint is the minimum.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
-    /// assert_eq!(stats::endpoint::Estimator::Low20.of(&xs), 1.0);
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// assert_eq!(stillwell_stats::endpoint::Estimator::Low20.of(&xs), 1.0);
     /// ```
     pub fn of(self, xs: &SortedSample) -> f64 {
         let k = default_k(xs.len());

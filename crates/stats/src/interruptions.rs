@@ -100,7 +100,7 @@ type Run = (f64, f64);
 /// O(n log n); above 1000 runs, the cost comes from every k-th run.
 ///
 /// ```
-/// use stats::interruptions::{Interruptions, uninterrupted};
+/// use stillwell_stats::interruptions::{Interruptions, uninterrupted};
 /// let counts = [0, 3, 1, 5, 2, 8, 4, 0, 6, 1, 7, 2, 3, 9, 0, 5];
 /// let times: Vec<f64> = counts.iter().map(|&n| 50.0 + 0.5 * n as f64).collect();
 /// let Ok(Interruptions::Removed(found)) = uninterrupted(&times, &counts) else { panic!() };

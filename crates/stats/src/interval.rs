@@ -31,7 +31,7 @@ impl Interval {
     /// The common part of both intervals, or `None` if there is none.
     ///
     /// ```
-    /// use stats::Interval;
+    /// use stillwell_stats::Interval;
     /// let (a, b) = (Interval { lo: 0.0, hi: 2.0 }, Interval { lo: 1.0, hi: 3.0 });
     /// assert_eq!(a.intersect(b), Some(Interval { lo: 1.0, hi: 2.0 }));
     /// ```

@@ -5,8 +5,10 @@ use std::fmt;
 
 /// Input for which the requested number does not exist.
 ///
-/// Every fallible function of the crate returns this error. None panics on bad data.
+/// Every fallible function of the crate returns this error. None panics on bad data. Later versions
+/// may have further reasons.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Invalid {
     /// The sample has no values.
     Empty,
@@ -90,8 +92,8 @@ pub(crate) fn between(name: &'static str, value: f64, lo: f64, hi: f64) -> Resul
 /// Fails on an empty slice, NaN or infinity, and a time that is not above zero.
 ///
 /// ```
-/// assert_eq!(stats::logs(&[1.0]).unwrap(), [0.0]);
-/// assert_eq!(stats::logs(&[1.0, 0.0]), Err(stats::Invalid::NotPositive { index: 1 }));
+/// assert_eq!(stillwell_stats::logs(&[1.0]).unwrap(), [0.0]);
+/// assert_eq!(stillwell_stats::logs(&[1.0, 0.0]), Err(stillwell_stats::Invalid::NotPositive { index: 1 }));
 /// ```
 pub fn logs(times: &[f64]) -> Result<Vec<f64>, Invalid> {
     finite(times)?;

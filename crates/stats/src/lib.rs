@@ -10,6 +10,7 @@
 //! - one sample: [`SortedSample`], [`endpoint`]
 //! - one sample with its interruptions: [`interruptions`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
+//! - many quantities of two arms in pairs, tested together: [`max_t`]
 //! - two arms in pairs: [`relabel`], then [`IntervalVerdict`], [`multiplicity`], [`shift`]
 //! - a paired comparison while it grows: [`sequential`], with the alpha of [`spending`]
 //! - two independent samples, for display: [`two_sample`]
@@ -28,7 +29,9 @@ pub mod interruptions;
 mod interval;
 mod invalid;
 pub mod level_shift;
+pub mod max_t;
 pub mod multiplicity;
+mod parallel;
 pub mod pooled;
 mod prng;
 pub mod propagate;
@@ -50,3 +53,8 @@ pub use prng::Stream;
 pub use propagate::PointEstimate;
 pub use sorted::{SortedSample, cv, mean, sample_sd};
 pub use verdict::IntervalVerdict;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

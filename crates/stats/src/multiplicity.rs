@@ -10,7 +10,7 @@ use crate::invalid::{Invalid, finite};
 ///
 /// ```
 /// // 3 * 0.01; 2 * 0.03; at least the one before.
-/// assert_eq!(stats::multiplicity::holm(&[0.01, 0.04, 0.03]).unwrap(), [0.03, 0.06, 0.06]);
+/// assert_eq!(stillwell_stats::multiplicity::holm(&[0.01, 0.04, 0.03]).unwrap(), [0.03, 0.06, 0.06]);
 /// ```
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     let order = ascending(p)?;
@@ -31,7 +31,7 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
 ///
 /// ```
 /// // 3 * 0.01; 3 * 0.04 / 3; at most the one after.
-/// let q = stats::multiplicity::benjamini_hochberg(&[0.01, 0.04, 0.03]).unwrap();
+/// let q = stillwell_stats::multiplicity::benjamini_hochberg(&[0.01, 0.04, 0.03]).unwrap();
 /// assert_eq!(q, [0.03, 0.04, 0.04]);
 /// ```
 pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
@@ -55,7 +55,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
 /// slice, NaN and infinity.
 /// ```
 /// let p = [0.001, 0.5, 0.02];
-/// let shares = stats::multiplicity::shares(&p, 0, |at, share| p[at] <= 0.05 * share).unwrap();
+/// let shares = stillwell_stats::multiplicity::shares(&p, 0, |at, share| p[at] <= 0.05 * share).unwrap();
 /// assert_eq!(shares, [1.0 / 3.0, 1.0, 0.5]);
 /// ```
 pub fn shares(

@@ -7,7 +7,7 @@
 ///
 /// ```
 /// // tests/vectors/prng.json
-/// assert_eq!(stats::Stream::new(0).next_u64(), 0xe220a8397b1dcdaf);
+/// assert_eq!(stillwell_stats::Stream::new(0).next_u64(), 0xe220a8397b1dcdaf);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -26,8 +26,8 @@ impl Stream {
     /// The same stream `n` words later. The state is a counter, so the jump takes one step.
     ///
     /// ```
-    /// let mut stream = stats::Stream::new(7);
-    /// let mut later = stats::Stream::new(7).after(2);
+    /// let mut stream = stillwell_stats::Stream::new(7);
+    /// let mut later = stillwell_stats::Stream::new(7).after(2);
     /// (stream.next_u64(), stream.next_u64());
     /// assert_eq!(stream.next_u64(), later.next_u64());
     /// ```
@@ -47,7 +47,7 @@ impl Stream {
     /// `n` fair coins from `ceil(n / 64)` fresh words, each read from bit 0 upwards.
     ///
     /// ```
-    /// let coins = stats::Stream::new(42).bits(4);
+    /// let coins = stillwell_stats::Stream::new(42).bits(4);
     /// assert_eq!(coins, [true, false, true, false]); // low bits of bdd732262feb6e95
     /// ```
     pub fn bits(&mut self, n: usize) -> Vec<bool> {
@@ -65,7 +65,7 @@ impl Stream {
     /// Lemire (2019), multiply and reject. The result is exactly uniform, unlike a remainder.
     ///
     /// ```
-    /// let mut stream = stats::Stream::new(1);
+    /// let mut stream = stillwell_stats::Stream::new(1);
     /// assert!((0..100).all(|_| stream.below(6) < 6));
     /// ```
     pub fn below(&mut self, n: u64) -> u64 {
@@ -93,7 +93,7 @@ impl Stream {
     /// A uniformly random order of `0..n`.
     ///
     /// ```
-    /// let mut order = stats::Stream::new(1).permutation(5);
+    /// let mut order = stillwell_stats::Stream::new(1).permutation(5);
     /// order.sort();
     /// assert_eq!(order, [0, 1, 2, 3, 4]);
     /// ```

@@ -14,7 +14,7 @@ impl PointEstimate {
     /// `self - other`; error `sqrt(a^2 + b^2)`.
     ///
     /// ```
-    /// use stats::PointEstimate;
+    /// use stillwell_stats::PointEstimate;
     /// let (run, shell) = (PointEstimate { value: 9.0, err: 4.0 }, PointEstimate { value: 2.0, err: 3.0 });
     /// assert_eq!(run.minus(shell), PointEstimate { value: 7.0, err: 5.0 });
     /// ```
@@ -28,7 +28,7 @@ impl PointEstimate {
     /// errors away from zero.
     ///
     /// ```
-    /// use stats::PointEstimate;
+    /// use stillwell_stats::PointEstimate;
     /// let (new, old) = (PointEstimate { value: 6.0, err: 0.3 }, PointEstimate { value: 2.0, err: 0.0 });
     /// assert_eq!(new.over(old), PointEstimate { value: 3.0, err: 0.15 });
     /// ```
@@ -44,7 +44,7 @@ impl PointEstimate {
 /// of 1. Error: `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
 ///
 /// ```
-/// use stats::{PointEstimate, propagate::ratio_minus_control};
+/// use stillwell_stats::{PointEstimate, propagate::ratio_minus_control};
 /// let t = PointEstimate { value: 5.0, err: 0.0 };
 /// let shell = PointEstimate { value: 1.0, err: 0.5 };
 /// assert_eq!(ratio_minus_control(t, t, shell), PointEstimate { value: 1.0, err: 0.0 });

@@ -16,9 +16,9 @@ pub const DECILES: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// is never empty.
 ///
 /// ```
-/// let x = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
-/// let y = stats::SortedSample::new(&[6.0, 4.0, 5.0]).unwrap();
-/// assert!(stats::shift::shift_function(&x, &y).iter().all(|s| (s - 3.0).abs() < 1e-12));
+/// let x = stillwell_stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+/// let y = stillwell_stats::SortedSample::new(&[6.0, 4.0, 5.0]).unwrap();
+/// assert!(stillwell_stats::shift::shift_function(&x, &y).iter().all(|s| (s - 3.0).abs() < 1e-12));
 /// ```
 pub fn shift_function(x: &SortedSample, y: &SortedSample) -> [f64; 9] {
     let deciles = |sorted: &SortedSample| {
@@ -57,7 +57,7 @@ pub struct Shift {
 /// of pairs, and unless `0 < alpha < 1`.
 ///
 /// ```
-/// use stats::{relabel::{Orbit, Pairs}, shift::shift};
+/// use stillwell_stats::{relabel::{Orbit, Pairs}, shift::shift};
 /// let pairs = Pairs::new(
 ///     &[1543922., 1550878., 1582494., 1592809., 1846639., 1527248., 1589950., 1548132.],
 ///     &[1606561., 1615766., 1522427., 1550528., 1551028., 1750235., 1511075., 1674472.],
@@ -188,7 +188,7 @@ pub struct ArmDistance {
 /// as [`Pairs::test`].
 ///
 /// ```
-/// use stats::{relabel::{Orbit, Pairs}, shift::kolmogorov_smirnov};
+/// use stillwell_stats::{relabel::{Orbit, Pairs}, shift::kolmogorov_smirnov};
 /// let pairs = Pairs::new(&[1.0; 4], &[2.0; 4], &[true; 4]).unwrap();
 /// let found = kolmogorov_smirnov(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!((found.value, found.p), (1.0, 0.125)); // 2 of 16 labellings
@@ -208,7 +208,7 @@ pub fn kolmogorov_smirnov(
 /// same; it also fails below 2 pairs and for equal times only.
 ///
 /// ```
-/// use stats::{relabel::{Orbit, Pairs}, shift::anderson_darling};
+/// use stillwell_stats::{relabel::{Orbit, Pairs}, shift::anderson_darling};
 /// let pairs = Pairs::new(&[1.0; 4], &[2.0; 4], &[true; 4]).unwrap();
 /// let found = anderson_darling(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!(found.p, 0.125); // 2 of 16 labellings

@@ -47,7 +47,7 @@ impl SortedSample {
     /// position `(n - 1) p`, counted from 0.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// assert_eq!(xs.quantile(0.25), 1.5); // tests/vectors/location.json
     /// ```
     pub fn quantile(&self, p: f64) -> f64 {
@@ -60,7 +60,7 @@ impl SortedSample {
     /// Quantile 1/2: the middle value, or the mean of the two middle values.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
     /// assert_eq!(xs.median(), 2.25); // (1.5 + 3) / 2
     /// ```
     pub fn median(&self) -> f64 {
@@ -73,7 +73,7 @@ impl SortedSample {
     /// With 0.2 this is "low20", an estimate of the floor that averages more than one run.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.low_mean(0.2), 1.0);
     /// assert_eq!(xs.low_mean(0.25), 1.25);
     /// ```
@@ -86,7 +86,7 @@ impl SortedSample {
     /// Tukey & McLaughlin (1963). It follows the bulk of the runs and ignores both tails.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.trimmed_mean(), 2.8333333333333335); // tests/vectors/all-in-one.json
     /// ```
     pub fn trimmed_mean(&self) -> f64 {
@@ -101,7 +101,7 @@ impl SortedSample {
     /// Fails for `n < 2`.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let se = xs.trimmed_mean_se().unwrap();
     /// assert!((se - 0.5773502691896258).abs() < 1e-12); // 1 / sqrt(3)
     /// ```
@@ -119,7 +119,7 @@ impl SortedSample {
     /// unless `0 < p < 1`.
     ///
     /// ```
-    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stillwell_stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let hd10 = xs.harrell_davis(0.1).unwrap();
     /// assert!((hd10 - 1.0796351285805423).abs() < 1e-12); // tests/vectors/location.json
     /// ```
@@ -162,7 +162,7 @@ pub(crate) fn mean_of(xs: &[f64]) -> f64 {
 /// Arithmetic mean, in the unit of the sample. Fails on an empty slice, NaN and infinity.
 ///
 /// ```
-/// assert_eq!(stats::mean(&[3.0, 1.0, 2.0]), Ok(2.0));
+/// assert_eq!(stillwell_stats::mean(&[3.0, 1.0, 2.0]), Ok(2.0));
 /// ```
 pub fn mean(xs: &[f64]) -> Result<f64, Invalid> {
     finite(xs)?;
@@ -185,7 +185,7 @@ pub(crate) fn sample_variance(xs: &[f64]) -> Result<f64, Invalid> {
 ///
 /// ```
 /// // tests/vectors/all-in-one.json
-/// assert_eq!(stats::sample_sd(&[3.0, 1.0, 4.0, 1.5, 5.0]), Ok(1.6733200530681511));
+/// assert_eq!(stillwell_stats::sample_sd(&[3.0, 1.0, 4.0, 1.5, 5.0]), Ok(1.6733200530681511));
 /// ```
 pub fn sample_sd(xs: &[f64]) -> Result<f64, Invalid> {
     Ok(sample_variance(xs)?.sqrt())
@@ -194,7 +194,7 @@ pub fn sample_sd(xs: &[f64]) -> Result<f64, Invalid> {
 /// Coefficient of variation, sample sd / mean, dimensionless. Fails for `n < 2` and a zero mean.
 ///
 /// ```
-/// assert_eq!(stats::cv(&[3.0, 1.0, 2.0]), Ok(0.5));
+/// assert_eq!(stillwell_stats::cv(&[3.0, 1.0, 2.0]), Ok(0.5));
 /// ```
 pub fn cv(xs: &[f64]) -> Result<f64, Invalid> {
     let (sd, center) = (sample_sd(xs)?, mean_of(xs));

@@ -16,7 +16,7 @@ pub struct Look {
 /// and `n_max` at last. Looks cost no error, only time, so they are close together.
 ///
 /// ```
-/// assert_eq!(stats::spending::sizes(30), [10, 13, 17, 22, 28, 30]);
+/// assert_eq!(stillwell_stats::spending::sizes(30), [10, 13, 17, 22, 28, 30]);
 /// ```
 pub fn sizes(n_max: usize) -> Vec<usize> {
     let (mut sizes, mut n) = (Vec::new(), 10);
@@ -41,7 +41,7 @@ pub struct InterimPoint {
 /// The points of [`sizes`], with the fraction of the pairs.
 ///
 /// ```
-/// let points = stats::spending::by_pairs(40);
+/// let points = stillwell_stats::spending::by_pairs(40);
 /// assert_eq!((points[1].n_pairs, points[1].fraction), (13, 0.325));
 /// ```
 pub fn by_pairs(n_max: usize) -> Vec<InterimPoint> {
@@ -76,7 +76,7 @@ impl Spending {
     /// labels, the sum is at most alpha. Later points do not change earlier looks.
     ///
     /// ```
-    /// use stats::spending::{Spending, by_pairs};
+    /// use stillwell_stats::spending::{Spending, by_pairs};
     /// let spending = Spending { alpha: 0.01, family: 1, n_min: 0 };
     /// let looks = spending.looks(&by_pairs(100));
     /// assert_eq!((looks[0].n_pairs, looks[2].n_pairs), (10, 17));

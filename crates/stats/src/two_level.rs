@@ -24,7 +24,7 @@ pub struct TwoLevel {
 /// Fails below 2 launches or 2 loops, for different numbers of loops, NaN and infinity.
 ///
 /// ```
-/// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
+/// let found = stillwell_stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
 /// assert_eq!((found.within, found.of_means, found.between), (2.0, 8.0, 7.0));
 /// ```
 pub fn two_level(launches: &[Vec<f64>]) -> Result<TwoLevel, Invalid> {
@@ -52,7 +52,7 @@ impl TwoLevel {
     /// is positive.
     ///
     /// ```
-    /// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
+    /// let found = stillwell_stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
     /// assert_eq!(found.optimal_loops(20.0), Ok(3)); // sqrt(20 * 2 / 7) = 2.39
     /// ```
     pub fn optimal_loops(&self, cost_ratio: f64) -> Result<usize, Invalid> {

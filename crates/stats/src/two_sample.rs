@@ -39,7 +39,7 @@ pub(crate) fn students_t(df: f64) -> Result<StudentsT, Invalid> {
 /// Welch (1947). Fails below 2 values a sample, for NaN, infinity, and without any spread.
 ///
 /// ```
-/// let found = stats::two_sample::welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).unwrap();
+/// let found = stillwell_stats::two_sample::welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).unwrap();
 /// assert!((found.t - 1.5491933384829668).abs() < 1e-12); // 2 / sqrt(5/3)
 /// ```
 pub fn welch(x: &[f64], y: &[f64]) -> Result<TTest, Invalid> {
@@ -63,7 +63,7 @@ pub struct MannWhitney {
 /// Mann & Whitney (1947). Fails on an empty sample, NaN, infinity, and equal values only.
 ///
 /// ```
-/// let found = stats::two_sample::mann_whitney(&[1.0, 2.0], &[3.0, 4.0]).unwrap();
+/// let found = stillwell_stats::two_sample::mann_whitney(&[1.0, 2.0], &[3.0, 4.0]).unwrap();
 /// assert_eq!(found.u, 4.0); // all four pairs
 /// ```
 pub fn mann_whitney(x: &[f64], y: &[f64]) -> Result<MannWhitney, Invalid> {
@@ -92,8 +92,8 @@ pub fn mann_whitney(x: &[f64], y: &[f64]) -> Result<MannWhitney, Invalid> {
 /// Smirnov (1939). O(n + m).
 ///
 /// ```
-/// let sorted = |xs| stats::SortedSample::new(xs).unwrap();
-/// let distance = stats::two_sample::kolmogorov_smirnov;
+/// let sorted = |xs| stillwell_stats::SortedSample::new(xs).unwrap();
+/// let distance = stillwell_stats::two_sample::kolmogorov_smirnov;
 /// assert_eq!(distance(&sorted(&[1.0, 2.0]), &sorted(&[3.0, 4.0])), 1.0);
 /// ```
 pub fn kolmogorov_smirnov(x: &SortedSample, y: &SortedSample) -> f64 {
@@ -115,9 +115,9 @@ pub fn kolmogorov_smirnov(x: &SortedSample, y: &SortedSample) -> f64 {
 /// value. Fails below 4 values in all, and for equal values only.
 ///
 /// ```
-/// let sorted = |xs| stats::SortedSample::new(xs).unwrap();
+/// let sorted = |xs| stillwell_stats::SortedSample::new(xs).unwrap();
 /// let (x, y) = (sorted(&[1.0, 2.0, 3.0]), sorted(&[1.0, 2.0, 3.0]));
-/// assert!(stats::two_sample::anderson_darling(&x, &y).unwrap() < 0.0);
+/// assert!(stillwell_stats::two_sample::anderson_darling(&x, &y).unwrap() < 0.0);
 /// ```
 pub fn anderson_darling(x: &SortedSample, y: &SortedSample) -> Result<f64, Invalid> {
     let (n, m) = (x.len() as f64, y.len() as f64);

@@ -25,7 +25,7 @@ impl IntervalVerdict {
     /// "Same" amounts to two one-sided tests (Schuirmann 1987) at `alpha / 2` each.
     ///
     /// ```
-    /// use stats::{Interval, IntervalVerdict};
+    /// use stillwell_stats::{Interval, IntervalVerdict};
     /// let verdict = IntervalVerdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
     /// assert_eq!(verdict, IntervalVerdict::Same);
     /// ```
@@ -52,7 +52,7 @@ impl IntervalVerdict {
 /// the interval is unbounded or there is no room.
 ///
 /// ```
-/// use stats::{Interval, verdict::pairs_to_decide};
+/// use stillwell_stats::{Interval, verdict::pairs_to_decide};
 /// let interval = Interval { lo: -0.02, hi: 0.02 };
 /// assert_eq!(pairs_to_decide(50, interval, 0.0, 0.01), Some(200));
 /// assert_eq!(pairs_to_decide(50, interval, 0.016, 0.01), Some(79)); // different at 1.6 %
@@ -70,7 +70,7 @@ pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) ->
 /// `0 < alpha < 1`.
 ///
 /// ```
-/// let mde = stats::verdict::mde80(1.0, 0.05).unwrap();
+/// let mde = stillwell_stats::verdict::mde80(1.0, 0.05).unwrap();
 /// assert!((mde - 1.4294).abs() < 1e-4); // 1 + 0.8416 / 1.9600
 /// ```
 pub fn mde80(half_width: f64, alpha: f64) -> Result<f64, Invalid> {
@@ -91,8 +91,8 @@ pub(crate) fn z(p: f64) -> f64 {
 /// `0 < alpha < 1`.
 ///
 /// ```
-/// assert_eq!(stats::verdict::minimum_pairs(0.05), Ok(6));
-/// assert_eq!(stats::verdict::minimum_pairs(0.01), Ok(8));
+/// assert_eq!(stillwell_stats::verdict::minimum_pairs(0.05), Ok(6));
+/// assert_eq!(stillwell_stats::verdict::minimum_pairs(0.01), Ok(8));
 /// ```
 pub fn minimum_pairs(alpha: f64) -> Result<usize, Invalid> {
     between("alpha", alpha, 0.0, 1.0)?;

@@ -19,7 +19,7 @@ const STEADY_WITHIN: f64 = 0.05;
 ///
 /// ```
 /// let xs = [9.0, 8.0, 5.0, 5.1, 5.2, 5.0, 5.3, 5.1, 5.0, 5.2];
-/// assert_eq!(stats::warmup::prefix(&xs), Ok(2));
+/// assert_eq!(stillwell_stats::warmup::prefix(&xs), Ok(2));
 /// ```
 pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
     crate::invalid::finite(xs)?;
@@ -47,7 +47,7 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
 /// let noise = |i| 0.001 * f64::from(i * 7 % 10);
 /// let mut xs: Vec<f64> = (0..40).map(|i| 2.0 + noise(i)).collect();
 /// xs.extend((0..80).map(|i| 1.0 + noise(i)));
-/// assert_eq!(stats::warmup::steady_from(&xs), Ok(Some(40)));
+/// assert_eq!(stillwell_stats::warmup::steady_from(&xs), Ok(Some(40)));
 /// ```
 pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     crate::invalid::at_least(2, xs)?;

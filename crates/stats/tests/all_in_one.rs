@@ -5,11 +5,11 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
-use stats::{
+use stillwell_stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
+use stillwell_stats::{
     Interval, IntervalVerdict, SortedSample, Stream, endpoint, logs, multiplicity, series,
 };
-use stats::{changepoint, sample_sd};
+use stillwell_stats::{changepoint, sample_sd};
 
 fn file() -> Value {
     parse(include_str!("vectors/all-in-one.json"))
@@ -25,7 +25,7 @@ fn location(times: &[f64], expect: &Value) -> Value {
     let xs = SortedSample::new(times).unwrap();
     let k = whole(&expect["fan"]["k"]);
     json!({
-        "mean": stats::mean(times).unwrap(),
+        "mean": stillwell_stats::mean(times).unwrap(),
         "sd": sample_sd(times).unwrap(),
         "median": xs.median(),
         "quantile7": quantiles(&expect["quantile7"], |p| xs.quantile(p)),

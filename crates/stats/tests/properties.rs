@@ -2,8 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use stats::relabel::{Estimand, Orbit, Pairs, Statistic};
-use stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, warmup};
+use stillwell_stats::relabel::{Estimand, Orbit, Pairs, Statistic};
+use stillwell_stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, warmup};
 
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
@@ -157,8 +157,8 @@ proptest! {
         let _ = endpoint::floor(&xs);
         let _ = endpoint::tim_emin(&xs, 6, 1);
         let _ = series::stability(&xs, 1);
-        let _ = stats::changepoint::pelt(&xs, 9.0);
-        let _ = stats::across_sessions::rank_among(&xs, 1.0);
+        let _ = stillwell_stats::changepoint::pelt(&xs, 9.0);
+        let _ = stillwell_stats::across_sessions::rank_among(&xs, 1.0);
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);
     }
 }

@@ -4,10 +4,11 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
-use stats::{Interval, IntervalVerdict, SortedSample, Stream, logs};
-use stats::{changepoint, endpoint, multiplicity, series, shift};
-use stats::{two_level, two_sample};
+use stillwell_stats::max_t::PairedDifferences;
+use stillwell_stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
+use stillwell_stats::{Interval, IntervalVerdict, SortedSample, Stream, logs};
+use stillwell_stats::{changepoint, endpoint, multiplicity, series, shift};
+use stillwell_stats::{two_level, two_sample};
 
 /// The cases of a vector file. Another number of cases means that the file has changed.
 fn cases(text: &str, n: usize) -> Vec<Value> {
@@ -33,12 +34,28 @@ fn prng() {
     }
 }
 
+/// All sign patterns are enumerated, so the p-values are the same to the last bit but for rounding.
+#[test]
+fn max_t() {
+    for case in cases(include_str!("vectors/max-t.json"), 3) {
+        let columns = case["columns"].as_array().unwrap().iter().map(numbers).collect();
+        let differences = PairedDifferences::new(columns).unwrap();
+        let intervals = differences.intervals(number(&case["alpha"]), 5000, 1).unwrap();
+        let found = json!({
+            "p": differences.adjusted_p(5000, 1),
+            "critical": intervals.critical,
+            "half_widths": intervals.half_widths,
+        });
+        agree("max_t", &found, &case["expect"], close);
+    }
+}
+
 #[test]
 fn location() {
     for case in cases(include_str!("vectors/location.json"), 4) {
         let xs = sorted(&case["x"]);
         let found = json!({
-            "mean": stats::mean(xs.as_slice()).unwrap(),
+            "mean": stillwell_stats::mean(xs.as_slice()).unwrap(),
             "median": xs.median(),
             "trimmed25": xs.trimmed_mean(),
             "trim_se": xs.trimmed_mean_se().unwrap(),
@@ -80,7 +97,10 @@ fn endpoint() {
 /// The statistics from which the reference program selects.
 const THREE: [Statistic; 3] = [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor];
 
-fn scores(test: &RatioTest, of: impl Fn(&stats::relabel::ObservedStatistic) -> f64) -> Vec<f64> {
+fn scores(
+    test: &RatioTest,
+    of: impl Fn(&stillwell_stats::relabel::ObservedStatistic) -> f64,
+) -> Vec<f64> {
     test.scores.iter().map(of).collect()
 }
 

@@ -16,6 +16,17 @@ pub struct Ledger {
     pub entries: Vec<LedgerEntry>,
 }
 
+/// A ledger as a table shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerTable {
+    /// Entries above zero, the largest first, unexplained time last.
+    pub entries: Vec<LedgerEntry>,
+    /// What the shares are of: the total, or the sum of the sources if that is larger.
+    pub whole_ns: i64,
+    /// How much the sources add up to more than the total, ns.
+    pub excess_ns: i64,
+}
+
 /// A part of the lost time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
@@ -177,6 +188,35 @@ impl Ledger {
         self.entries.iter().find(|entry| !entry.source.is_unexplained() && entry.ns > 0)
     }
 
+    /// The ledger for a table: no entry is below zero. A source below zero is an error of an estimate, so it becomes a
+    /// part of the unexplained rest. If the sources add up to more than the total, there is no rest.
+    pub fn for_table(&self) -> LedgerTable {
+        let is_gain = |entry: &&LedgerEntry| entry.ns > 0;
+        let known: Vec<LedgerEntry> = self.known().filter(is_gain).cloned().collect();
+        let known_ns: i64 = known.iter().map(|entry| entry.ns).sum();
+        let rest_ns = self.total_ns - known_ns;
+        let mut entries = known;
+        let mut left_ns = rest_ns.max(0);
+        // The host before the rest: it was measured, the rest is what is left.
+        let mut rest: Vec<&LedgerEntry> =
+            self.entries.iter().filter(|entry| entry.source.is_unexplained()).collect();
+        rest.sort_by_key(|entry| entry.source == NoiseSource::Unexplained);
+        let last = rest.last().map_or(NoiseSource::Unexplained, |entry| entry.source.clone());
+        for entry in rest.iter().filter(|entry| entry.source != last) {
+            let ns = entry.ns.clamp(0, left_ns);
+            left_ns -= ns;
+            entries.push(LedgerEntry { ns, ..(*entry).clone() });
+        }
+        entries.push(LedgerEntry::exact(last, left_ns));
+        entries.retain(|entry| entry.ns > 0);
+        LedgerTable { whole_ns: self.total_ns.max(known_ns), excess_ns: (-rest_ns).max(0), entries }
+    }
+
+    /// The entries that have a cause, the largest first.
+    fn known(&self) -> impl Iterator<Item = &LedgerEntry> {
+        self.entries.iter().filter(|entry| !entry.source.is_unexplained())
+    }
+
     /// Unexplained time, ns.
     pub fn unexplained_ns(&self) -> i64 {
         self.entries
@@ -285,5 +325,30 @@ mod tests {
             let twice = found.plus(&found);
             prop_assert_eq!(twice.entries.iter().map(|entry| entry.ns).sum::<i64>(), 2 * total);
         }
+    }
+
+    #[test]
+    fn a_table_has_no_negative_part_and_no_share_above_the_whole() {
+        let exact = |source, ns| LedgerEntry::exact(source, ns);
+        let names = |table: &LedgerTable| {
+            table.entries.iter().map(|it| (it.source.clone(), it.ns)).collect::<Vec<_>>()
+        };
+        // A source below zero goes into the rest, so the parts still add up to the total.
+        let parts = [exact(NoiseSource::Queued, 70), exact(NoiseSource::Asleep, -20)];
+        let table = Ledger::new(100, parts, NoiseSource::Unexplained).for_table();
+        assert_eq!(names(&table), [(NoiseSource::Queued, 70), (NoiseSource::Unexplained, 30)]);
+        assert_eq!((table.whole_ns, table.excess_ns), (100, 0));
+        // Sources that explain more than there is: no rest, and the shares are of their sum.
+        let parts = [exact(NoiseSource::SeenLate, 120), exact(NoiseSource::Queued, 40)];
+        let table = Ledger::new(100, parts, NoiseSource::Unexplained).for_table();
+        assert_eq!(names(&table), [(NoiseSource::SeenLate, 120), (NoiseSource::Queued, 40)]);
+        assert_eq!((table.whole_ns, table.excess_ns), (160, 60));
+        // Faster than t0: nothing was lost.
+        let table = Ledger::new(-5, [], NoiseSource::Unexplained).for_table();
+        assert_eq!((names(&table), table.whole_ns), (vec![], 0));
+        // The host keeps what it took.
+        let host = Ledger::new(100, [exact(NoiseSource::Queued, 10)], NoiseSource::Host);
+        let table = host.for_table();
+        assert_eq!(names(&table), [(NoiseSource::Queued, 10), (NoiseSource::Host, 90)]);
     }
 }

@@ -4,6 +4,7 @@
 mod analysis;
 mod cmd;
 mod convert;
+mod harness;
 mod history;
 mod host;
 mod ledger;
@@ -13,6 +14,7 @@ mod measure;
 mod noise;
 mod plan;
 mod pool;
+mod profile;
 mod record;
 mod render;
 mod results;
@@ -31,6 +33,11 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::values::exit_code;
+
+/// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     // Checked before anything else, so that the launcher stays small.
@@ -51,12 +58,12 @@ fn main() -> ExitCode {
         writeln!(terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);
     }
-    let words = spec::with_shell_named(std::env::args_os());
-    let cli = match spec::Cli::try_parse_from(words) {
+    let words = spec::complete(std::env::args_os());
+    let cli = match spec::Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) if cmd::is_answer(&error) => error.exit(),
         Err(error) => {
-            let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+            let words = words.iter().map(|word| word.to_string_lossy().into_owned());
             let text = cmd::mistake(&error, &words.collect::<Vec<_>>());
             writeln!(terminal::stderr(), "stillwell: {text}").ok();
             return ExitCode::from(exit_code::ERROR);

@@ -1,5 +1,7 @@
 //! Plan → steps. This module draws everything random from the seed, before the first measurement.
 
+use std::ops::Range;
+
 use stats::Stream;
 
 use crate::plan::{BlockRule, Plan};
@@ -91,14 +93,14 @@ impl Schedule {
         self.step(arm, None, round, padding_bytes)
     }
 
-    /// All runs of one arm. A block has the same padding for every arm here too.
-    pub fn runs_of(&mut self, arm: u32, n_blocks: u32) -> Vec<Step> {
-        while self.block_paddings.len() < n_blocks as usize {
+    /// The runs of one arm in these blocks. A block has the same padding for every arm here too.
+    pub fn runs_of(&mut self, arm: u32, blocks: Range<u32>) -> Vec<Step> {
+        while self.block_paddings.len() < blocks.end as usize {
             let padding_bytes = self.draw_padding();
             self.block_paddings.push(padding_bytes);
         }
         let padding_of = |block: u32| self.block_paddings[block as usize];
-        let paddings: Vec<_> = (0..n_blocks).map(|block| (block, padding_of(block))).collect();
+        let paddings: Vec<_> = blocks.map(|block| (block, padding_of(block))).collect();
         let step = |(block, padding)| self.step(arm, Some(block), block, padding);
         paddings.into_iter().map(step).collect()
     }
@@ -135,13 +137,14 @@ impl Schedule {
     }
 }
 
-/// The number of blocks that fit: `floor(budget / block)`, between the rule's bounds.
+/// The number of blocks that fit: `floor(budget / block)`, at most the rule's most, and at least those that are measured
+/// in any case.
 pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
     match plan.blocks {
         BlockRule::Exactly(n_blocks) => n_blocks,
-        BlockRule::Budget { budget_ns, min, max } => {
+        BlockRule::Budget { budget_ns, max, .. } => {
             let fitting = budget_ns / block_ns.max(1);
-            u32::try_from(fitting).unwrap_or(u32::MAX).clamp(min, max)
+            u32::try_from(fitting).unwrap_or(u32::MAX).min(max).max(plan.blocks.firm())
         }
     }
 }
@@ -193,7 +196,7 @@ mod tests {
         let mut steps = schedule.warmup();
         steps.extend(schedule.block());
         steps.push(schedule.warmup_of(1, 0));
-        steps.extend(schedule.runs_of(1, 3));
+        steps.extend(schedule.runs_of(1, 0..3));
         let numbers: Vec<_> = steps.iter().map(|step| step.step).collect();
         assert_eq!(numbers, (0..8).collect::<Vec<_>>());
         assert!(steps[..2].iter().all(|step| step.block.is_none()));
@@ -203,7 +206,7 @@ mod tests {
     fn a_block_has_one_padding_for_arms_that_run_one_after_the_other() {
         let plan = plan(2, 1);
         let mut schedule = Schedule::new(&plan);
-        let [first, second] = [(0, 3), (1, 5)].map(|(arm, n)| schedule.runs_of(arm, n));
+        let [first, second] = [(0, 3), (1, 5)].map(|(arm, n)| schedule.runs_of(arm, 0..n));
         let paddings = |steps: &[Step]| steps.iter().map(|it| it.padding_bytes).collect::<Vec<_>>();
         assert_eq!(paddings(&first), paddings(&second[..3]));
         assert!(second.iter().all(|step| step.arm == 1) && second.len() == 5);
@@ -213,10 +216,13 @@ mod tests {
     #[test]
     fn the_budget_gives_the_number_of_blocks() {
         let mut plan = plan(2, 1);
-        plan.blocks = BlockRule::Budget { budget_ns: 1000, min: 10, max: 500 };
+        plan.blocks = BlockRule::Budget { budget_ns: 1000, min: 10, max: 500, firm: 1 };
         assert_eq!(n_blocks(&plan, 20), 50);
-        assert_eq!(n_blocks(&plan, 999), 10);
+        assert_eq!(n_blocks(&plan, 400), 2, "the budget is kept");
+        assert_eq!(n_blocks(&plan, 9999), 1);
         assert_eq!(n_blocks(&plan, 0), 500);
+        plan.blocks = BlockRule::Budget { budget_ns: 1000, min: 10, max: 500, firm: 10 };
+        assert_eq!(n_blocks(&plan, 999), 10, "the user's own number");
         plan.blocks = BlockRule::Exactly(7);
         assert_eq!(n_blocks(&plan, 20), 7);
     }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::LazyLock;
 
 use anstyle::Style;
-use rustix::termios::tcgetwinsize;
+use rustix::termios::{Winsize, tcgetwinsize};
 
 use crate::words::byte_of;
 
@@ -157,9 +157,17 @@ pub fn data() -> Box<dyn Write> {
 
 /// Columns of the terminal that standard output is, if it is one that knows.
 pub fn columns() -> Option<usize> {
+    size().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// Lines of the terminal that standard output is, if it is one that knows.
+pub fn lines() -> Option<usize> {
+    size().map(|size| usize::from(size.ws_row)).filter(|&lines| lines > 0)
+}
+
+fn size() -> Option<Winsize> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
-    let size = tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+    tcgetwinsize(io::stdout()).ok()
 }
 
 #[cfg(test)]

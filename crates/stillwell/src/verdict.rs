@@ -4,15 +4,15 @@ use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
 use crate::plan::DecisionRule;
-use crate::values::{Estimand, FailOn, exit_code};
+use crate::values::{Better, Estimand, FailOn, exit_code};
 
 /// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The candidate takes less time.
+    /// The candidate takes less time, or is better in the quantity that decides.
     Faster,
-    /// The candidate takes more time.
+    /// The candidate takes more time, or is worse.
     Slower,
     /// The difference, if any, is inside the margin.
     Same,
@@ -35,6 +35,9 @@ pub struct Judgement {
     pub mean_hi: Option<f64>,
     /// Reason why there is no test.
     pub no_test: Option<NoTest>,
+    /// The direction in which the compared quantity is better. The interval is that of costs: above 1 is worse.
+    #[serde(skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
 }
 
 /// Judges one comparison.
@@ -46,6 +49,7 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
         same_limit: 1.0 + policy.same_within,
         mean_hi: None,
         no_test,
+        better: policy.better,
     };
     match &comparison.evidence {
         Evidence::Paired(paired) => of_paired(paired, policy),
@@ -70,7 +74,8 @@ fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     // Someone who asks for one part of the distribution does not ask for the mean.
     let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
     let same_limit = 1.0 + policy.same_within;
-    Judgement { verdict, within_margin, interval: Some(shown), same_limit, mean_hi, no_test: None }
+    let (interval, better) = (Some(shown), policy.better);
+    Judgement { verdict, within_margin, interval, same_limit, mean_hi, no_test: None, better }
 }
 
 fn log_interval(ratio: RatioInterval) -> stats::Interval {
@@ -95,43 +100,100 @@ pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
         same_limit,
         mean_hi: None,
         no_test: None,
+        better: policy.better,
     }
 }
 
-/// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
-/// otherwise.
-pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
-    let limit = 1.0 + fail_on.slower_pct / 100.0;
-    let is_too_slow = |judgement: &Judgement| {
-        judgement.verdict == Verdict::Slower
-            && judgement.interval.is_some_and(|interval| interval.lo > limit)
-    };
-    // The slowdown is certainly within the limit, or counts as the same. A tail of slow runs can hide behind a typical
-    // time, so the mean has to be bounded as well.
-    let is_fine = |judgement: &Judgement| {
-        let limit_or_same = limit.max(judgement.same_limit);
-        let is_below = |limit: f64| judgement.interval.is_some_and(|interval| interval.hi <= limit);
-        let is_typical_fine = match judgement.verdict {
+/// The answer to `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateAnswer {
+    /// No slowdown is above the limit.
+    Pass,
+    /// A slowdown is certainly above the limit.
+    Fail,
+    /// A slowdown may be above the limit.
+    Undecided,
+}
+
+/// The answer to `--fail-on`, and the comparison that it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The answer.
+    pub answer: GateAnswer,
+    /// Index of the comparison that decides: the slowest of those that fail, are open, or pass. `None` without any.
+    pub by: Option<usize>,
+}
+
+impl Gate {
+    /// Judges all comparisons against the limit of `--fail-on`.
+    pub fn of(judgements: &[Judgement], fail_on: FailOn) -> Self {
+        let limit = fail_on.limit();
+        let slowest = |answer: GateAnswer| {
+            let all = judgements.iter().enumerate();
+            let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
+            let hi = |judgement: &Judgement| judgement.interval.map_or(f64::INFINITY, |it| it.hi);
+            let found = of_answer.max_by(|(_, one), (_, other)| hi(one).total_cmp(&hi(other)));
+            found.map(|(index, _)| Self { answer, by: Some(index) })
+        };
+        let found = slowest(GateAnswer::Fail).or_else(|| slowest(GateAnswer::Undecided));
+        let found = found.or_else(|| slowest(GateAnswer::Pass));
+        found.unwrap_or(Self { answer: GateAnswer::Pass, by: None })
+    }
+
+    /// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
+    /// otherwise.
+    pub fn exit_code(self) -> u8 {
+        match self.answer {
+            GateAnswer::Pass => exit_code::SUCCESS,
+            GateAnswer::Fail => exit_code::CHECK_FAILED,
+            GateAnswer::Undecided => exit_code::UNDECIDED,
+        }
+    }
+}
+
+impl Judgement {
+    /// Whether the slowdown is above this limit of the ratio.
+    pub fn answer(&self, limit: f64) -> GateAnswer {
+        let is_too_slow = self.verdict == Verdict::Slower
+            && self.interval.is_some_and(|interval| interval.lo > limit);
+        if is_too_slow {
+            GateAnswer::Fail
+        } else if self.is_within(limit) && self.mean_is_within(limit) {
+            GateAnswer::Pass
+        } else {
+            GateAnswer::Undecided
+        }
+    }
+
+    /// Whether the slowdown is certainly within the limit, or counts as the same.
+    pub fn is_within(&self, limit: f64) -> bool {
+        let limit_or_same = limit.max(self.same_limit);
+        let is_below = |limit: f64| self.interval.is_some_and(|interval| interval.hi <= limit);
+        match self.verdict {
             Verdict::Faster => true,
             Verdict::Slower => is_below(limit),
             Verdict::Same | Verdict::Undecided => is_below(limit_or_same),
-        };
-        is_typical_fine && judgement.mean_hi.is_none_or(|hi| hi <= limit_or_same)
-    };
-    if judgements.iter().any(is_too_slow) {
-        exit_code::CHECK_FAILED
-    } else if judgements.iter().all(is_fine) {
-        exit_code::SUCCESS
-    } else {
-        exit_code::UNDECIDED
+        }
     }
+
+    /// Whether the mean is certainly within the limit. A tail of slow runs can hide behind a typical time, so the mean has
+    /// to be bounded as well.
+    fn mean_is_within(&self, limit: f64) -> bool {
+        self.mean_hi.is_none_or(|hi| hi <= limit.max(self.same_limit))
+    }
+}
+
+/// Exit code of `--fail-on`.
+#[cfg(test)]
+pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
+    Gate::of(judgements, fail_on).exit_code()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::fixture::paired;
-    use crate::values::{Clock, ProcessValue};
+    use crate::values::{Better, Clock, ProcessValue};
 
     const POLICY: DecisionRule = DecisionRule {
         alpha: 0.01,
@@ -139,6 +201,8 @@ mod tests {
         estimand: Estimand::Adaptive,
         clock: Clock::Clean,
         process_value: ProcessValue::Mean,
+        decide_on: None,
+        better: Better::Lower,
     };
 
     fn of(paired: PairedTest) -> Comparison {
@@ -219,5 +283,22 @@ mod tests {
         check_exit(&[(1.02, 1.08)], 5.0, 3);
         check_exit(&[(1.06, 1.08)], 5.0, 1);
         check_exit(&[(0.98, 1.04)], 5.0, 0);
+    }
+
+    #[test]
+    fn the_gate_names_the_comparison_that_decides() {
+        let gate = |intervals: &[(f64, f64)]| {
+            let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
+            let judgements: Vec<_> = intervals.iter().map(judge).collect();
+            Gate::of(&judgements, FailOn { slower_pct: 5.0 })
+        };
+        let found = |answer, by| Gate { answer, by };
+        let passed = gate(&[(0.9, 0.95), (1.01, 1.04), (1.0, 1.02)]);
+        assert_eq!(passed, found(GateAnswer::Pass, Some(1)), "the slowest of those that pass");
+        let open = gate(&[(1.02, 1.03), (0.98, 1.2), (0.9, 1.3)]);
+        assert_eq!(open, found(GateAnswer::Undecided, Some(2)));
+        let failed = gate(&[(0.9, 1.3), (1.06, 1.08), (1.2, 1.3)]);
+        assert_eq!(failed, found(GateAnswer::Fail, Some(2)), "a failure outranks an open one");
+        assert_eq!(gate(&[]), found(GateAnswer::Pass, None));
     }
 }

@@ -83,7 +83,7 @@ const SHIFTS_MAX: usize = 64;
 /// errors hides every change. Fails for NaN and infinity, and unless `0 < alpha < 1`.
 ///
 /// ```
-/// use stats::level_shift::{Shape, ShiftOptions, find};
+/// use stillwell_stats::level_shift::{Shape, ShiftOptions, find};
 /// let xs: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 10) + if i < 25 { 0.0 } else { 20.0 }).collect();
 /// let options = ShiftOptions { alpha: 0.01, level_min: 3, n_orders: 199, seed: 1 };
 /// let [shift] = find(&xs, options).unwrap().shifts[..] else { panic!() };

@@ -1,11 +1,10 @@
 //! The next movement of a level, and its p-value.
 
-use rayon::prelude::*;
-
 use super::clean::clean;
 use super::fit::{Fit, Gain, basis_of, dot, project_out};
 use super::noise::{NoiseShape, Whitener, shapes};
 use super::shape::Shape;
+use crate::parallel;
 use crate::prng::Stream;
 use crate::sorted::SortedSample;
 
@@ -69,7 +68,7 @@ impl Search {
     /// The fits of all noises with the known movements.
     pub(super) fn fits<'a>(&'a self, known: &[Shape]) -> Vec<Fit<'a>> {
         let fit = |whitener: &'a Whitener| Fit::new(whitener, known, self.n, self.level_min);
-        self.whiteners.par_iter().map(fit).collect()
+        parallel::map(self.whiteners.len(), |at| fit(&self.whiteners[at]))
     }
 
     /// Minus twice the log-likelihood, without constants.
@@ -138,7 +137,7 @@ impl Search {
             return 1.0;
         }
         let stream = Stream::new(seed);
-        let is_as_large = |&i: &usize| {
+        let is_as_large = |i: usize| {
             let mut stream = stream.after((2 * i * self.n) as u64);
             let mut innovations = series.innovations.clone();
             stream.shuffle(&mut innovations);
@@ -152,7 +151,7 @@ impl Search {
         let (mut n_drawn, mut n_as_large) = (0, 0);
         while n_drawn < n_orders {
             let end = n_orders.min(n_drawn + BATCH);
-            n_as_large += (n_drawn..end).into_par_iter().filter(is_as_large).count();
+            n_as_large += parallel::count(n_drawn..end, is_as_large);
             n_drawn = end;
             // Besag & Clifford (1991): the share is then a p-value already.
             if n_as_large >= ENOUGH {

@@ -44,7 +44,7 @@ pub enum Center {
 /// and if nothing has a spread.
 ///
 /// ```
-/// use stats::pooled::{Center, centers};
+/// use stillwell_stats::pooled::{Center, centers};
 /// let found = centers(&[vec![1.0, 3.0], vec![5.0]], Center::Mean).unwrap();
 /// assert_eq!((found[0].value, found[1].value), (2.0, 5.0));
 /// assert_eq!((found[0].err, found[1].err), (2.0 / 2f64.sqrt(), 2.0)); // sd of 1, 3, 5 is 2
@@ -121,9 +121,9 @@ impl RandomEffects {
     /// error that is not above 0, and equal values only.
     ///
     /// ```
-    /// let of = |value, err| stats::PointEstimate { value, err };
+    /// let of = |value, err| stillwell_stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
-    /// let found = stats::pooled::RandomEffects::of(&nodes).unwrap();
+    /// let found = stillwell_stats::pooled::RandomEffects::of(&nodes).unwrap();
     /// // statsmodels 0.14.6: combine_effects(effect, err**2, method_re="chi2")
     /// let agrees = |a: f64, b: f64| (a - b).abs() < 1e-12 * b;
     /// assert!(agrees(found.between.powi(2), 5.155962463907605e-05)); // tau2
@@ -169,9 +169,9 @@ impl RandomEffects {
     /// Fails unless `0 < alpha < 1`.
     ///
     /// ```
-    /// let of = |value, err| stats::PointEstimate { value, err };
+    /// let of = |value, err| stillwell_stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
-    /// let interval = stats::pooled::RandomEffects::of(&nodes).unwrap().interval(0.05).unwrap();
+    /// let interval = stillwell_stats::pooled::RandomEffects::of(&nodes).unwrap().interval(0.05).unwrap();
     /// // statsmodels 0.14.6: conf_int(alpha=0.05, use_t=True), "random effect wls"
     /// assert!((interval.lo - 0.00664549).abs() < 5e-9 && (interval.hi - 0.02811924).abs() < 5e-9);
     /// ```
@@ -199,9 +199,9 @@ fn scatter(values: &[f64], weights: &[f64]) -> (f64, f64) {
 /// 3 groups and as [`RandomEffects::of`], except for equal values.
 ///
 /// ```
-/// let of = |value| stats::PointEstimate { value, err: 0.1 };
+/// let of = |value| stillwell_stats::PointEstimate { value, err: 0.1 };
 /// let nodes: Vec<_> = [0.0, 0.1, -0.1, 0.05, -0.05, 3.0].map(of).into();
-/// let found = stats::pooled::residuals(&nodes).unwrap();
+/// let found = stillwell_stats::pooled::residuals(&nodes).unwrap();
 /// assert!(found[5].p < 1e-4 && found[..5].iter().all(|group| group.p > 0.5));
 /// ```
 pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
@@ -232,8 +232,8 @@ pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
 ///
 /// ```
 /// // scipy: binomtest(1, 8).pvalue
-/// assert!((stats::pooled::sign_test(1, 8).unwrap() - 0.0703125).abs() < 1e-12);
-/// assert_eq!(stats::pooled::sign_test(4, 8), Ok(1.0));
+/// assert!((stillwell_stats::pooled::sign_test(1, 8).unwrap() - 0.0703125).abs() < 1e-12);
+/// assert_eq!(stillwell_stats::pooled::sign_test(4, 8), Ok(1.0));
 /// ```
 pub fn sign_test(n_above: usize, n: usize) -> Result<f64, Invalid> {
     if n == 0 {

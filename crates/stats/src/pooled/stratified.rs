@@ -49,7 +49,7 @@ impl StratifiedRelabelling {
     /// for more than ten million draws.
     ///
     /// ```
-    /// use stats::pooled::{Center, StratifiedRelabelling};
+    /// use stillwell_stats::pooled::{Center, StratifiedRelabelling};
     /// let groups = [vec![0.02, 0.05, -0.01, 0.04], vec![0.03, 0.01, 0.02, 0.06, 0.02]];
     /// let of = |center| StratifiedRelabelling::new(&groups, center, 1999, 1).unwrap().test(0.0);
     /// // scipy 1.17: permutation_test((x / rms,), np.sum, permutation_type="samples")

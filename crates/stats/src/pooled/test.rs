@@ -36,7 +36,7 @@ impl PooledTest {
     /// [`StratifiedRelabelling::new`].
     ///
     /// ```
-    /// use stats::pooled::{Center, PooledTest};
+    /// use stillwell_stats::pooled::{Center, PooledTest};
     /// let groups = [vec![0.02, 0.05, -0.01, 0.04], vec![0.03, 0.01, 0.02, 0.06, 0.02]];
     /// let found = PooledTest::new(&groups, Center::Mean, 1999, 1).unwrap();
     /// assert_eq!(found.relabelling_p(), 4.0 / 512.0); // scipy, see StratifiedRelabelling
@@ -90,7 +90,7 @@ impl PooledTest {
     /// ([`crate::verdict::minimum_pairs`]). Fails unless `0 < alpha < 1`.
     ///
     /// ```
-    /// use stats::pooled::{Center, PooledTest};
+    /// use stillwell_stats::pooled::{Center, PooledTest};
     /// let groups = [vec![0.02, 0.05, -0.01, 0.04], vec![0.03, 0.01, 0.02, 0.06, 0.02]];
     /// let found = PooledTest::new(&groups, Center::Mean, 1999, 1).unwrap();
     /// let (wide, narrow) = (found.interval(0.01).unwrap(), found.interval(0.2).unwrap());

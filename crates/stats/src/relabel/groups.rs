@@ -14,7 +14,7 @@ impl Pairs {
     /// groups may be tested as if they were pairs. Fails for `size` = 0.
     ///
     /// ```
-    /// use stats::relabel::{Estimand, Pairs};
+    /// use stillwell_stats::relabel::{Estimand, Pairs};
     /// let (old, new) = (vec![1.0; 9], vec![2.0; 9]);
     /// let pairs = Pairs::new(&old, &new, &[false; 9]).unwrap();
     /// assert_eq!(pairs.grouped(4, Estimand::Typical).unwrap().len(), 3); // of 4, 4 and 1 pairs

@@ -176,7 +176,7 @@ impl Pairs {
     /// `theta` is not finite.
     ///
     /// ```
-    /// use stats::relabel::{Orbit, Pairs, Statistic};
+    /// use stillwell_stats::relabel::{Orbit, Pairs, Statistic};
     /// let pairs = Pairs::new(
     ///     &[1543922., 1550878., 1582494., 1592809., 1846639., 1527248., 1589950., 1548132.],
     ///     &[1606561., 1615766., 1522427., 1550528., 1551028., 1750235., 1511075., 1674472.],
@@ -211,7 +211,7 @@ impl Pairs {
     /// unless `0 < alpha < 1`.
     ///
     /// ```
-    /// use stats::relabel::{Estimand, Orbit, Pairs};
+    /// use stillwell_stats::relabel::{Estimand, Orbit, Pairs};
     /// let pairs = Pairs::new(
     ///     &[1525960., 1557349., 1976907., 1502080., 1529072., 1646588., 1513433., 1526377.],
     ///     &[1508026., 1504501., 1533869., 1506124., 1539026., 1524676., 1519796., 1585192.],
@@ -243,7 +243,7 @@ impl Pairs {
     /// Log ratio of the mean times.
     ///
     /// ```
-    /// use stats::relabel::Pairs;
+    /// use stillwell_stats::relabel::Pairs;
     /// let pairs = Pairs::new(&[1.0, 1.0], &[1.0, 3.0], &[false, false]).unwrap();
     /// assert!((pairs.mean_ratio() - 2f64.ln()).abs() < 1e-12);
     /// ```
@@ -258,9 +258,9 @@ impl Pairs {
     /// Fails as [`Pairs::test`].
     ///
     /// ```
-    /// use stats::relabel::{Orbit, Pairs};
+    /// use stillwell_stats::relabel::{Orbit, Pairs};
     /// let half_slow: Vec<f64> = (0..40).map(|j| if j % 2 == 0 { 1.0 } else { 1.2 }).collect();
-    /// let coins = stats::Stream::new(1).bits(40);
+    /// let coins = stillwell_stats::Stream::new(1).bits(40);
     /// let of = |j: usize, new| if coins[j] == new { half_slow[j] } else { 1.0 };
     /// let slot = |new| (0..40).map(|j| of(j, new)).collect::<Vec<f64>>();
     /// let pairs = Pairs::new(&slot(true), &slot(false), &coins).unwrap();

@@ -37,7 +37,7 @@ impl Orbit {
     /// An orbit for `n_pairs` pairs. Fails for 0 pairs, and for more than ten million draws.
     ///
     /// ```
-    /// use stats::relabel::Orbit;
+    /// use stillwell_stats::relabel::Orbit;
     /// assert_eq!(Orbit::new(8, 999, 7).unwrap().len(), 256);
     /// assert_eq!(Orbit::new(16, 999, 7).unwrap().len(), 1000);
     /// ```
@@ -108,8 +108,8 @@ impl Orbit {
 /// Number of draws that resolves p-values at `alpha`: `max(1999, ceil(10 / alpha))`.
 ///
 /// ```
-/// assert_eq!(stats::relabel::draws(0.05), 1999);
-/// assert_eq!(stats::relabel::draws(0.001), 10_000);
+/// assert_eq!(stillwell_stats::relabel::draws(0.05), 1999);
+/// assert_eq!(stillwell_stats::relabel::draws(0.001), 10_000);
 /// ```
 pub fn draws(alpha: f64) -> usize {
     ((10.0 / alpha).ceil() as usize).max(1999)

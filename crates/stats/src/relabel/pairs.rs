@@ -56,7 +56,7 @@ impl Pairs {
     /// Fails on no pairs, different lengths, and times that are not finite or not above zero.
     ///
     /// ```
-    /// let pairs = stats::relabel::Pairs::new(&[1.0, 4.0], &[1.0, 1.0], &[true, false]).unwrap();
+    /// let pairs = stillwell_stats::relabel::Pairs::new(&[1.0, 4.0], &[1.0, 1.0], &[true, false]).unwrap();
     /// assert_eq!(pairs.means(), [0.0, 2f64.ln()]);
     /// ```
     pub fn new(slot1: &[f64], slot2: &[f64], slot1_is_new: &[bool]) -> Result<Self, Invalid> {

@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::Orbit;
 use super::linear::LabelledSum;
 use super::pairs::bit;
+use crate::parallel;
 use crate::sorted::low_count;
 
 /// An estimate of the log ratio new / reference from labelled pairs.
@@ -85,7 +84,7 @@ fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
     };
     let n_parts = orbit.len().div_ceil(ROWS_AT_ONCE);
     let range = |at: usize| at * ROWS_AT_ONCE..((at + 1) * ROWS_AT_ONCE).min(orbit.len());
-    (0..n_parts).into_par_iter().flat_map_iter(|at| part(range(at))).collect()
+    parallel::map(n_parts, |at| part(range(at))).concat()
 }
 
 /// Trimmed mean of the differences, with `cut` of them cut at each end.

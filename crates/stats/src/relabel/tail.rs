@@ -46,7 +46,7 @@ impl Pairs {
     /// slow run. The smallest of the three p-values is tripled.
     ///
     /// ```
-    /// use stats::relabel::Pairs;
+    /// use stillwell_stats::relabel::Pairs;
     /// // One run in ten of the new arm is three times as long.
     /// let new: Vec<f64> = (0..80).map(|j| if j % 10 == 0 { 3.0 } else { 1.0 }).collect();
     /// let tail = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap().tail(0.0);
@@ -82,7 +82,7 @@ impl Pairs {
     /// largest. `None` below 2 pairs, or if no limit separates the arms.
     ///
     /// ```
-    /// use stats::relabel::Pairs;
+    /// use stillwell_stats::relabel::Pairs;
     /// let new: Vec<f64> = (0..80).map(|j| if j % 10 == 0 { 3.0 } else { 1.0 }).collect();
     /// let pairs = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap();
     /// let slow = pairs.slow_runs().unwrap();

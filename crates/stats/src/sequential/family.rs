@@ -14,7 +14,7 @@ use crate::multiplicity::shares;
 /// the family is therefore at most alpha.
 ///
 /// ```
-/// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
+/// assert!(stillwell_stats::sequential::holm_shares(&[], 0).is_empty());
 /// ```
 pub fn holm_shares(family: &[&SequentialTest], n_total: usize) -> Vec<f64> {
     let p: Vec<f64> = family.iter().map(|one| one.p()).collect();

@@ -29,7 +29,7 @@ pub enum SameDoubt {
 /// probability `alpha`: the smallest n with `(1 - share)^n <= alpha`.
 ///
 /// ```
-/// use stats::sequential::{GATE_TAIL, SAME_TAIL, hidden_tail_pairs};
+/// use stillwell_stats::sequential::{GATE_TAIL, SAME_TAIL, hidden_tail_pairs};
 /// assert_eq!(hidden_tail_pairs(0.01, SAME_TAIL), 90);
 /// assert_eq!(hidden_tail_pairs(0.01, GATE_TAIL), 44);
 /// ```

@@ -9,8 +9,8 @@ use crate::sorted::SortedSample;
 /// Maechler. O(n) after the sort for most data.
 ///
 /// ```
-/// let xs = stats::SortedSample::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
-/// assert_eq!(stats::series::dip(&xs), 0.25); // two equal atoms: the largest possible value
+/// let xs = stillwell_stats::SortedSample::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
+/// assert_eq!(stillwell_stats::series::dip(&xs), 0.25); // two equal atoms: the largest possible value
 /// ```
 pub fn dip(xs: &SortedSample) -> f64 {
     let x = xs.as_slice();

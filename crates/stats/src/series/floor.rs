@@ -15,7 +15,7 @@ const LOW: f64 = 0.25;
 /// Runs after the last whole window are left out. Fails for `n < 4`, NaN and infinity.
 ///
 /// ```
-/// let floors = stats::series::floor_windows(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+/// let floors = stillwell_stats::series::floor_windows(&[1.0, 2.0, 3.0, 4.0]).unwrap();
 /// assert_eq!(floors, [1.0, 2.0, 3.0, 4.0]);
 /// ```
 pub fn floor_windows(xs: &[f64]) -> Result<Vec<f64>, Invalid> {
@@ -41,7 +41,7 @@ pub struct FloorShift {
 ///
 /// ```
 /// let xs: Vec<f64> = (0..40).map(f64::from).collect();
-/// assert_eq!(stats::series::floor_shift(&xs, 199, 1).unwrap().p, 0.005); // no order is worse
+/// assert_eq!(stillwell_stats::series::floor_shift(&xs, 199, 1).unwrap().p, 0.005); // no order is worse
 /// ```
 pub fn floor_shift(xs: &[f64], shuffles: usize, seed: u64) -> Result<FloorShift, Invalid> {
     let observed = spread(&floor_windows(xs)?);

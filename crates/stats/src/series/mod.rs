@@ -37,7 +37,7 @@ pub struct MannKendall {
 ///
 /// ```
 /// let xs = [1.0, 3.0, 2.0, 4.0, 5.0];
-/// assert_eq!(stats::series::mann_kendall(&xs).unwrap().s, 8);
+/// assert_eq!(stillwell_stats::series::mann_kendall(&xs).unwrap().s, 8);
 /// ```
 pub fn mann_kendall(xs: &[f64]) -> Result<MannKendall, Invalid> {
     at_least(2, xs)?;
@@ -61,7 +61,7 @@ pub fn mann_kendall(xs: &[f64]) -> Result<MannKendall, Invalid> {
 /// Theil (1950), Sen (1968). O(n^2) in time and memory. Fails for `n < 2`, NaN and infinity.
 ///
 /// ```
-/// assert_eq!(stats::series::theil_sen(&[1.0, 2.0, 9.0, 4.0]), Ok(1.0));
+/// assert_eq!(stillwell_stats::series::theil_sen(&[1.0, 2.0, 9.0, 4.0]), Ok(1.0));
 /// ```
 pub fn theil_sen(xs: &[f64]) -> Result<f64, Invalid> {
     let at: Vec<f64> = (0..xs.len()).map(|i| i as f64).collect();
@@ -74,7 +74,7 @@ pub fn theil_sen(xs: &[f64]) -> Result<f64, Invalid> {
 /// different lengths, and if all `at` are equal.
 ///
 /// ```
-/// assert_eq!(stats::series::theil_sen_at(&[1.0, 2.0, 4.0], &[5.0, 7.0, 11.0]), Ok(2.0));
+/// assert_eq!(stillwell_stats::series::theil_sen_at(&[1.0, 2.0, 4.0], &[5.0, 7.0, 11.0]), Ok(2.0));
 /// ```
 pub fn theil_sen_at(at: &[f64], ys: &[f64]) -> Result<f64, Invalid> {
     at_least(2, ys)?;

@@ -6,7 +6,7 @@ use crate::sorted::squares_about_mean;
 /// Ranks from 1. Equal values get the mean of their ranks. NaN ranks by its sign at either end.
 ///
 /// ```
-/// assert_eq!(stats::series::ranks(&[7.0, 5.0, 7.0]), [2.5, 1.0, 2.5]);
+/// assert_eq!(stillwell_stats::series::ranks(&[7.0, 5.0, 7.0]), [2.5, 1.0, 2.5]);
 /// ```
 pub fn ranks(xs: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..xs.len()).collect();
@@ -41,7 +41,7 @@ pub struct VonNeumann {
 /// Bartels (1982), JASA 77:40. Fails for `n < 4`, NaN, infinity and equal values only.
 ///
 /// ```
-/// let found = stats::series::von_neumann(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+/// let found = stillwell_stats::series::von_neumann(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
 /// assert_eq!(found.ratio, 2.0 / 7.0); // 5 / 17.5
 /// ```
 pub fn von_neumann(xs: &[f64]) -> Result<VonNeumann, Invalid> {
@@ -76,7 +76,7 @@ pub struct RankScan {
 /// infinity.
 ///
 /// ```
-/// let found = stats::series::rank_scan(&[1.0, 2.0, 3.0, 7.0, 8.0, 9.0]).unwrap();
+/// let found = stillwell_stats::series::rank_scan(&[1.0, 2.0, 3.0, 7.0, 8.0, 9.0]).unwrap();
 /// assert_eq!(found.at, 3);
 /// ```
 pub fn rank_scan(xs: &[f64]) -> Result<RankScan, Invalid> {

@@ -159,7 +159,7 @@ pub struct StabilityLimits {
 /// constant outside the table (20 to 300 runs for the scan, 20 to 200 for the dip).
 ///
 /// ```
-/// assert_eq!(stats::series::limits(60).scan, 3.36);
+/// assert_eq!(stillwell_stats::series::limits(60).scan, 3.36);
 /// ```
 pub fn limits(n: usize) -> StabilityLimits {
     let n = n as f64;
@@ -193,7 +193,7 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 /// Fails for `n < 20`, and for times that are not finite or not above zero. O(n^2) up to 2000 runs,
 /// O(n log n) beyond: there the drift is that of the medians of at most 2000 groups.
 /// ```
-/// use stats::series::{StabilityFlag, stability};
+/// use stillwell_stats::series::{StabilityFlag, stability};
 /// let drifting: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
 /// let checks = stability(&drifting, 1).unwrap().checks();
 /// assert!(checks.iter().any(|check| check.flag == StabilityFlag::Drifting && check.raised));

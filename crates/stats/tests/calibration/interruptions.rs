@@ -1,7 +1,7 @@
 //! Calibration of the time without interruptions: coverage, bias, and what a line would say.
 
-use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
-use stats::{Stream, endpoint, mean};
+use stillwell_stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
+use stillwell_stats::{Stream, endpoint, mean};
 
 use crate::noise::{at_most, normal};
 

@@ -1,6 +1,6 @@
 //! Generators of pools: the log ratios of the pairs of each node.
 
-use stats::Stream;
+use stillwell_stats::Stream;
 
 use crate::noise::normal;
 

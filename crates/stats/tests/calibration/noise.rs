@@ -1,7 +1,7 @@
 //! Generators of noise, and of experiments on it.
 
-use stats::Stream;
-use stats::relabel::Pairs;
+use stillwell_stats::Stream;
+use stillwell_stats::relabel::Pairs;
 
 pub type Noise = fn(&mut Stream, usize) -> Vec<f64>;
 

@@ -1,11 +1,11 @@
 //! Calibration of one comparison: test, interval, looks and shape.
 
-use stats::relabel::{Estimand, Orbit, Pairs};
-use stats::sequential::{
+use stillwell_stats::relabel::{Estimand, Orbit, Pairs};
+use stillwell_stats::sequential::{
     Conclusion, SAME_TAIL, SequentialDesign, SequentialTest, hidden_tail_pairs,
 };
-use stats::spending::{Spending, by_pairs};
-use stats::{IntervalVerdict, Stream, shift};
+use stillwell_stats::spending::{Spending, by_pairs};
+use stillwell_stats::{IntervalVerdict, Stream, shift};
 
 use crate::noise::*;
 

@@ -1,6 +1,6 @@
 //! Calibration of one series: warm-up, stability, tabulated limits.
 
-use stats::{SortedSample, Stream, series, warmup};
+use stillwell_stats::{SortedSample, Stream, series, warmup};
 
 use crate::noise::*;
 

@@ -1,12 +1,12 @@
 //! Calibration of joint decisions: families, suites, machines.
 
 use rayon::prelude::*;
-use stats::Stream;
-use stats::multiplicity::holm;
-use stats::pooled::{Center, PooledTest, RandomEffects, centers, residuals};
-use stats::relabel::{Estimand, Pairs};
-use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
-use stats::spending::{InterimPoint, Spending, by_pairs, sizes};
+use stillwell_stats::Stream;
+use stillwell_stats::multiplicity::holm;
+use stillwell_stats::pooled::{Center, PooledTest, RandomEffects, centers, residuals};
+use stillwell_stats::relabel::{Estimand, Pairs};
+use stillwell_stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stillwell_stats::spending::{InterimPoint, Spending, by_pairs, sizes};
 
 use crate::nodes::pool_shapes;
 use crate::noise::*;
@@ -147,8 +147,9 @@ fn many_machines_err_as_seldom_as_one() {
             let is_false = !found.interval(0.05).unwrap().contains(0.0);
             assert_eq!(is_false, found.test().unwrap().p < 0.05);
             n_false += usize::from(is_false);
-            let p =
-                |of: Vec<stats::two_sample::TTest>| of.iter().map(|it| it.p).collect::<Vec<_>>();
+            let p = |of: Vec<stillwell_stats::two_sample::TTest>| {
+                of.iter().map(|it| it.p).collect::<Vec<_>>()
+            };
             let named = residuals(&nodes).map(p).and_then(|p| holm(&p)).unwrap_or_default();
             n_named += usize::from(named.iter().any(|p| *p <= 0.01));
         }

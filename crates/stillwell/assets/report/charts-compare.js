@@ -18,41 +18,50 @@ function ratioOf(compared) {
 
 charts.forest = (context) => {
   const groups = context.group === "all" ? data.groups.map((group, at) => [group, words.groups[at]]) : [[context.group, context.words]];
-  const rows = groups.flatMap(([group, said]) => group.comparisons.map((compared, at) => ({ ...ratioOf(compared), same: compared.same_within, said: said.comparisons[at], alpha: compared.evidence.alpha, title: groups.length > 1 ? `${said.title}: ${said.comparisons[at].label}` : said.comparisons[at].label }))).filter((row) => row.ratio != null);
+  const hasTitles = groups.length > 1;
+  const rows = groups.flatMap(([group, said]) => group.comparisons.map((compared, at) => ({ ...ratioOf(compared), same: compared.same_within, said: said.comparisons[at], title: hasTitles ? `${said.title}: ${said.comparisons[at].label}` : said.comparisons[at].label }))).filter((row) => row.ratio != null);
   if (!rows.length) return null;
-  const isShort = (row) => Number.isFinite(row.hi) && row.lo > 0;
-  const ends = rows.filter(isShort).flatMap((row) => [row.lo - 1, row.hi - 1]);
-  const reach = [...rows.map((row) => row.ratio - 1), ...ends, ...rows.flatMap((row) => [row.same * 1.4, -row.same * 1.4])];
-  const [lo, hi] = d3.extent(reach);
-  const pad = (hi - lo) * 0.04;
-  const wide = hi > 1.5;
-  const scale = (ratio) => (wide ? ratio : 100 * (ratio - 1));
+  const isWhole = (row) => Number.isFinite(row.hi) && row.lo > 0;
+  const reach = rows.flatMap((row) => [row.ratio, 1 + 1.4 * row.same, 1 - Math.min(1.4 * row.same, 0.9), ...(isWhole(row) ? [row.lo, row.hi] : [])]);
+  const { scale, at: place } = ratioAxis(reach, Math.max(3, Math.floor(context.width / 110)));
+  const [left, right] = [14, context.width - 14];
+  const pixel = (at) => left + ((right - left) * (at - scale.domain[0])) / (scale.domain[1] - scale.domain[0]);
+  const letters = Math.floor((right - left) / 6.6) - 14;
   rows.forEach((row, at) => {
     row.at = at;
-    row.x1 = scale(Math.max(row.lo, 1 + lo - pad));
-    row.x2 = scale(Math.min(row.hi, 1 + hi + pad));
+    row.x = place(row.ratio);
+    row.x1 = place(row.lo);
+    row.x2 = place(row.hi);
+    const name = row.title.length > letters ? `${row.title.slice(0, letters)}…` : row.title;
+    row.label = `${name}  ${row.said.word}`;
+    // The label begins where its bar begins, or ends where it ends, or fills the line.
+    const long = 6.8 * row.label.length;
+    row.side = pixel(row.x1) + long <= right ? "start" : pixel(row.x2) - long >= left ? "end" : "line";
     row.tip = `${row.title}\n${row.said.word}\nratio ${ratioText(row.ratio)} [${ratioText(row.lo)}, ${Number.isFinite(row.hi) ? ratioText(row.hi) : "∞"}]${row.isTest ? "" : "\nan estimate, not a test"}`;
   });
   const color = (row) => `var(--${row.said.class})`;
-  const label = (row) => (row.title.length * 6.4 > context.width - 90 ? `${row.title.slice(0, Math.floor((context.width - 90) / 6.4))}…` : row.title);
+  const on = (side) => rows.filter((row) => row.side === side);
+  const label = { y: "at", text: "label", dy: -8, fontSize: 11.5, stroke: "var(--plot-background)", fill: color, strokeWidth: 4, className: "mark-labels" };
   const svg = draw(context, {
-    height: 44 + 34 * rows.length,
-    marginLeft: 14,
+    height: 48 + 36 * rows.length,
+    marginLeft: left,
+    marginRight: 14,
     marginTop: 6,
-    x: { label: wide ? "ratio, new ÷ reference" : "change of the time [%]", type: wide ? "log" : "linear", domain: [scale(1 + lo - pad), scale(1 + hi + pad)], grid: true, tickFormat: wide ? "~r" : (d) => `${d > 0 ? "+" : ""}${d}` },
-    y: { axis: null, domain: rows.map((row) => row.at), padding: 0 },
+    x: { label: "time ÷ time of the reference", ...scale },
+    y: { axis: null, type: "band", domain: rows.map((row) => row.at), padding: 0 },
     marks: [
-      Plot.barX(rows, { y: "at", x1: (row) => scale(1 - row.same), x2: (row) => scale(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, className: "mark-same-zone" }),
-      Plot.ruleX([scale(1)], { strokeOpacity: 0.6 }),
-      Plot.link(rows, { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: (row) => (row.isTest ? null : "3 3"), dy: 7, className: "mark-intervals" }),
-      Plot.dot(rows, { x: (row) => scale(row.ratio), y: "at", r: 4.5, fill: color, dy: 7, className: "mark-ratios" }),
-      Plot.text(rows, { y: "at", text: label, frameAnchor: "left", dx: 2, dy: -7, textAnchor: "start", fontSize: 11.5, stroke: "var(--plot-background)", fill: "currentColor", strokeWidth: 4 }),
-      Plot.text(rows, { y: "at", text: (row) => row.said.word, frameAnchor: "right", dx: -2, dy: -7, textAnchor: "end", fontSize: 10, fontWeight: 700, stroke: "var(--plot-background)", strokeWidth: 4, fill: color }),
-      tip(rows, { x: (row) => scale(row.ratio), y: "at" }),
+      Plot.barX(rows, { y: "at", x1: (row) => place(1 - row.same), x2: (row) => place(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, className: "mark-same-zone" }),
+      Plot.ruleX([0], { strokeOpacity: 0.6 }),
+      Plot.link(rows, { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: (row) => (row.isTest ? null : "3 3"), dy: 8, className: "mark-intervals" }),
+      Plot.dot(rows, { x: "x", y: "at", r: 4.5, fill: color, dy: 8, className: "mark-ratios" }),
+      Plot.text(on("start"), { ...label, x: "x1", textAnchor: "start" }),
+      Plot.text(on("end"), { ...label, x: "x2", textAnchor: "end" }),
+      Plot.text(on("line"), { ...label, frameAnchor: "left", dx: 2, textAnchor: "start" }),
+      tip(rows, { x: "x", y: "at" }),
     ],
   });
-  const points = rows.map((row) => ({ x: scale(row.ratio), y: row.at, tip: row.tip }));
-  const cut = rows.some((row) => !isShort(row));
+  const points = rows.map((row) => ({ x: row.x, y: row.at, tip: row.tip }));
+  const cut = rows.some((row) => !isWhole(row));
   return { svg, points, table: () => ({ head: ["", "verdict", "ratio", "lower", "upper"], rows: rows.map((row) => [row.title, row.said.word, ratioText(row.ratio), ratioText(row.lo), Number.isFinite(row.hi) ? ratioText(row.hi) : "∞"]) }), note: cut ? "An interval that reaches the edge goes on beyond it." : "" };
 };
 
@@ -62,16 +71,14 @@ charts.pairs = (context) => {
   const { typical, blocks } = compared.pairs;
   if (!blocks.block.length) return null;
   const found = ratioOf(compared);
-  const change = (ratio) => 100 * (ratio - 1);
-  const bounds = [...(typical ?? []), 1 - compared.same_within, 1 + compared.same_within, ...(found ? [found.ratio] : [])];
-  const [lo, hi] = d3.extent(bounds);
-  const [bottom, top] = context.all ? [-Infinity, Infinity] : [lo - (hi - lo) * 0.12, hi + (hi - lo) * 0.12];
+  const usual = [...(typical ?? []), 1 - compared.same_within, 1 + compared.same_within, ...(found ? [found.ratio] : [])];
+  const { scale, at: place, isInside } = ratioAxis(context.all ? [...usual, ...blocks.ratio] : usual, 6, 0.12);
   const points = blocks.block.map((block, i) => {
     const ratio = blocks.ratio[i];
-    return { x: block, y: change(Math.min(Math.max(ratio, bottom), top)), isOut: ratio < bottom || ratio > top, isUp: ratio > top, tip: `block ${block}\nratio ${ratioText(ratio)} (${percent(ratio - 1)})` };
+    return { x: block, y: place(ratio), isOut: !isInside(ratio), isUp: place(ratio) === scale.domain[1], tip: `block ${block}\nratio ${ratioText(ratio)} (${percent(ratio - 1)})` };
   });
   const slices = (blocks.slices ?? []).map((slice) => {
-    const [min, lower, median, upper, max] = slice.quantiles.map(change);
+    const [min, lower, median, upper, max] = slice.quantiles.map(place);
     return { x1: slice.blocks[0], x2: slice.blocks[1], mid: (slice.blocks[0] + slice.blocks[1]) / 2, min, lower, median, upper, max };
   });
   const n = points.filter((point) => point.isOut).length;
@@ -79,12 +86,12 @@ charts.pairs = (context) => {
   const svg = draw(context, {
     height: 240,
     x: { label: "block" },
-    y: { label: "new against reference [%]", grid: true, domain: Number.isFinite(top) ? [change(bottom), change(top)] : undefined, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
+    y: { label: "time ÷ reference", labelAnchor: "center", ...scale },
     marks: [
-      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
+      Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
-      found?.isTest && Plot.rectY([found], { y1: (d) => Math.max(change(d.lo), change(bottom)), y2: (d) => Math.min(change(d.hi), change(top)), fill: word, fillOpacity: 0.16, clip: true, className: "mark-interval-of-the-ratio" }),
-      found && Plot.ruleY([change(found.ratio)], { stroke: word, strokeWidth: 1.5, clip: true }),
+      found?.isTest && Plot.rectY([found], { y1: (d) => place(d.lo), y2: (d) => place(d.hi), fill: word, fillOpacity: 0.16, clip: true, className: "mark-interval-of-the-ratio" }),
+      found && Plot.ruleY([place(found.ratio)], { stroke: word, strokeWidth: 1.5, clip: true }),
       Plot.ruleX(slices, { x: "mid", y1: "min", y2: "max", strokeOpacity: 0.3, clip: true }),
       Plot.rect(slices, { x1: "x1", x2: "x2", y1: "lower", y2: "upper", fillOpacity: 0.4, clip: true }),
       Plot.dot(points.filter((point) => !point.isOut), { x: "x", y: "y", r: points.length > 800 ? 1.5 : 2.2, fill: "var(--soft)", className: "mark-blocks" }),
@@ -102,23 +109,23 @@ charts.shift = (context) => {
   const compared = context.group.comparisons[context.comparison];
   const deciles = compared?.deciles?.deciles;
   if (!deciles) return null;
-  const change = (ratio) => 100 * (ratio - 1);
   const bound = (ratio) => (ratio == null ? "∞" : ratioText(ratio));
-  const points = deciles.map(({ share, ratio, band }) => ({ x: 100 * share, y: 100 * (ratio - 1), y1: band ? change(band.lo ?? 0) : null, y2: band ? change(band.hi ?? Infinity) : null, tip: `${d3.format(".0f")(100 * share)} % quantile\nratio ${ratioText(ratio)}${band ? `\nband ${bound(band.lo)} … ${bound(band.hi)}` : ""}` }));
+  const usual = [...deciles.map(({ ratio }) => ratio), 1 - compared.same_within, 1 + compared.same_within].filter((ratio) => ratio > 0 && Number.isFinite(ratio));
   // A band much wider than the points would hide them.
-  const [low, high] = d3.extent([...points.map((point) => point.y), 100 * compared.same_within, -100 * compared.same_within]);
-  const reach = 2.5 * (high - low);
-  const ends = points.flatMap((point) => [point.y1, point.y2]).filter((y) => y != null && y > low - reach && y < high + reach);
-  const domain = d3.extent([low, high, ...ends]);
+  const [low, high] = d3.extent(usual);
+  const most = (high / low) ** 2.5;
+  const ends = deciles.flatMap(({ band }) => [band?.lo, band?.hi]).filter((ratio) => ratio > low / most && ratio < high * most);
+  const { scale, at: place } = ratioAxis([...usual, ...ends], 6);
+  const points = deciles.map(({ share, ratio, band }) => ({ x: 100 * share, y: place(ratio), y1: band ? place(band.lo ?? 0) : null, y2: band ? place(band.hi ?? Infinity) : null, tip: `${d3.format(".0f")(100 * share)} % quantile\nratio ${ratioText(ratio)}${band ? `\nband ${bound(band.lo)} … ${bound(band.hi)}` : ""}` }));
   const word = `var(--${context.words.comparisons[context.comparison].class})`;
   const svg = draw(context, {
     height: 240,
     x: { label: "quantile [%]", ticks: [10, 30, 50, 70, 90] },
-    y: { label: "new against reference [%]", domain, nice: true, grid: true, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
+    y: { label: "time ÷ reference", labelAnchor: "center", ...scale },
     marks: [
-      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
+      Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
-      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: (point) => Math.max(point.y1, domain[0] - reach), y2: (point) => Math.min(point.y2, domain[1] + reach), fill: word, fillOpacity: 0.18, clip: true, className: "mark-band" }),
+      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: "y1", y2: "y2", fill: word, fillOpacity: 0.18, clip: true, className: "mark-band" }),
       Plot.line(points, { x: "x", y: "y", stroke: word }),
       Plot.dot(points, { x: "x", y: "y", fill: word, r: 3.5, className: "mark-deciles" }),
       tip(points, { x: "x", y: "y" }, Plot.pointerX),
@@ -152,7 +159,7 @@ charts.ledger = (context) => {
     ],
   });
   const key = kinds.map((label) => ({ color: color(parts.find((part) => part.label === label)), text: label }));
-  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time", "removed by"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns), part.advice]) }), note: "" };
+  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time", "removed by"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns), part.advice]) }), note: ledgers.filter((ledger) => ledger.excess_ns > 0).map((ledger) => `${name(context, ledger.arm)}: the estimates add up to ${duration(ledger.excess_ns)} more than was lost.`).join(" ") };
 };
 
 charts.scan = (context) => {

@@ -21,6 +21,31 @@ function duration(ns) {
 const inUnit = (unit, value) => `${digits(value / unit.size)} ${unit.name}`.trim();
 const axisLabel = (unit, text) => (unit.name ? `${text} [${unit.name}]` : text);
 
+// An axis of ratios, logarithmic: half and double are equally far from 1. Near 1 the ticks are percentages, which are
+// usual there; else they are factors. `at` is the place of a ratio; 0 and ∞ are at the edge. The scale is linear in the
+// logarithm, because a logarithmic scale of d3 leaves out labels.
+function ratioAxis(ratios, room, pad = 0.06) {
+  const drawable = ratios.filter((ratio) => ratio > 0 && Number.isFinite(ratio));
+  const [least, most] = drawable.length ? d3.extent(drawable) : [1, 1];
+  const by = Math.max((most / least) ** pad, 1.002);
+  const [lo, hi] = [least / by, most * by];
+  const isInside = (ratio) => ratio >= lo && ratio <= hi;
+  const isNarrow = hi / lo < 2.5;
+  const powers = d3.range(Math.floor(Math.log10(lo)), Math.log10(hi) + 1);
+  const fine = powers.flatMap((power) => [1, 2, 5].map((digit) => Number(`${digit}e${power}`))).filter(isInside);
+  const coarse = powers.map((power) => Number(`1e${power}`)).filter(isInside);
+  const factors = fine.length <= room ? fine : coarse.filter((_, at) => at % Math.ceil(coarse.length / room) === 0);
+  const changes = d3.ticks(100 * (lo - 1), 100 * (hi - 1), room).map((change) => 1 + change / 100);
+  const ticks = isNarrow ? changes : factors;
+  const label = isNarrow ? (ratio) => percent(Math.round(1e6 * (ratio - 1)) / 1e6) : (ratio) => `×${d3.format(".3~r")(ratio)}`;
+  const labels = new Map(ticks.map((ratio) => [Math.log(ratio), label(ratio)]));
+  return {
+    scale: { domain: [Math.log(lo), Math.log(hi)], grid: true, ticks: [...labels.keys()], tickFormat: (at) => labels.get(at) },
+    at: (ratio) => Math.log(Math.min(Math.max(ratio, lo), hi)),
+    isInside,
+  };
+}
+
 // The input of a chart: its group, hidden arms, width, scale and comparison.
 function draw(context, options) {
   const narrow = context.width < 480;

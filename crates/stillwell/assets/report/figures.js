@@ -1,6 +1,9 @@
 // The frame around a chart: its time of drawing, buttons and numbers; and the index above the charts. The page defines a
 // chart's input (`contextOf`) and buttons (`toolsOf`).
 "use strict";
+// Width of the text on A4 with the browser's margins, in CSS pixels.
+const PAPER_WIDTH = 700;
+let isPrinting = false;
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(properties)) {
@@ -31,15 +34,18 @@ function prepare(figure) {
   const numbers = element("details", {}, element("summary", { textContent: "Numbers" }), element("div", { className: "scroll tall", tabIndex: 0 }));
   numbers.addEventListener("toggle", () => fillTable(numbers, figure));
   tools.append(save, readout, numbers);
-  figure.append(holder, note, tools);
+  // The sentence that says how to read the chart stands right below it.
+  const reading = figure.querySelector(".reading");
+  if (reading) reading.before(holder);
+  figure.append(...(reading ? [] : [holder]), note, tools);
   figure.report = { state, holder, readout, note, numbers, drawn: null };
   holder.addEventListener("keydown", (event) => step(figure, event));
 }
 
-function drawFigure(figure, force = false) {
+function drawFigure(figure, force = false, fixed = 0) {
   if (!figure.report) prepare(figure);
   const { state, holder, readout, note, numbers } = figure.report;
-  const width = Math.floor(holder.clientWidth);
+  const width = fixed || Math.floor(holder.clientWidth);
   if (width < 50 || (!force && width === state.width)) return;
   state.width = width;
   const found = charts[figure.dataset.chart]({ ...contextOf(figure), ...state, width });
@@ -156,7 +162,22 @@ function prepareIndex() {
 
 function watchFigures() {
   const seen = new IntersectionObserver((all) => all.filter((one) => one.isIntersecting).forEach((one) => drawFigure(one.target)), { rootMargin: "400px" });
-  const resized = new ResizeObserver((all) => requestAnimationFrame(() => all.forEach((one) => one.target.report && drawFigure(one.target))));
-  document.querySelectorAll("figure.chart").forEach((figure) => { seen.observe(figure); resized.observe(figure); });
-  addEventListener("beforeprint", () => document.querySelectorAll("figure.chart").forEach((figure) => drawFigure(figure)));
+  const resized = new ResizeObserver((all) => requestAnimationFrame(() => all.forEach((one) => one.target.report && !isPrinting && drawFigure(one.target))));
+  const figures = [...document.querySelectorAll("figure.chart")];
+  figures.forEach((figure) => { seen.observe(figure); resized.observe(figure); });
+  // Drawn for the screen and shrunk to the paper, a chart would have tiny letters.
+  addEventListener("beforeprint", () => { isPrinting = true; figures.filter((figure) => figure.checkVisibility()).forEach((figure) => drawFigure(figure, true, PAPER_WIDTH)); });
+  addEventListener("afterprint", () => { isPrinting = false; figures.filter((figure) => figure.report).forEach((figure) => drawFigure(figure, true)); });
+}
+
+// A table that is wider than its place says so: a phone shows no scroll bar.
+function watchTables() {
+  const mark = (holder) => holder.classList.toggle("is-cut", holder.scrollWidth > holder.clientWidth + 1);
+  const resized = new ResizeObserver((all) => all.forEach((one) => mark(one.target)));
+  document.querySelectorAll(".scroll").forEach((holder) => {
+    holder.tabIndex = 0;
+    holder.before(element("p", { className: "swipe", textContent: "This table is wider than the screen: scroll it to the side →" }));
+    resized.observe(holder);
+    mark(holder);
+  });
 }

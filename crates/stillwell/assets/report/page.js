@@ -98,6 +98,7 @@ function openTarget() {
 
 document.querySelectorAll("section[data-group]").forEach(prepareLegend);
 watchFigures();
+watchTables();
 prepareIndex();
 prepareDownloads();
 addEventListener("hashchange", openTarget);

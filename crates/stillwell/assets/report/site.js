@@ -134,6 +134,7 @@ function openTarget() {
 }
 
 watchFigures();
+watchTables();
 prepareIndex();
 addEventListener("hashchange", openTarget);
 openTarget();

@@ -9,10 +9,10 @@ use crate::analysis::quiet::QuietSlices;
 use crate::analysis::run_times::{cpu_ns, in_base_unit};
 use crate::analysis::sliced;
 use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
-use crate::plan::Role;
+use crate::plan::{Plan, Role};
 use crate::record::{Record, Rows};
-use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric, MetricInfo};
+use crate::values::{CPU, VALUE};
 
 /// Summaries of all arms, controls included.
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
@@ -22,7 +22,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let quiet = QuietSlices::of(record);
     let mut clocks = clocks::of_arms(record, quiet.as_ref());
     let mut sliced = sliced::of_arms(record, quiet.as_ref());
-    let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
+    let mut metrics = metrics_by_arm(&record.rows, plan);
     let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
     plan.arms
@@ -87,7 +87,9 @@ fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
     }
 }
 
-fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
+fn metrics_by_arm(rows: &Rows, plan: &Plan) -> Vec<Vec<MetricSummary>> {
+    let (n_arms, in_slices) = (plan.arms.len(), plan.in_slices);
+    let says_values = plan.arms.iter().any(|arm| arm.value.is_some());
     // A sum over slices has no fixed number of loops. `SliceSummary` has the useful values.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
@@ -100,6 +102,9 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<Metric
         .par_iter()
         .map(|info| summaries_of(info.name, &|rows, index| in_base_unit(rows, index, info.metric)))
         .collect();
+    if says_values {
+        by_metric.push(summaries_of(VALUE, &Rows::own));
+    }
     if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
         by_metric.push(summaries_of(CPU, &cpu_ns));
     }

@@ -10,6 +10,7 @@ use crate::analysis::summary::{
     InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
 };
 use crate::analysis::times::{sliced_times, times};
+use crate::plan::Plan;
 use crate::record::{Record, Rows};
 use crate::values::metric::Metric;
 use crate::values::{Clock, Headline};
@@ -35,8 +36,12 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Clock
         Some(workers) => workers.headline.clock(),
         None => Some(rows.clock()),
     };
-    let Some(compared_clock) = compared_clock.filter(|_| !rows.has_own()) else {
-        return summaries(record, None, None, None).into_iter().map(of_other_values).collect();
+    let Some(compared_clock) = compared_clock.filter(|_| !rows.compares_other_values()) else {
+        let mut found = summaries(record, None, None, None);
+        if !compares_times(plan) {
+            found.iter_mut().flatten().for_each(TimeSummary::center);
+        }
+        return found.into_iter().map(of_other_values).collect();
     };
     let of = |clock: Clock| settled(record, clock, quiet);
     let has_clean = rows.has(Metric::StalledNs);
@@ -64,6 +69,13 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Clock
         }
     };
     (0..n_arms).map(of_arm).collect()
+}
+
+/// Whether what is compared has a noise-free lowest value, as times have. Imported values may be anything, and are as
+/// they always were.
+fn compares_times(plan: &Plan) -> bool {
+    let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
+    plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
 }
 
 fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {

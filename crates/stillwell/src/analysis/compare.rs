@@ -10,8 +10,8 @@ use crate::analysis::comparison::{
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
 };
 use crate::analysis::launches::gathered;
-use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;
+use crate::analysis::slice_notes::WAIT_MIN;
 use crate::analysis::summary::{ArmSummary, TimeSummary};
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::{ArmComparison, SessionComparisons};

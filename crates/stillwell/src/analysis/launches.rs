@@ -7,9 +7,9 @@ use stats::SortedSample;
 
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
-use crate::record::{Record, Row, Rows, time_ns};
+use crate::record::{Record, Row, Rows};
 use crate::values::metric::Metric;
-use crate::values::{Estimand, Headline, ProcessValue};
+use crate::values::{Estimand, Headline, ProcessValue, time_ns};
 
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;

@@ -120,7 +120,7 @@ impl LiveSeries {
     fn t0(&self) -> Option<PointEstimate> {
         let k = if self.n < 60 { 2 } else { 3 };
         let smallest = stats::SortedSample::new(&self.smallest).ok()?;
-        let value = stats::endpoint::clamped(&smallest, k).ok()?;
+        let value = stats::endpoint::tested(&smallest, k);
         let err = stats::endpoint::window_err(&self.buckets, stats::SortedSample::min).ok()?;
         Some(PointEstimate { value, err })
     }

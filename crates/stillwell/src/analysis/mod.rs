@@ -13,23 +13,27 @@ mod end;
 pub mod estimators;
 mod evidence;
 pub mod files;
+mod finding;
 #[cfg(test)]
 pub mod fixture;
 pub mod histogram;
 pub mod launches;
 pub mod ledger;
 pub mod live;
+mod long_slices;
 mod neighbours;
 mod notes;
 mod outliers;
 pub mod pool;
 mod quiet;
+mod ranking;
 pub mod report;
 mod run_times;
 pub mod select;
 pub mod series;
 mod sessions;
 mod single;
+mod slice_notes;
 mod sliced;
 mod steadiness;
 pub mod suite;
@@ -48,11 +52,11 @@ pub use comparison::{
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
+pub use finding::{Finding, Note};
+pub use long_slices::LongSlices;
 pub use neighbours::Neighbours;
-pub use notes::Finding;
-#[cfg(test)]
-pub use notes::Note;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
+pub use ranking::{Ranking, geometric_mean};
 pub use sessions::{LEVEL_MIN, across_records};
 pub use single::Analysis;
 pub use steadiness::{

@@ -1,100 +1,17 @@
 //! Notes for the reader of a result: sources of lost time and limits of the data. As data; `render` has the words.
 
-use serde::Serialize;
-
-use crate::analysis::comparison::{Comparison, Evidence};
+use crate::analysis::comparison::{Comparison, Evidence, PairedDecision};
+use crate::analysis::finding::{Finding, Note};
 use crate::analysis::ledger::RecordLedger;
 use crate::analysis::neighbours::Neighbours;
-use crate::analysis::steadiness::{self, SteadinessFlag};
+use crate::analysis::slice_notes::of_slices;
+use crate::analysis::steadiness;
 use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
-use crate::record::{Event, Header, Record, Rows};
+use crate::record::{Event, Header, Record};
 use crate::values::metric::Metric;
 use crate::values::read_cpu_list;
-
-/// One note.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Note {
-    /// The finding.
-    #[serde(flatten)]
-    pub finding: Finding,
-    /// Share of the total time that the note is about; notes are sorted by it.
-    pub weight: f64,
-}
-
-/// The kinds of findings. Shares are of the measured time; arms are indices into the plan.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "finding", rename_all = "snake_case")]
-pub enum Finding {
-    /// The time above t0: its sum, and its largest parts with a cause. `share` is the largest part ÷ the measured
-    /// time.
-    Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
-    /// The runs of each value of a parameter followed a setup or a cleanup of their own, so they were not mixed.
-    NotMixed,
-    /// Page faults that read from a device.
-    MajorFaults { n: f64 },
-    /// Moves between CPUs.
-    Migrations { per_run: f64 },
-    /// The other hardware thread of the core was busy when runs, or slices, began.
-    Neighbours(Neighbours),
-    /// The machine was busy when the session started.
-    Busy { load: f64, n_cpus: u32 },
-    /// Runs failed, which ended their session; they do not count.
-    RejectedRuns { arm: usize, n: usize, n_runs: usize },
-    /// Runs failed, but they count.
-    FailedRuns { arm: usize, n: usize, n_runs: usize },
-    /// Runs took longer than the timeout and do not count.
-    TimedOutRuns { arm: usize, n: usize, n_runs: usize },
-    /// The arm's peak memory is not above the launcher's.
-    MemoryFloor { arm: usize, floor_kib: u64 },
-    /// The low tail of the arm's times does not end.
-    NoFloor { arm: usize },
-    /// The times of the arm are not those of one steady process. `n_warmups`: warm-up runs that would leave out the
-    /// slow start, if there was one.
-    Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
-    /// Blocks at the beginning were slower and are left out of a comparison. `n_warmups`: warm-up runs that would
-    /// leave them out, if the plan can have them.
-    SlowStart { n_blocks: usize, n_warmups: Option<usize> },
-    /// Workers waited on the run queue for a large share of their slices' time.
-    WorkersWaited { share: f64 },
-    /// A loop of the arm takes hardly any time: the compiler may have removed the work.
-    HardlyAnything { arm: usize, per_loop_ns: f64 },
-    /// Slices at the beginning of each process were slower and are left out. `is_steady`: the warm-up came to an end.
-    WarmUp { arm: usize, n_slices: u32, is_steady: bool },
-    /// The arm has several threads on one CPU.
-    OneCpu { arm: usize, n_threads: u32 },
-    /// The shield was lost before the end; other programs may have disturbed the last runs.
-    ShieldLost { n_runs: usize, why: String },
-    /// On CPUs without other programs, the processes or threads of the runs waited for each other.
-    SharedCpus { share: f64, n_cpus: usize },
-    /// More threads of the runs were ready than they had CPUs, for this share of the time.
-    Crowded { share: f64, n_threads: u64, n_cpus: usize },
-    /// The nice level counts only among the commands of one terminal, and other programs took the CPU.
-    NiceInTerminal { share: f64 },
-    /// Runs were long enough for the kernel to stop a real-time program.
-    RealTimePauses { why: String },
-    /// All runs of all arms are forks of one process, so they share one memory layout.
-    OneLayout,
-}
-
-impl Finding {
-    /// The arm of the note.
-    pub fn arm_mut(&mut self) -> Option<&mut usize> {
-        match self {
-            Self::RejectedRuns { arm, .. }
-            | Self::FailedRuns { arm, .. }
-            | Self::TimedOutRuns { arm, .. }
-            | Self::MemoryFloor { arm, .. }
-            | Self::NoFloor { arm }
-            | Self::Unstable { arm, .. }
-            | Self::HardlyAnything { arm, .. }
-            | Self::WarmUp { arm, .. }
-            | Self::OneCpu { arm, .. } => Some(arm),
-            _ => None,
-        }
-    }
-}
 
 /// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;
@@ -109,17 +26,18 @@ pub fn notes(
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(slices) = &record.slices {
-        notes.extend(sliced(record, slices, arms));
+        notes.extend(of_slices(record, slices, arms));
         notes.extend(neighbours.and_then(on_the_core));
         notes.extend(load(record));
         notes.extend(warmups(record, comparisons));
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         return notes;
     }
-    let total_ns: f64 = arms
-        .iter()
-        .filter_map(|arm| Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64))
-        .sum();
+    let of_arm = |arm: &ArmSummary| match record.rows.compares_other_values() {
+        true => None,
+        false => Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64),
+    };
+    let total_ns: f64 = arms.iter().filter_map(of_arm).sum();
     notes.extend(failed_runs(arms));
     notes.extend(not_mixed(record));
     notes.extend(lost_shield(record));
@@ -127,9 +45,10 @@ pub fn notes(
     if total_ns > 0.0 {
         notes.extend(ledger.and_then(lost));
         notes.extend(shared_cpus(record, total_ns).or_else(|| crowded(record)));
-        notes.extend(priority(record, total_ns));
+        notes.extend(priority(record));
         notes.extend(faults(record, total_ns));
         notes.extend(migrations(arms));
+        notes.extend(counters_disagree(record, arms, comparisons));
         notes.extend(neighbours.and_then(on_the_core));
         notes.extend(load(record));
     }
@@ -155,50 +74,6 @@ fn on_the_core(found: Neighbours) -> Option<Note> {
     let is_worth_it = found.share() >= SHARED_CORE_MIN && cost > 0.0;
     is_worth_it.then(|| Note { finding: Finding::Neighbours(found), weight: found.share() * cost })
 }
-
-/// A faster loop is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
-const HARDLY_NS: f64 = 1.0;
-/// Blocking and waking alone cost up to this share.
-pub(super) const WAIT_MIN: f64 = 0.1;
-
-/// The notes on slices.
-fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
-    if wait > WAIT_MIN {
-        notes.push(Note { finding: Finding::WorkersWaited { share: wait }, weight: wait });
-    }
-    for arm in arms.iter().filter(|arm| !arm.is_hidden) {
-        let is_timed = slices.has(Metric::Loops) && record.header.plan.arms[arm.arm].unit.is_time();
-        let per_loop_ns = arm.times.as_ref().map(|wall| wall.t0.value).filter(|_| is_timed);
-        if let Some(per_loop_ns) = per_loop_ns.filter(|&ns| ns < HARDLY_NS) {
-            let finding = Finding::HardlyAnything { arm: arm.arm, per_loop_ns };
-            notes.push(Note { finding, weight: 1.0 });
-        }
-    }
-    let n_cpus = record.header.plan.process.affinity.as_ref().map_or(usize::MAX, Vec::len);
-    for event in &record.events {
-        let Event::Worker { arm, n_warmup_slices, is_steady, n_threads, .. } = event else {
-            continue;
-        };
-        let arm = *arm as usize;
-        if *n_warmup_slices >= WARMUP_SLICES_MIN || !is_steady {
-            let finding =
-                Finding::WarmUp { arm, n_slices: *n_warmup_slices, is_steady: *is_steady };
-            notes.push(Note { finding, weight: 0.02 });
-        }
-        if let Some(n_threads) = n_threads.filter(|&n| n > 1 && n_cpus == 1) {
-            notes.push(Note { finding: Finding::OneCpu { arm, n_threads }, weight: 0.5 });
-        }
-    }
-    if record.header.plan.is_forked() {
-        notes.push(Note { finding: Finding::OneLayout, weight: 0.03 });
-    }
-    notes
-}
-
-/// Smallest number of left-out slices for a note. Fewer slices at the beginning are always left out.
-const WARMUP_SLICES_MIN: u32 = 2;
 
 /// Sum of a metric over the measured runs; `None` if no run has it.
 fn total(record: &Record, metric: Metric) -> Option<f64> {
@@ -271,10 +146,11 @@ fn lost_shield(record: &Record) -> Option<Note> {
 const PAUSE_AFTER_NS: u64 = 900_000_000;
 
 /// Limits of a nice level or of a real-time policy, where they have an effect.
-fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
+fn priority(record: &Record) -> Vec<Note> {
     let rows = &record.rows;
     let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
-    let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| ns / total_ns);
+    let wall_ns = total(record, Metric::WallNs).unwrap_or(f64::INFINITY);
+    let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| (ns / wall_ns).min(1.0));
     let nice = gap(NICE)
         .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
     let is_long = (0..rows.len()).any(|at| {
@@ -304,6 +180,30 @@ fn migrations(arms: &[ArmSummary]) -> Option<Note> {
     let per_run = n_migrations / n_runs;
     let weight = (per_run * 0.005).min(0.02);
     (per_run > 0.05).then_some(Note { finding: Finding::Migrations { per_run }, weight })
+}
+
+/// Comparisons whose decided time and whose instructions go different ways, both by more than counts as the same.
+fn counters_disagree(
+    record: &Record,
+    arms: &[ArmSummary],
+    comparisons: &[Comparison],
+) -> Vec<Note> {
+    let margin = record.header.plan.policy.same_within.ln_1p();
+    let count = |arm: usize| {
+        let mut metrics = arms.get(arm)?.metrics.iter();
+        Some(metrics.find(|metric| metric.name == Metric::Instructions.info().name)?.median)
+    };
+    let of = |found: &Comparison| {
+        let Evidence::Paired(paired) = &found.evidence else { return None };
+        let time = paired.net_ratio.unwrap_or(paired.ratio).ratio;
+        let instructions = count(found.arm)? / count(found.reference)?;
+        let (of_time, of_count) = (time.ln(), instructions.ln());
+        let is_opposite = of_time * of_count < 0.0 && of_time.abs().min(of_count.abs()) > margin;
+        let finding = Finding::CountersDisagree { arm: found.arm, time, instructions };
+        let is_decided = paired.decision == PairedDecision::Different;
+        (is_decided && is_opposite).then_some(Note { finding, weight: 0.5 })
+    };
+    comparisons.iter().filter_map(of).collect()
 }
 
 fn load(record: &Record) -> Option<Note> {
@@ -375,6 +275,7 @@ fn unstable(record: &Record) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::analyse;
     use crate::record::fixture;
 
     /// Runs of 1 ms on two CPUs. `sh` and what it starts are ready together for a moment, which is no finding.
@@ -395,5 +296,37 @@ mod tests {
         let expected = Finding::Crowded { share: 0.25, n_threads: 6, n_cpus: 2 };
         assert_eq!(found(250_000), Some(expected));
         assert_eq!(found(40_000), None);
+    }
+
+    /// The second arm takes 20 % more time, and this factor of the instructions.
+    fn notes_of(factor: f64) -> Vec<Finding> {
+        let mut record = fixture::record(&["a", "b"]);
+        for block in 0..40u32 {
+            for slot in 0..2u32 {
+                // Each arm is the first as often as the other.
+                let arm = slot ^ (block & 1);
+                let noise = u64::from(block * 7919 % 13) * 1000;
+                let wall_ns = 10_000_000 + 2_000_000 * u64::from(arm) + noise;
+                let mut run = fixture::row(2 * block + slot, arm, Some(block), wall_ns);
+                let instructions = if arm == 1 { factor * 1e6 } else { 1e6 };
+                run.set(Metric::Instructions, Some(instructions as u64));
+                run.exit = 0;
+                record.rows.push(&run);
+            }
+        }
+        analyse(&record).notes.into_iter().map(|note| note.finding).collect()
+    }
+
+    #[test]
+    fn fewer_instructions_in_more_time_are_worth_a_note() {
+        let is_it = |finding: &Finding| matches!(finding, Finding::CountersDisagree { .. });
+        let found = notes_of(0.9).into_iter().find(is_it);
+        let Some(Finding::CountersDisagree { arm, time, instructions }) = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!((arm, instructions), (1, 0.9));
+        assert!((time - 1.2).abs() < 0.01, "{time}");
+        assert!(!notes_of(1.3).iter().any(is_it), "both are more");
+        assert!(!notes_of(0.995).iter().any(is_it), "about the same");
     }
 }

@@ -43,7 +43,8 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
         | Event::IsolationLost { .. }
         | Event::Taken { .. }
         | Event::Failure { .. }
-        | Event::End { .. } => true,
+        | Event::End { .. }
+        | Event::Unknown => true,
     });
     if let Some(imported) = &mut record.header.imported {
         let mut at = 0..;
@@ -64,7 +65,7 @@ fn select_plan(plan: &mut Plan, kept: &[usize], new_of: &[Option<usize>]) {
 }
 
 fn select_rows(rows: &Rows, new_of: &[Option<usize>]) -> Rows {
-    let mut selected = Rows::of(rows.clock());
+    let mut selected = Rows::of(rows.compared());
     for mut row in rows.iter() {
         if let Some(new) = new_of[row.arm as usize] {
             row.arm = u32::try_from(new).unwrap_or(0);

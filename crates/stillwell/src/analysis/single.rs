@@ -5,9 +5,10 @@ use serde::Serialize;
 use crate::analysis::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
 use crate::analysis::comparison::Comparison;
 use crate::analysis::end::end_reason;
+use crate::analysis::finding::Note;
 use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
 use crate::analysis::neighbours::Neighbours;
-use crate::analysis::notes::{Note, notes};
+use crate::analysis::notes::notes;
 use crate::analysis::summary::ArmSummary;
 use crate::record::{EndReason, Record};
 
@@ -45,7 +46,9 @@ pub(super) fn analyse_alone(
         Some((looks, judged)) => looks.compare(judged),
         None => compare(record, &arms),
     };
-    let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };
+    let compares_times = !record.rows.compares_other_values();
+    let ledger =
+        if compares_times && has_evidence(record) { of_record(record, &arms) } else { None };
     let neighbours = Neighbours::of(record);
     let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
     let cpu_comparisons = cpu_comparisons(record, &arms);

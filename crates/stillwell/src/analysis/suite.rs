@@ -11,10 +11,11 @@ use crate::analysis::arm::summarise;
 use crate::analysis::compare::{RecordLooks, family};
 use crate::analysis::comparison::Comparison;
 use crate::analysis::end::end_reason;
-use crate::analysis::notes::{Finding, Note};
+use crate::analysis::finding::{Finding, Note};
 use crate::analysis::single::{Analysis, analyse_alone};
 use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
+use crate::values::{Better, Compared, DecideOn};
 
 /// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None`
 /// without a record.
@@ -26,13 +27,23 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     header.plan.seed = seed;
     header.plan.reference = first.header.plan.reference;
     (header.plan.setup, header.plan.cleanup, header.plan.shell) = (None, None, None);
+    let compared = first.header.plan.policy.compared();
+    let is_other = |part: &Record| part.header.plan.policy.compared() != compared;
+    let compared = if parts.iter().any(is_other) {
+        // No word fits all of the quantities, so they are values, which are better or worse.
+        (header.plan.policy.decide_on, header.plan.policy.better) =
+            (Some(DecideOn::Value), Better::Lower);
+        Compared::default()
+    } else {
+        compared
+    };
     let are_sliced = parts.iter().all(|part| part.slices.is_some());
     header.plan.in_slices = are_sliced;
     header.plan.workers = header.plan.workers.filter(|_| are_sliced);
     let mut whole = Record {
         path: path.into(),
         header,
-        rows: Rows::default(),
+        rows: Rows::of(compared),
         slices: are_sliced.then(Rows::default),
         events: Vec::new(),
         torn_bytes: 0,

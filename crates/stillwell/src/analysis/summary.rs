@@ -125,6 +125,11 @@ pub struct SliceCore {
 }
 
 impl TimeSummary {
+    /// Makes t0 the median, for quantities to which noise does not only add.
+    pub(super) fn center(&mut self) {
+        (self.t0, self.has_floor) = (self.median, true);
+    }
+
     /// Makes t0 an upper limit.
     pub(super) fn limit(&mut self, most: f64, cause: LimitCause) {
         (self.is_upper_limit, self.limited_by) = (true, Some(cause));

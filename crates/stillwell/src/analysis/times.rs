@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_floor_below_zero_is_none() {
-        let found = times(&[12.0, 40.0, 90.0, 300.0]).unwrap();
+        let found = times(&[12.0, 40.0, 90.0, 200.0, 300.0]).unwrap();
         assert_eq!((found.t0.value, found.has_floor), (12.0, false));
         // A difference may be below zero.
         assert!(times(&[-3.0, -2.0, -1.0, 5.0]).unwrap().t0.value <= -3.0);

@@ -10,7 +10,7 @@ use crate::values::metric::Metric;
 #[derive(Clone, Copy, Debug)]
 struct MeasuredRun {
     step: u32,
-    /// The value that is compared; for a command the wall time, ns.
+    /// The cost that is compared: a value, or the inverse of one that is better if higher.
     value: f64,
     wall_ns: u64,
 }
@@ -38,7 +38,7 @@ impl Walls {
         let mut walls = Self::new(record.header.plan.arms.len());
         let rows = &record.rows;
         for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-            let (Some(block), Some(value)) = (rows.block(index), rows.headline(index)) else {
+            let (Some(block), Some(value)) = (rows.block(index), rows.cost(index)) else {
                 continue;
             };
             // Blocks come in order. A damaged record may skip some, but not more than it has rows.
@@ -54,7 +54,7 @@ impl Walls {
     /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| row.is_time());
-        if let (Some(block), Some(value)) = (block, row.headline()) {
+        if let (Some(block), Some(value)) = (block, row.cost()) {
             let wall_ns = row.get(Metric::WallNs).unwrap_or(0);
             let run = MeasuredRun { step: row.step, value, wall_ns };
             self.put(row.arm as usize, block as usize, run, row.started_ns);

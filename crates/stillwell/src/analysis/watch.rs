@@ -4,12 +4,14 @@
 use rayon::prelude::*;
 use stats::Invalid;
 use stats::relabel;
-use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::sequential::{Conclusion, SequentialDesign, SequentialTest, holm_shares};
 use stats::spending::{InterimPoint, Spending, sizes};
+use stats::verdict::IntervalVerdict;
 
+use crate::analysis::comparison::RatioInterval;
 use crate::analysis::end::end_reason;
 use crate::analysis::walls::Walls;
-use crate::plan::{BlockRule, Plan, Stopping};
+use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Record};
 use crate::values::Estimand;
 
@@ -36,10 +38,10 @@ pub struct ComparisonProgress {
     pub n_comparisons: usize,
     /// Comparisons that are not decided.
     pub n_open: usize,
-    /// Ratio of the first open one.
-    pub ratio: f64,
-    /// Error of that ratio.
-    pub err: f64,
+    /// The arm of the first open one, and its reference.
+    pub arms: (usize, usize),
+    /// Ratio of that one, with its interval.
+    pub ratio: RatioInterval,
     /// Blocks after which all comparisons are expected to be decided.
     pub expected_blocks: f64,
 }
@@ -61,18 +63,23 @@ pub struct SessionComparisons {
 #[derive(Clone, Copy, Debug)]
 struct LookRule {
     stopping: Stopping,
+    /// Fewest blocks before an interim analysis. The last one, at the end of the budget, may have fewer.
+    n_blocks_min: usize,
     n_blocks_max: usize,
     budget_ns: u64,
 }
 
 impl LookRule {
     fn of(plan: &Plan) -> Self {
-        let (_, n_blocks_max, budget_ns) = plan.blocks.bounds();
-        Self { stopping: plan.stopping, n_blocks_max: n_blocks_max as usize, budget_ns }
+        let (n_min, n_max, budget_ns) = plan.blocks.bounds();
+        let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
+        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max: n_max as usize, budget_ns }
     }
 
     fn sizes(&self) -> Vec<usize> {
-        sizes(self.n_blocks_max)
+        let mut sizes = sizes(self.n_blocks_max);
+        sizes.retain(|&size| size >= self.n_blocks_min);
+        sizes
     }
 
     /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
@@ -108,7 +115,7 @@ impl SessionComparisons {
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
                 let question = SequentialDesign {
-                    spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
+                    spending: Spending { alpha: plan.policy.alpha, family, n_min: 0 },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
                     limit: plan.slower_limit.ln_1p(),
@@ -198,13 +205,18 @@ impl SessionComparisons {
             .filter(|(tested, share)| !tested.test.is_settled(*share))
             .map(|(tested, _)| *tested)
             .collect();
-        let (log_ratio, err) = open.first()?.test.rough()?;
+        let first = open.first()?;
+        let (log_ratio, err) = first.test.rough()?;
         let expected = open.iter().filter_map(|tested| tested.test.expected_pairs());
         Some(ComparisonProgress {
             n_comparisons: awaited.len(),
             n_open: open.len(),
-            ratio: log_ratio.exp(),
-            err: log_ratio.exp() * err,
+            arms: (first.arm, first.reference),
+            ratio: RatioInterval {
+                ratio: log_ratio.exp(),
+                lo: (log_ratio - err).exp(),
+                hi: (log_ratio + err).exp(),
+            },
             expected_blocks: expected.fold(0.0, f64::max),
         })
     }
@@ -214,23 +226,42 @@ impl SessionComparisons {
     /// # Errors
     /// The times are unfit for a test.
     pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
-        for (tested, share) in self.awaited() {
-            let pairs = walls.slots(tested.reference, tested.arm).pairs()?;
-            let found = tested.test.conclude(&pairs, share)?;
-            if found.is_none_or(|found| found.interval.half_width() > half_width) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let narrow = |found: &Conclusion| found.interval.half_width() <= half_width;
+        all_conclusions(walls, &self.awaited(), narrow)
+    }
+
+    /// Whether the size of each of these differences is known at its share of alpha: half of its interval is at most
+    /// `share_max` of the log ratio. Arms that are the same are so within the margin, which is size enough.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn is_sized(
+        &self,
+        walls: &Walls,
+        decided: &[(&ArmComparison, f64)],
+        share_max: f64,
+    ) -> Result<bool, Invalid> {
+        all_conclusions(walls, decided, |found| {
+            let half_width = found.interval.half_width();
+            let is_same = found.verdict == IntervalVerdict::Same;
+            half_width.is_finite() && (is_same || half_width / found.last.theta.abs() <= share_max)
+        })
     }
 }
 
-/// Fewest blocks before an interim analysis.
-fn fewest(plan: &Plan) -> usize {
-    match plan.blocks {
-        BlockRule::Exactly(_) => 0,
-        BlockRule::Budget { min, .. } => min as usize,
+/// Whether this holds for the conclusions of all comparisons, each at its share of alpha.
+fn all_conclusions(
+    walls: &Walls,
+    compared: &[(&ArmComparison, f64)],
+    holds: impl Fn(&Conclusion) -> bool,
+) -> Result<bool, Invalid> {
+    for (tested, share) in compared {
+        let pairs = walls.slots(tested.reference, tested.arm).pairs()?;
+        if !tested.test.conclude(&pairs, *share)?.is_some_and(|found| holds(&found)) {
+            return Ok(false);
+        }
     }
+    Ok(true)
 }
 
 /// The estimand as the `stats` crate names it.

@@ -10,10 +10,12 @@ use crate::analysis::{self, launches};
 use crate::cmd::print::{fit_terminal, print};
 use crate::convert::of_record;
 use crate::record::Record;
-use crate::render::{Styles, activity, json, results, text};
+use crate::render::depth::Depth;
+use crate::render::gate::GateInput;
+use crate::render::{Styles, activity, gate, json, results, text};
 use crate::terminal;
 use crate::values::{FailOn, exit_code};
-use crate::verdict::{self, Judgement, judge};
+use crate::verdict::{Gate, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;
@@ -50,11 +52,11 @@ impl Assessment {
         self.record.slices.as_ref().is_some_and(|slices| slices.len() > 0)
     }
 
-    /// Prints the summary as text, or the whole analysis as JSON.
+    /// Prints the summary as text in this detail, or the whole analysis as JSON.
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn print(&self, as_json: bool) -> Result<()> {
+    pub fn print(&self, as_json: bool, detail: Depth) -> Result<()> {
         if as_json {
             let mut stdout = terminal::data();
             return Ok(json::write(&mut stdout, &self.record, &self.analysis, &self.judgements)?);
@@ -64,7 +66,19 @@ impl Assessment {
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);
         let (analysis, judgements) = (&self.analysis, &self.judgements);
         let styles = Styles::colored();
-        print(&text::summary(&self.record, analysis, judgements, histogram.as_ref(), &styles))
+        let histogram = histogram.as_ref();
+        print(&text::summary(&self.record, analysis, judgements, histogram, (detail, &styles)))
+    }
+
+    /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print_gate(&self, fail_on: Option<FailOn>, code: u8) -> Result<()> {
+        let Some(fail_on) = fail_on else { return Ok(()) };
+        let (plan, analysis) = (&self.record.header.plan, &self.analysis);
+        let input = GateInput { plan, analysis, judgements: &self.judgements };
+        print(&gate::line(input, fail_on, code))
     }
 
     /// Prints the counts of the runs and their rates, for each command.
@@ -103,6 +117,7 @@ impl Assessment {
 
     /// The exit code that `--fail-on` asks for.
     pub fn exit_code(&self, fail_on: Option<FailOn>) -> u8 {
-        fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&self.judgements, fail_on))
+        let code = |fail_on| Gate::of(&self.judgements, fail_on).exit_code();
+        fail_on.map_or(exit_code::SUCCESS, code)
     }
 }

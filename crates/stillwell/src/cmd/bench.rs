@@ -5,7 +5,8 @@ use std::io::Write as _;
 use anyhow::{Result, anyhow};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
-use crate::cmd::suites;
+use crate::cmd::exports::by_suffix;
+use crate::cmd::{frameworks, pyperf, suites};
 use crate::host::{Host, user_of_commands};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
@@ -30,7 +31,10 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if suites::is_suite(spec) {
         return suites::bench(verb);
     }
-    let commands = programs(spec)?;
+    let mut commands = programs(spec)?;
+    if spec.as_pyperf {
+        pyperf::prepare(&mut commands)?;
+    }
     let workers = &spec.session.workers;
     let maker = WorkerFactory::new(spec.fork_server, user_of_commands(workers.rights.as_root))?;
     if spec.list {
@@ -47,11 +51,17 @@ fn measure(
     guard: &mut Guard,
 ) -> Result<u8> {
     let spec = &verb.spec;
+    let session = by_suffix(&spec.session)?;
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
-    let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None);
-    let mut found =
-        found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
+    let user = user_of_commands(spec.session.workers.rights.as_root);
+    let asks = spec.fork_server.is_none() && !spec.as_pyperf;
+    let of_frameworks = if asks { frameworks::listed(commands, user.as_ref())? } else { None };
+    let mut found = match of_frameworks {
+        Some(found) => found,
+        None => list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None)
+            .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?,
+    };
     if spec.fork_server.is_some() {
         // Each fork runs one function. The functions are variants of one benchmark.
         let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
@@ -63,11 +73,11 @@ fn measure(
     let mut plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
     raise(&mut plan.process, &spec.session.workers.priority, || may_raise_priority(HIGHEST));
     place(&host, &mut plan, &spec.session.workers.placement, guard, &mut survey)?;
-    let record = spec.session.output.record.as_deref();
+    let record = session.output.record.as_deref();
     let mut start = SessionStart::new(&plan, survey, record, guard);
     start.maker = Some(maker);
-    start.readers = Readers::of(spec.session.output.shared);
-    let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
+    start.readers = Readers::of(session.output.shared);
+    let (_, code) = measure_and_show(start, &Presentation::of_workers(&session))?;
     Ok(code)
 }
 

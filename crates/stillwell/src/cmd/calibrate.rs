@@ -52,7 +52,15 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         seed,
     };
     let bar = progress(u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64, verb.json);
-    let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
+    let clock = session::LineClock::start();
+    let is_logged = bar.is_hidden() && !verb.json;
+    let found = replay(&times_ns, pace_ns, &settings, || {
+        bar.inc(1);
+        if is_logged && clock.is_due() {
+            let share = 100 * bar.position() / bar.length().unwrap_or(1).max(1);
+            writeln!(terminal::stderr(), "stillwell: replaying experiments, {share} % done").ok();
+        }
+    });
     bar.finish_and_clear();
     let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
     print_calibration(&found, plan.arms[plan.reference].label(), &path, verb.json)?;

@@ -20,7 +20,7 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
             shown::json(&mut terminal::data(), &record, &found)?;
         } else {
             let gap = if codes.is_empty() { "" } else { "\n" };
-            let text = shown::text(&record, &found, &Styles::colored());
+            let text = shown::text(&record, &found, verb.all, &Styles::colored());
             print(&format!("{gap}{text}"))?;
         }
         codes.push(code_of(&found));

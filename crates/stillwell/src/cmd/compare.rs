@@ -8,17 +8,19 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open::{InputFile, records};
-use crate::cmd::print::print;
+use crate::cmd::print::{fit_terminal, print};
+use crate::cmd::programs::refuse_commands;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
+use crate::render::depth::Depth;
 use crate::render::files::{BenchmarkFile, ComparisonLayout};
-use crate::render::{Styles, across, files as shown_files, within};
+use crate::render::{Styles, across, files as shown_files, gate, within};
 use crate::results::Results;
 use crate::spec::CompareVerb;
 use crate::terminal;
 use crate::values::exit_code;
-use crate::verdict::{self, judge};
+use crate::verdict::{Gate, judge};
 
 /// Smallest number of files whose last one is a new session among past ones. Fewer files show their benchmarks in columns.
 const SESSIONS_MIN: usize = 6;
@@ -28,10 +30,14 @@ type RecordSummary = (Record, Vec<ArmSummary>);
 
 /// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
+    refuse_commands(&verb.files)?;
     let opened: Vec<InputFile> =
         records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
     let table = &verb.table;
-    let asks_for_table = table.table.is_some() || table.group_by_speed || table.min_speed.is_some();
+    let asks_for_table = table.table
+        || table.table_format.is_some()
+        || table.group_by_speed
+        || table.min_speed.is_some();
     if opened.len() == 1 {
         ensure!(!asks_for_table, "a table compares the benchmarks of several files; one is named");
     } else {
@@ -73,14 +79,24 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
         shown_files::json(&mut terminal::data(), &sides, &found)?;
     } else {
         let shown = ComparisonLayout {
-            table: verb.table.table.map(|style| style.unwrap_or(defaults::TABLE)),
+            style: verb.table.table_format.unwrap_or(defaults::TABLE),
+            is_in_words: verb.table.table,
             group_by_speed: verb.table.group_by_speed,
             less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
         };
         print(&shown_files::text(&sides, &found, shown))?;
     }
     // Separate sessions allow no verdict.
-    Ok(if verb.fail_on.is_some() { exit_code::UNDECIDED } else { exit_code::SUCCESS })
+    if verb.fail_on.is_none() {
+        return Ok(exit_code::SUCCESS);
+    }
+    print_gate_of_sessions(verb, exit_code::UNDECIDED)?;
+    Ok(exit_code::UNDECIDED)
+}
+
+/// Prints the answer to `--fail-on` as the last line of the text.
+fn print_gate_of_sessions(verb: &CompareVerb, code: u8) -> Result<()> {
+    if verb.json { Ok(()) } else { print(&gate::of_sessions(code)) }
 }
 
 /// Compares the arms of a record with its reference.
@@ -114,7 +130,11 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     if verb.json {
         within::json(&mut terminal::data(), record, &pairs)?;
     } else {
-        print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
+        fit_terminal();
+        let detail = Depth::of(verb.verbose);
+        let styles = Styles::colored();
+        print(&within::text(record, (analysis, judgements), &pairs, (detail, &styles)))?;
+        assessment.print_gate(verb.fail_on, assessment.exit_code(verb.fail_on))?;
     }
     Ok(assessment.exit_code(verb.fail_on))
 }
@@ -159,8 +179,11 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     } else {
         print(&across::text(&old, new, &pairs, &Styles::colored()))?;
     }
+    let Some(fail_on) = verb.fail_on else { return Ok(exit_code::SUCCESS) };
     let judgements: Vec<_> = pairs.iter().map(|pair| pair.judgement).collect();
-    Ok(verb.fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&judgements, fail_on)))
+    let code = Gate::of(&judgements, fail_on).exit_code();
+    print_gate_of_sessions(verb, code)?;
+    Ok(code)
 }
 
 /// Refuses a session that is named twice: it would look like two sessions that agree.

@@ -9,7 +9,8 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::host::invoking_user;
 use crate::record::{EndReason, Record};
-use crate::render::failure::explain as explain_failure;
+use crate::render::depth::Depth;
+use crate::render::failure::{Quote, explain as explain_failure};
 use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
@@ -22,18 +23,29 @@ pub struct Presentation<'a> {
     output: &'a OutputOptions,
     pyperf: Option<&'a PyperfOptions>,
     fail_on: Option<FailOn>,
+    is_verbose: bool,
 }
 
 impl<'a> Presentation<'a> {
     /// The options of commands.
     pub fn of_run(spec: &'a RunSpec) -> Self {
-        Self { output: &spec.output, pyperf: None, fail_on: spec.judgement.fail_on }
+        Self {
+            output: &spec.output,
+            pyperf: None,
+            fail_on: spec.judgement.fail_on,
+            is_verbose: spec.display.verbose,
+        }
     }
 
     /// The options of workers.
     pub fn of_workers(options: &'a SessionOptions) -> Self {
         let SessionOptions { output, pyperf, judgement, .. } = options;
-        Self { output, pyperf: Some(pyperf), fail_on: judgement.fail_on }
+        Self {
+            output,
+            pyperf: Some(pyperf),
+            fail_on: judgement.fail_on,
+            is_verbose: pyperf.verbose,
+        }
     }
 
     /// The output on the terminal.
@@ -63,13 +75,12 @@ fn note_on_rights(record: &Record) -> Option<String> {
     Some(format!("the commands ran as user {uid}, who called sudo; --as-root runs them as root"))
 }
 
-/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit
-/// code.
+/// Shows all finished runs, also after a failure. Returns the exit code.
 ///
 /// # Errors
 /// The record cannot be read, or the output cannot be written.
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
-    let Presentation { output, pyperf, fail_on } = presentation;
+    let Presentation { output, pyperf, fail_on, is_verbose } = *presentation;
     let assessment = Assessment::read(path)?;
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {
         // The record is empty: its name is free for the next attempt.
@@ -77,22 +88,32 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     }
     let has_runs = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
     let is_quiet = presentation.screen().is_quiet() || output.exports.uses_stdout();
-    if output.json || (has_runs && !is_quiet) {
-        let kept = || format!("the runs are in {}", path.display());
-        assessment.print(output.json).with_context(kept)?;
-        if !output.json && pyperf.is_some_and(|pyperf| pyperf.verbose) {
-            assessment.print_processes().with_context(kept)?;
+    let is_text = has_runs && !is_quiet && !output.json;
+    let kept = || format!("the runs are in {}", path.display());
+    if output.json || is_text {
+        assessment.print(output.json, Depth::of(is_verbose)).with_context(kept)?;
+        if is_text && is_verbose {
+            match pyperf {
+                Some(_) => assessment.print_processes().with_context(kept)?,
+                None => assessment.print_counts().with_context(kept)?,
+            }
         }
     }
     if has_runs {
-        let kept = || format!("the runs are in {}", path.display());
         exports::write(&output.exports, &assessment).with_context(kept)?;
         if let Some(path) = pyperf.and_then(|pyperf| pyperf.append.as_deref()) {
             exports::append(path, &assessment).with_context(kept)?;
         }
     }
+    let code = exit_code_of(end.reason, has_runs, &assessment, fail_on);
+    if is_text {
+        assessment.print_gate(fail_on, code).with_context(kept)?;
+    }
+    // The summary begins with the failure, and has the end of the run's standard error.
+    let is_seen = is_text && presentation.screen().is_one_terminal();
+    let quote = if is_seen { Quote::InSummary } else { Quote::Here };
     let message = match &end.failure {
-        Some(failure) => Some(explain_failure(&assessment.record, failure)),
+        Some(failure) => Some(explain_failure(&assessment.record, failure, quote)),
         None if has_runs => None,
         None if end.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
         None => {
@@ -103,15 +124,24 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     for message in message.into_iter().chain(about_rights) {
         writeln!(terminal::stderr(), "stillwell: {message}").ok();
     }
-    Ok(match end.reason {
+    Ok(code)
+}
+
+fn exit_code_of(
+    reason: EndReason,
+    has_runs: bool,
+    assessment: &Assessment,
+    fail_on: Option<FailOn>,
+) -> u8 {
+    match reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
             exit_code::TIMEOUT
         }
         EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-            assessment.exit_code(*fail_on)
+            assessment.exit_code(fail_on)
         }
         EndReason::Interrupted => exit_code::INTERRUPTED,
         EndReason::TimedOut => exit_code::TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => exit_code::ERROR,
-    })
+    }
 }

@@ -1,47 +1,24 @@
-//! `man` and `completions`: documents that clap generates from the definition of the command line.
+//! `help` and `completions`: documents that clap generates from the definition of the command line.
 
-use anyhow::Result;
-use clap::CommandFactory as _;
+use anyhow::{Result, bail};
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cmd::print::print;
-use crate::spec::Cli;
+use crate::cmd::usage;
+use crate::spec::{Cli, VerbName};
 use crate::values::exit_code;
-use crate::values::metric::METRICS;
 
-/// One page with all verbs: `stillwell man | man -l -`.
-pub fn man() -> Result<u8> {
-    let mut page = Vec::new();
-    let mut command = Cli::command();
-    // Gives the verbs their full names.
-    command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    for verb in command.get_subcommands() {
-        section(&mut page, verb)?;
-        // `system` has actions of its own.
-        verb.get_subcommands().try_for_each(|action| section(&mut page, action))?;
+/// The help of a verb, or of all.
+pub fn help(verb: &VerbName) -> Result<u8> {
+    let words = std::iter::once("stillwell").chain(verb.words.iter().map(String::as_str));
+    let words: Vec<String> = words.chain(["--help"]).map(String::from).collect();
+    match Cli::try_parse_from(&words) {
+        Err(error) if usage::is_answer(&error) => error.print()?,
+        Err(error) => bail!("{}", usage::mistake(&error, &words)),
+        // With --help, clap always answers.
+        Ok(_) => {}
     }
-    page.extend(metrics_section().bytes());
-    print(&String::from_utf8_lossy(&page))?;
     Ok(exit_code::SUCCESS)
-}
-
-fn section(page: &mut Vec<u8>, verb: &clap::Command) -> std::io::Result<()> {
-    let man = clap_mangen::Man::new(verb.clone());
-    man.render_name_section(page)?;
-    man.render_synopsis_section(page)?;
-    man.render_options_section(page)
-}
-
-/// The metrics of --metrics and of the record, in roff.
-fn metrics_section() -> String {
-    let mut section = ".SH METRICS\n".to_owned();
-    for info in &METRICS {
-        section += &format!(
-            ".TP\n\\fB{}\\fR (column \\fI{}\\fR)\n{}\n",
-            info.name, info.column, info.what
-        );
-    }
-    section.replace('-', "\\-")
 }
 
 /// The completions for a shell.

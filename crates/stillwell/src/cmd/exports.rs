@@ -16,6 +16,7 @@ use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
+use crate::spec::workers::SessionOptions;
 use crate::values::FileFormat;
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
@@ -89,6 +90,22 @@ pub fn check(options: &ExportOptions) -> Result<()> {
         check_path(option, path)?;
     }
     Ok(())
+}
+
+/// The options of a session, with the file of -o as an export if its name says so.
+///
+/// # Errors
+/// This file exists. -o never replaces a file.
+pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
+    let (options, file) = options.by_suffix();
+    if let Some(path) = file {
+        ensure!(
+            !path.exists(),
+            "-o {}: the file exists; remove it, or name another one",
+            path.display()
+        );
+    }
+    Ok(options)
 }
 
 /// Writes all requested exports.

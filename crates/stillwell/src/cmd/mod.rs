@@ -10,11 +10,15 @@ mod conclusion;
 mod convert;
 mod documents;
 mod exports;
+mod frameworks;
 #[cfg(any(test, stillwell_fuzz))]
 pub mod fuzz;
+mod gate;
+mod histograms;
 mod history;
 mod link_order;
 mod load;
+mod manual;
 mod memory;
 mod noise;
 mod open;
@@ -22,6 +26,8 @@ mod output_file;
 mod plot;
 mod pool;
 mod print;
+mod programs;
+mod pyperf;
 mod records;
 mod report;
 mod run;
@@ -32,6 +38,7 @@ mod system;
 mod timeit;
 mod tuning;
 mod usage;
+mod why;
 
 use anyhow::Result;
 
@@ -70,14 +77,16 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Run(verb) => run::run(&verb),
         Verb::Timeit(verb) => timeit::timeit(&verb),
         Verb::Bench(verb) => bench::bench(&verb),
+        Verb::Gate(verb) => gate::gate(&verb),
+        Verb::Why(verb) => why::why(&verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
-        Verb::Hist(verb) => records::hist(&verb),
+        Verb::Hist(verb) => histograms::hist(&verb),
         Verb::Plot(verb) => plot::plot(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
-        Verb::Metadata(verb) => records::metadata(&verb),
-        Verb::Slowest(verb) => records::slowest(&verb),
+        Verb::Metadata(verb) => records::metadata(&verb.files, verb.json),
+        Verb::Slowest(verb) => records::slowest(&verb.files, verb.n),
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
@@ -89,7 +98,8 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Shield(verb) => shield::shield(&verb),
         Verb::Load(verb) => load::load(&verb),
         Verb::LinkOrder(verb) => link_order::link_order(&verb),
-        Verb::Man => documents::man(),
+        Verb::Help(verb) => documents::help(&verb),
+        Verb::Man(verb) => manual::man(&verb),
         Verb::Completions { shell } => documents::completions(shell),
     }
 }

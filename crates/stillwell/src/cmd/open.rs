@@ -12,6 +12,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
 use crate::cmd::memory::unpacked_max;
+use crate::cmd::programs::refuse_program;
 use crate::convert::read::{limit_unpacked, unpacked, unpacking};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
@@ -237,6 +238,7 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     if options.format.is_none() && (start == START.as_bytes() || is_named_ours) {
         return Ok(FileContent::Own(Box::new(Record::read(path)?)));
     }
+    refuse_program(path)?;
     let length = file.metadata().map_or(0, |meta| meta.len());
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
     if file.rewind().is_err() {

@@ -10,6 +10,7 @@ use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of,
 use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
 use crate::cmd::assessment::Assessment;
+use crate::cmd::histograms::{self, HistogramLayout};
 use crate::cmd::print::print;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
@@ -29,6 +30,13 @@ const BINS: usize = 20;
 /// `plot`.
 pub fn plot(verb: &PlotVerb) -> Result<u8> {
     let is_ascii = verb.ascii || is_locale_ascii();
+    if kind_of(verb) == PlotKind::Hist {
+        let has_size = verb.width.is_some() || verb.height.is_some();
+        ensure!(!has_size, "--width and --height: a histogram has a line for each bin; use --bins");
+        let layout = HistogramLayout { bins: verb.bins, is_log: verb.log, is_ascii };
+        return histograms::draw(&verb.files, layout);
+    }
+    ensure!(verb.bins.is_none(), "--bins: only histograms have bins; add --kind hist");
     let mut charts = Vec::new();
     for opened in verb.files.open(Detail::Values)? {
         let opened = opened?;
@@ -119,7 +127,7 @@ fn of_record(verb: &PlotVerb, assessment: &Assessment, heading: &str) -> Vec<Ter
         let title = words.join(" ").trim().to_owned();
         Some(match kind_of(verb) {
             PlotKind::Ecdf => distribution(record, &arms, &series, value, title),
-            PlotKind::Time | PlotKind::Diff => over_time(record, &arms, value, title),
+            _ => over_time(record, &arms, value, title),
         })
     };
     groups_of(record).into_iter().filter_map(chart).collect()

@@ -32,8 +32,8 @@ use crate::session::drawn_seed;
 use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 use crate::sys;
 use crate::terminal;
-use crate::values::exit_code;
-use crate::verdict::{self, Judgement, Verdict};
+use crate::values::{Better, exit_code};
+use crate::verdict::{self, Gate, Judgement, Verdict};
 
 /// Largest number of jobs of a pool, unless the user sets it.
 const JOBS_MAX: usize = 1000;
@@ -311,7 +311,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     Ok(match verb.fail_on {
         None => exit_code::SUCCESS,
         // A variant without a pair has no verdict.
-        Some(fail_on) => match verdict::exit_code(&judgements, fail_on) {
+        Some(fail_on) => match Gate::of(&judgements, fail_on).exit_code() {
             exit_code::SUCCESS if lines.len() < n_family => exit_code::UNDECIDED,
             code => code,
         },
@@ -324,6 +324,7 @@ fn judge(line: &PoolLine) -> Judgement {
         PoolEvidence::Pooled(found) => judged(found.ratio),
         PoolEvidence::OneNode(found) => judged(found.ratio),
         PoolEvidence::None { because } => Judgement {
+            better: Better::Lower,
             verdict: Verdict::Undecided,
             within_margin: false,
             interval: None,

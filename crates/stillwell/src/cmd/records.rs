@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use crate::analysis::{self, launches};
 use crate::cmd::assessment::Assessment;
@@ -15,17 +14,14 @@ use crate::convert::of_record;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
-use crate::render::histogram::HistogramSeries;
+use crate::render::depth::Depth;
 use crate::render::one_line;
-use crate::render::plot::ascii;
 use crate::render::results::BenchmarkDuration;
 use crate::render::stats_table::{self, Statistics};
-use crate::render::{dump as dump_rows, histogram as drawn, json, results as of_results};
+use crate::render::{dump as dump_rows, json, results as of_results};
 use crate::results::Results;
 use crate::spec::input::InputOptions;
-use crate::spec::{
-    DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
-};
+use crate::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use crate::terminal;
 use crate::values::exit_code;
 
@@ -65,6 +61,14 @@ fn only_summaries(opened: &InputFile) -> Result<bool> {
 
 /// `show`.
 pub fn show(verb: &ShowVerb) -> Result<u8> {
+    if verb.metadata || verb.slowest.is_some() {
+        let what = if verb.metadata { "--metadata" } else { "--slowest" };
+        ensure!(verb.exports.is_empty(), "{what} shows no summary, so there is nothing to export");
+        return match verb.slowest {
+            Some(n) => slowest(&verb.files, n),
+            None => metadata(&verb.files, verb.json),
+        };
+    }
     exports::check(&verb.exports)?;
     let n_files = verb.files.files.len();
     ensure!(
@@ -84,12 +88,16 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         let assessment = Assessment::of(opened.into_record()?);
         exports::write(&verb.exports, &assessment)?;
         if prints {
-            assessment.print(verb.json)?;
+            assessment.print(verb.json, Depth::of(verb.verbose))?;
             if verb.verbose {
                 assessment.print_counts()?;
             }
         }
-        code = worse(code, assessment.exit_code(verb.fail_on));
+        let of_file = assessment.exit_code(verb.fail_on);
+        if prints && !verb.json {
+            assessment.print_gate(verb.fail_on, of_file)?;
+        }
+        code = worse(code, of_file);
     }
     Ok(code)
 }
@@ -141,45 +149,6 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     found.map(|it| it.filter(|_| is_of_interest).map(|it| series(results, it))).collect()
 }
 
-/// `hist`: all files on one scale, each benchmark on its own.
-pub fn hist(verb: &HistVerb) -> Result<u8> {
-    let mut blocks: Vec<HistogramSeries> = Vec::new();
-    for opened in verb.files.open(Detail::Values)? {
-        let opened = opened?;
-        let file = opened.path.display().to_string();
-        let record = opened.into_record()?;
-        let plan = &record.header.plan;
-        let has_run = (0..record.rows.len()).any(|index| record.rows.is_measurement(index));
-        ensure!(has_run, "{file} has no finished run");
-        for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
-            let number = blocks.len() + 1;
-            let of_file = verb.files.are_several().then(|| file.clone());
-            blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));
-        }
-    }
-    let mut groups: Vec<Vec<HistogramSeries>> = Vec::new();
-    for block in blocks {
-        match groups.iter_mut().find(|group| group[0].goes_with(&block)) {
-            Some(group) => group.push(block),
-            None => groups.push(vec![block]),
-        }
-    }
-    let n_groups = groups.len();
-    for (index, group) in groups.into_iter().enumerate() {
-        let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
-        let bins = if verb.log { Histogram::of_logs } else { Histogram::of_series };
-        let Some(histogram) = bins(&series, verb.bins.unwrap_or(defaults::HISTOGRAM_BINS).into())
-        else {
-            continue;
-        };
-        let gap = if index > 0 { "\n" } else { "" };
-        let text = drawn::tall(&histogram, &group, n_groups > 1);
-        let text = if verb.ascii { ascii(&text) } else { text };
-        print(&format!("{gap}{text}"))?;
-    }
-    Ok(exit_code::SUCCESS)
-}
-
 /// `dump`.
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
@@ -205,37 +174,37 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// `metadata`.
-pub fn metadata(verb: &MetadataVerb) -> Result<u8> {
-    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+/// `show --metadata`.
+pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
+    for (index, opened) in files.open(Detail::Everything)?.enumerate() {
         let opened = opened?;
-        if verb.json {
+        if as_json {
             let document = of_results::metadata_json(&opened.into_results());
             json::pretty(&mut terminal::data(), &document)?;
             continue;
         }
-        heading(&opened, verb.files.are_several(), index == 0)?;
+        heading(&opened, files.are_several(), index == 0)?;
         print(&of_results::metadata(&opened.into_results()))?;
     }
     Ok(exit_code::SUCCESS)
 }
 
-/// `slowest`.
-pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
+/// `show --slowest`.
+pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     let mut all = Vec::new();
-    for opened in verb.files.open(Detail::Everything)? {
+    for opened in files.open(Detail::Everything)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let results = opened.into_results();
         for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
             let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
-            let name = if verb.files.are_several() { format!("{file}: {label}") } else { label };
+            let name = if files.are_several() { format!("{file}: {label}") } else { label };
             let n_values = benchmark.values.len();
             all.extend(took.map(|took_ns| BenchmarkDuration { name, took_ns, n_values }));
         }
     }
     all.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));
-    all.truncate(verb.n.unwrap_or(defaults::N_SLOWEST) as usize);
+    all.truncate(n.unwrap_or(defaults::N_SLOWEST) as usize);
     ensure!(
         !all.is_empty(),
         "there is no time in these files: they have no values, or values of another kind"

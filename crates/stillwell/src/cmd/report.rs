@@ -1,5 +1,9 @@
 //! `report`: records, or files of other programs, as one page.
 
+#![expect(clippy::disallowed_methods, reason = "looks at the page that it would replace")]
+
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,34 +13,85 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::convert::source::Detail;
+use crate::record::newest;
 use crate::render::report as page;
 use crate::render::report::ReportRecord;
-use crate::spec::ReportVerb;
+use crate::spec::{FilesVerb, ReportVerb};
 use crate::values::exit_code;
+
+/// What a page of ours has near its start (assets/report/page.html).
+const OUR_PAGE: &str = "<meta name=\"generator\" content=\"stillwell\">";
+/// Number of bytes in which that is looked for.
+const PAGE_START: u64 = 4096;
 
 /// `report`.
 pub fn report(verb: &ReportVerb) -> Result<u8> {
-    check_path("-o", &verb.output)?;
-    refuse_input(verb)?;
+    let (output, is_named) = match &verb.output {
+        Some(output) => (output.clone(), true),
+        None => (beside(&verb.files)?, false),
+    };
+    if is_named {
+        check_path("-o", &output)?;
+    } else {
+        refuse_other_page(&output)?;
+    }
+    refuse_input(verb, &output)?;
     let mut all = Vec::new();
     for opened in verb.files.open(Detail::Everything)? {
         all.push(Assessment::of(opened?.into_record()?));
     }
-    let shown = verb.output.display();
-    write_one(&verb.output, |to| write(to, &all, verb.title.as_deref()))
-        .with_context(|| format!("-o {shown}: cannot write"))?;
-    if verb.output != Path::new("-") {
+    let shown = output.display();
+    let advice = if is_named { "" } else { "; name another place with -o" };
+    write_one(&output, |to| write(to, &all, verb.title.as_deref()))
+        .with_context(|| format!("cannot write the page {shown}{advice}"))?;
+    if output != Path::new("-") {
         print(&format!("report: {shown}\n"))?;
     }
     Ok(exit_code::SUCCESS)
 }
 
+/// The page beside the first file, with its name: `a.swell` has `a.html`, a directory `x` has `x.html`.
+fn beside(files: &FilesVerb) -> Result<PathBuf> {
+    let first = match files.files.first() {
+        Some(first) => first.clone(),
+        None => newest()?,
+    };
+    let first = first.as_path();
+    ensure!(
+        first != Path::new("-"),
+        "standard input has no place for a page beside it; name the page with -o FILE"
+    );
+    if first.is_dir() {
+        // `..` and `.` have no name that a page could have.
+        let name = first.file_name().with_context(|| {
+            format!("{}: this directory has no name; name the page with -o FILE", first.display())
+        })?;
+        let mut name = name.to_owned();
+        name.push(".html");
+        return Ok(first.with_file_name(name));
+    }
+    let is_packed = first.extension().is_some_and(|extension| extension == "gz");
+    let file = if is_packed { first.with_extension("") } else { first.into() };
+    Ok(file.with_extension("html"))
+}
+
+/// Refuses to replace a file that the user did not name, unless it is a page of ours.
+fn refuse_other_page(path: &Path) -> Result<()> {
+    let Ok(mut file) = File::open(path) else { return Ok(()) };
+    let mut start = Vec::new();
+    file.by_ref().take(PAGE_START).read_to_end(&mut start).ok();
+    let is_ours = start.windows(OUR_PAGE.len()).any(|window| window == OUR_PAGE.as_bytes());
+    let shown = path.display();
+    ensure!(is_ours, "{shown} exists and is no report; name the page with -o FILE");
+    Ok(())
+}
+
 /// Refuses an output that would overwrite its own input.
-fn refuse_input(verb: &ReportVerb) -> Result<()> {
-    let shown = verb.output.display();
-    let is_record = verb.output.extension().is_some_and(|extension| extension == "swell");
+fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
+    let shown = output.display();
+    let is_record = output.extension().is_some_and(|extension| extension == "swell");
     ensure!(!is_record, "-o {shown}: that is the name of a record; a page ends with .html");
-    let Ok(output) = verb.output.canonicalize() else { return Ok(()) };
+    let Ok(output) = output.canonicalize() else { return Ok(()) };
     let is_input = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == output);
     ensure!(
         !verb.files.files.iter().any(is_input),

@@ -14,7 +14,7 @@ use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
-use crate::session::Guard;
+use crate::session::{Guard, hidden_siblings};
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
 use crate::terminal;
@@ -30,11 +30,12 @@ pub fn shield(verb: &ShieldVerb) -> Result<u8> {
     }
 }
 
-fn request(options: &ShieldOptions) -> shield::ShieldRequest {
+fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
     shield::ShieldRequest {
         cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
         kernel_threads: options.kthreads,
         balanced: options.balance,
+        hidden_siblings: hidden_siblings(host),
         cache: match options.cache {
             None | Some(CachePart::Off) => CacheRequest::Off,
             Some(CachePart::Percent(percent)) => CacheRequest::Part(percent),
@@ -44,9 +45,9 @@ fn request(options: &ShieldOptions) -> shield::ShieldRequest {
 
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
-    let request = request(options);
-    let placement =
-        shield::place(&host, request.cpus.as_deref()).map_err(|why| anyhow!("{why}"))?;
+    let request = request(&host, options);
+    let placement = shield::place(&host, request.cpus.as_deref(), &request.hidden_siblings)
+        .map_err(|why| anyhow!("{why}"))?;
     let mut store = Store::open(&host)?;
     if store.journal.is_stale() && !store.journal.begun.is_empty() {
         let restored = restore(&host, &mut store)?;
@@ -138,7 +139,8 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     let options = &verb.options;
     supervised::check(&verb.command, !verb.rights.as_root)?;
     let host = Host::new(&options.host_root);
-    Guard::for_shield(&options.host_root, request(options))?.hold(|guard| {
+    let request = request(&Host::new(&options.host_root), options);
+    Guard::for_shield(&options.host_root, request)?.hold(|guard| {
         guard.enter(std::process::id())?;
         run(verb, &host, guard)
     })

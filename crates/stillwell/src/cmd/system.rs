@@ -9,8 +9,11 @@ use crate::cmd::{advise, tuning};
 use crate::host::knobs::bench_cpus;
 use crate::host::{
     self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+    with_hidden_siblings,
 };
+use crate::render::system::SystemDetail;
 use crate::render::{Styles, system as shown};
+use crate::session::{core_pairs, hidden_siblings};
 use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use crate::terminal;
 use crate::values::{Cpus, TimeSpan, exit_code};
@@ -35,11 +38,18 @@ fn show(verb: &SystemShow) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let cpus = named_cpus(verb.cpus.as_ref());
     let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
-    let report = SystemReport::new(&host, bench, cpus.is_some(), count(&host, verb.count).as_ref());
+    let report = SystemReport::new(
+        &host,
+        bench,
+        cpus.is_some(),
+        count(&host, verb.count).as_ref(),
+        core_pairs(&host),
+    );
     if verb.json {
         shown::json(&mut terminal::data(), &report)?;
     } else {
-        print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
+        let detail = SystemDetail { is_verbose: verb.verbose, has_all: verb.all };
+        print(&shown::text(&report, detail, &Styles::colored()))?;
     }
     Ok(if report.is_tuned { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
@@ -51,7 +61,8 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
         print(&shown::entry_removed(removed.as_deref()))?;
         return Ok(exit_code::SUCCESS);
     }
-    let (table, cpus) = (read_cpu_table(&host, None), named_cpus(verb.cpus.as_ref()));
+    let table = with_hidden_siblings(read_cpu_table(&host, None), &hidden_siblings(&host));
+    let cpus = named_cpus(verb.cpus.as_ref());
     let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt, verb.quiet);
     let advice = advice.map_err(|why| anyhow!("{why}"))?;
     if verb.add {

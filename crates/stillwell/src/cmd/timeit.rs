@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::exports::by_suffix;
 use crate::host::Host;
 use crate::measure::programs::behind_shim;
 use crate::plan::priority::{HIGHEST, raise};
@@ -14,7 +15,7 @@ use crate::sys::may_raise_priority;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
-    let session = &verb.spec.session;
+    let session = &by_suffix(&verb.spec.session)?;
     Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);

@@ -12,6 +12,9 @@ pub fn is_answer(error: &Error) -> bool {
 
 /// The mistake, clap's tips, and where the help is. `words` is the command line.
 pub fn mistake(error: &Error, words: &[String]) -> String {
+    if let Some(text) = no_verb(error, words) {
+        return text;
+    }
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
@@ -27,6 +30,46 @@ pub fn mistake(error: &Error, words: &[String]) -> String {
     format!("{what}{tips}; `{} --help` shows more", verb(words))
 }
 
+/// Verbs of pyperf that work otherwise here, so that another name for ours would do something else silently.
+const VERBS_OF_PYPERF: [(&str, &str); 2] = [
+    ("command", "stillwell run 'PROGRAM ARGUMENT', each command in quotes"),
+    (
+        "collect_metadata",
+        "stillwell system, or python -m stillwell.pyperf_compat collect_metadata for its file",
+    ),
+];
+
+/// Words for a first word that is no verb: a record, a typing error, or a program without a slash.
+fn no_verb(error: &Error, words: &[String]) -> Option<String> {
+    let is_first = error.kind() == ErrorKind::InvalidSubcommand && verb(words) == "stillwell";
+    if !is_first {
+        return None;
+    }
+    let word = words.get(1)?;
+    let quoted = shell_words::quote(word);
+    let of_pyperf = VERBS_OF_PYPERF.iter().find(|(verb, _)| verb == word);
+    Some(if word.ends_with(".swell") {
+        format!("{word} is a record, not a verb; to see it: stillwell show {quoted}")
+    } else if let Some((_, here)) = of_pyperf {
+        format!("there is no verb {word:?}; for what pyperf does with it: {here}")
+    } else {
+        let similar = match error.get(ContextKind::SuggestedSubcommand) {
+            Some(ContextValue::String(verb)) => format!(" (similar: {verb})"),
+            Some(ContextValue::Strings(verbs)) if !verbs.is_empty() => {
+                // Names of other tools are understood, and not recommended.
+                let ours: Vec<&str> =
+                    verbs.iter().map(String::as_str).filter(|it| !it.contains('_')).collect();
+                format!(" (similar: {})", ours.join(", "))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "there is no verb {word:?}{similar}; to time a command of that name: stillwell run \
+             {quoted}; `stillwell --help` lists the verbs"
+        )
+    })
+}
+
 /// Better words for numbers that are none.
 fn what(error: &Error, words: &[String]) -> Option<String> {
     let context = |kind| match error.get(kind) {
@@ -35,9 +78,12 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
     };
     let argument = context(ContextKind::InvalidArg)?;
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
-        let at = words.iter().position(|word| word == argument)?;
+        // clap names the first letter of what could be short options: `-1` of `-1s`.
+        let is_it =
+            |word: &String| word == argument || (argument.len() == 2 && word.starts_with(argument));
+        let at = words.iter().position(is_it)?;
         let before = words.get(at.checked_sub(1)?).filter(|word| word.starts_with('-'))?;
-        return Some(format!("{before} {argument}: the value cannot be negative"));
+        return Some(format!("{before} {}: the value cannot be negative", words[at]));
     }
     if error.kind() != ErrorKind::ValueValidation {
         return None;
@@ -105,6 +151,10 @@ mod tests {
             "-r -1: the value cannot be negative; `stillwell run --help` shows more",
         );
         check(
+            "stillwell noise --for -1s",
+            "--for -1s: the value cannot be negative; `stillwell noise --help` shows more",
+        );
+        check(
             "stillwell run -r 0 true",
             "--runs 0: the value must be from 1 to 4294967295; `stillwell run --help` shows more",
         );
@@ -123,9 +173,18 @@ mod tests {
              `stillwell history add --help` shows more",
         );
         check(
+            "stillwell make",
+            "there is no verb \"make\" (similar: man); to time a command of that name: stillwell run make; \
+             `stillwell --help` lists the verbs",
+        );
+        check(
+            "stillwell x/a.swell",
+            "x/a.swell is a record, not a verb; to see it: stillwell show x/a.swell",
+        );
+        check(
             "stillwell runn true",
-            "unrecognized subcommand 'runn'; a similar subcommand exists: 'run'; \
-             `stillwell --help` shows more",
+            "there is no verb \"runn\" (similar: run); to time a command of that name: stillwell run runn; \
+             `stillwell --help` lists the verbs",
         );
     }
 }

@@ -4,16 +4,13 @@
 //! the twin of the reference are no benchmarks. A run that failed or timed out has no value.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 
 use crate::analysis::launches::SliceRule;
+use crate::convert::launches::launches;
+use crate::convert::pyperf_facts;
 use crate::plan::{Arm, ProcessPlan, Role};
-use crate::record::{Event, Record, Row, Rows};
-use crate::results::{
-    BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
-    ResultUnit, Results,
-};
-use crate::values::metric::Metric;
+use crate::record::{Event, Record};
+use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::{MemoryPolicy, Order, ValueUnit};
 
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
@@ -22,12 +19,7 @@ pub fn results(record: &Record) -> Results {
     let rule = SliceRule::of(plan, None);
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let mut made = benchmarks(record);
-    let launches = imported_launches(record);
-    if launches.is_empty() {
-        by_block(&mut made, record, rows, &rule);
-    } else {
-        by_import(&mut made, &launches, rows, &rule);
-    }
+    launches(&mut made, record, rows, &rule);
     let mut results = Results {
         tool: record.header.tool.clone(),
         metadata: facts(record),
@@ -190,9 +182,14 @@ fn facts(record: &Record) -> Metadata {
     say("stillwell_threads", text(&Some(threads(&plan.process))));
     say("stillwell_memory", text(&plan.process.memory.as_ref().map(memory)));
     say("load_avg_1min", facts.load_average.map(|load| MetaValue::Float(load[0])));
+    say("runnable_threads", facts.runnable_threads.map(|n| MetaValue::Int(n.into())));
+    say("uptime", facts.uptime_s.map(MetaValue::Float));
+    say("boot_time", text(&pyperf_facts::boot_time(header)));
+    say("cpu_freq", text(&pyperf_facts::cpu_freq(facts)));
+    say("cpu_config", text(&pyperf_facts::cpu_config(facts)));
     say("virtualisation", text(&facts.virtualisation));
     say("container", text(&facts.container));
-    say("date", Some(local(&header.created).as_str().into()));
+    say("date", Some(pyperf_facts::local(&header.created).as_str().into()));
     say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
     say(
         "stillwell_order",
@@ -213,155 +210,4 @@ fn threads(process: &ProcessPlan) -> String {
 fn memory(policy: &MemoryPolicy) -> String {
     let nodes: Vec<String> = policy.nodes.iter().map(usize::to_string).collect();
     format!("{} {}", policy.mode.name(), nodes.join(","))
-}
-
-/// Converts RFC 3339 to pyperf's form: local time, without the offset.
-fn local(created: &str) -> String {
-    let time = created.get(..19).unwrap_or(created);
-    time.replace('T', " ")
-}
-
-/// A launch of an imported record.
-struct ImportedLaunch<'a> {
-    arm: usize,
-    n_warmups: u32,
-    n_values: u32,
-    info: LaunchInfo,
-    metadata: &'a Metadata,
-}
-
-fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
-    let launches = record.events.iter().filter_map(|event| match event {
-        Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
-            let info = LaunchInfo {
-                loops: *loops,
-                inner_loops: *inner_loops,
-                calibration: *calibration,
-                metadata: None,
-            };
-            let (n_warmups, n_values) = (*n_warmups, *n_values);
-            Some(ImportedLaunch { arm: *arm as usize, n_warmups, n_values, info, metadata })
-        }
-        _ => None,
-    });
-    launches.collect()
-}
-
-/// Restores the launches of an imported record; each has a number of rows of its arm.
-fn by_import(
-    made: &mut [Option<BenchmarkValues>],
-    launches: &[ImportedLaunch<'_>],
-    rows: &Rows,
-    rule: &SliceRule,
-) {
-    let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
-    (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
-    let mut next = vec![0; made.len()];
-    for launch in launches {
-        let Some(benchmark) = made.get_mut(launch.arm).and_then(Option::as_mut) else { continue };
-        let from = next[launch.arm];
-        let n_rows = (launch.n_warmups + launch.n_values) as usize;
-        next[launch.arm] += n_rows;
-        let indices = of_arm[launch.arm].iter().skip(from).take(n_rows);
-        for (at, &index) in indices.enumerate() {
-            take(benchmark, &rows.row(index), rule, at < launch.n_warmups as usize);
-        }
-        let mut info = launch.info.clone();
-        info.metadata = (!launch.metadata.is_empty()).then(|| Box::new(launch.metadata.clone()));
-        benchmark.end_launch(info);
-    }
-}
-
-/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the launch after
-/// them; those before the first launch were made to find the loops.
-fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
-    let in_slices = record.header.plan.in_slices;
-    let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
-    let pilot: BTreeMap<usize, PilotProcess> = record
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Worker { arm, loops, n_slices, .. } if in_slices => {
-                Some((*arm as usize, PilotProcess { loops: *loops, n_slices: *n_slices as usize }))
-            }
-            _ => None,
-        })
-        .collect();
-    for index in 0..rows.len() {
-        let arm = rows.arm(index);
-        let Some(benchmark) = made[arm].as_mut() else { continue };
-        let block = rows.block(index);
-        let is_new = match open[arm] {
-            None => false,
-            // Each run is a process. With slices, each block is one, and the warm-ups before it belong to it.
-            Some(before) => {
-                (!in_slices && before.is_some()) || (before.is_some() && before != block)
-            }
-        };
-        if is_new {
-            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
-        }
-        take(benchmark, &rows.row(index), rule, block.is_none());
-        open[arm] = Some(block);
-    }
-    for (arm, benchmark) in made.iter_mut().enumerate() {
-        if let Some(benchmark) = benchmark.as_mut().filter(|_| open[arm].is_some()) {
-            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
-        }
-    }
-}
-
-/// The process before the first block that found the loops of an arm.
-struct PilotProcess {
-    loops: u64,
-    n_slices: usize,
-}
-
-/// Ends a launch of Stillwell's own session. The first slices of an arm are those of its pilot process.
-fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_loops: u64) {
-    let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
-    let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
-    let calibration = pilot.and_then(|pilot| NonZeroU64::new(pilot.loops)).map(Calibration::Loops);
-    if let Some(pilot) = pilot.filter(|pilot| pilot.n_slices > 0 && benchmark.n_launches() == 0) {
-        let n_pilot = pilot.n_slices.min(benchmark.warmups.len());
-        let own = benchmark.warmups.split_off(n_pilot);
-        let (values, counts) =
-            (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
-        benchmark.end_launch(LaunchInfo { calibration, ..info.clone() });
-        (benchmark.values, benchmark.loops) = (values, counts);
-        benchmark.warmups.extend(own);
-    }
-    end(benchmark, info);
-}
-
-/// Ends a launch. If all its values have the same loops, they become those of the launch.
-fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
-    let from = benchmark.n_ended().0.min(benchmark.loops.len());
-    if let [loops, rest @ ..] = &benchmark.loops[from..]
-        && rest.iter().all(|other| other == loops)
-        && info.loops.is_none()
-    {
-        info.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
-    }
-    benchmark.end_launch(info);
-}
-
-fn take(benchmark: &mut BenchmarkValues, row: &Row, rule: &SliceRule, is_warmup: bool) {
-    let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
-    if is_warmup {
-        benchmark.warmups.push((loops, value));
-        return;
-    }
-    benchmark.values.push(value);
-    benchmark.loops.push(loops);
-    if let Some(cpu_ns) = row.get(Metric::CpuNs) {
-        let per_loop = cpu_ns as f64 / loops as f64 / rule.inner_loops(row.arm) as f64;
-        benchmark.push_extra(CPU, &ResultUnit::Time, per_loop);
-    }
-    if let Some(kib) = row.get(Metric::MaxrssKib) {
-        benchmark.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, kib as f64 * 1024.0);
-    }
-    if row.exit != 0 {
-        benchmark.push_extra(EXIT_CODE, &ResultUnit::Count, row.exit.into());
-    }
 }

@@ -23,7 +23,7 @@ pub fn capture(host: &Host, date: &str) -> String {
     let table = read_cpu_table(&host, None);
     // Some knobs read more files when they know the CPUs of the benchmark.
     for bench in [vec![], bench_cpus(&host, None).unwrap_or_default(), recommend(&table).cpus] {
-        drop(SystemReport::new(&host, bench, false, None));
+        drop(SystemReport::new(&host, bench, false, None, None));
     }
     drop(boot::BootAdvice::new(&host, &table, None, false, false));
     for path in ["proc/interrupts", "proc/uptime", "proc/sys/kernel/random/boot_id"] {
@@ -239,7 +239,7 @@ mod tests {
             let report = |host: &Host| {
                 let bench = recommend(&read_cpu_table(host, None)).cpus;
                 let reports =
-                    [vec![], bench].map(|bench| SystemReport::new(host, bench, true, None));
+                    [vec![], bench].map(|bench| SystemReport::new(host, bench, true, None, None));
                 let without_register = |report: SystemReport| {
                     serde_json::to_value(report).unwrap()["knobs"]
                         .as_array()

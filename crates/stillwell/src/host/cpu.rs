@@ -116,6 +116,19 @@ pub(super) fn turbo(host: &Host) -> Option<bool> {
     }
 }
 
+/// The frequency of each online CPU in /proc/cpuinfo, MHz. Empty on architectures that do not show it.
+pub(super) fn frequencies_mhz(host: &Host) -> Vec<u32> {
+    let text = host.read_long("proc/cpuinfo", CPUINFO_BYTES_MAX).unwrap_or_default();
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let frequencies = fields.filter(|(key, _)| key.trim() == "cpu MHz");
+    frequencies
+        .filter_map(|(_, mhz)| Some(mhz.trim().parse::<f64>().ok()?.round() as u32))
+        .collect()
+}
+
+/// Room for 8192 CPUs, each with some 1.5 KiB.
+const CPUINFO_BYTES_MAX: u64 = 16 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,12 @@ pub struct Facts {
     pub nohz_full_cpus: Option<String>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
+    /// Threads that ran or were ready at the start, those of other users too.
+    pub runnable_threads: Option<u32>,
+    /// Time since the machine was booted, s.
+    pub uptime_s: Option<f64>,
+    /// Frequency of each online CPU at the start, MHz. Empty if the kernel does not tell.
+    pub cpu_mhz: Vec<u32>,
     /// The kernel's clock source.
     pub clock_source: Option<String>,
     /// The cgroup of this process and its limits.

@@ -48,6 +48,11 @@ impl Host {
         }
     }
 
+    /// Whether its files are those of the machine that this program runs on.
+    pub fn is_this_machine(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
     /// Reads a file as text, without the white space at its end. `None` when it cannot be read.
     pub fn read(&self, relative: impl AsRef<Path>) -> Option<String> {
         let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;

@@ -1,4 +1,4 @@
-//! Distinguishes a file from a later one with the same path.
+//! Distinguishes a boot from an earlier one, and a file from a later one with the same path.
 
 use crate::host::files::Host;
 use crate::host::processes::{Process, pid_of};
@@ -15,6 +15,11 @@ const IRQ_FILES: &[&str] = &[
 ];
 
 impl Host {
+    /// The id of this boot (proc(5), `random/boot_id`). Empty where it cannot be read.
+    pub fn boot_id(&self) -> String {
+        self.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
+    }
+
     /// Returns the identity of a file whose path may come to mean something else. An interrupt is identified by its
     /// devices, the directories beside the file. A process is identified by its start time.
     pub(super) fn identity(&self, path: &str) -> Option<String> {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::host::{Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, topology, virtualisation};
+use crate::host::{
+    Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, read_uptime_seconds, topology, virtualisation,
+};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// A survey of the machine.
@@ -50,6 +52,9 @@ fn look_from(host: &Host, directory: Option<&Path>) -> Survey {
         isolated_cpus: cpu_list(host, "sys/devices/system/cpu/isolated"),
         nohz_full_cpus: cpu_list(host, "sys/devices/system/cpu/nohz_full"),
         load_average: load_average(host),
+        runnable_threads: runnable_threads(host),
+        uptime_s: read_uptime_seconds(host),
+        cpu_mhz: cpu::frequencies_mhz(host),
         clock_source: host.read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cgroup: cgroup::read(host, &mounts),
         virtualisation: virtualisation::machine(host),
@@ -96,6 +101,12 @@ fn load_average(host: &Host) -> Option<[f64; 3]> {
     Some([averages.next()??, averages.next()??, averages.next()??])
 }
 
+/// Reads the fourth field of proc_loadavg(5), `runnable/all`.
+fn runnable_threads(host: &Host) -> Option<u32> {
+    let text = host.read("proc/loadavg")?;
+    text.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
+}
+
 fn memory_kib(host: &Host) -> Option<u64> {
     let text = host.read("proc/meminfo")?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -122,6 +133,7 @@ mod tests {
         let Survey { mut facts, gaps: found } = look_from(&host, None);
         // The user runs the test, so the id differs.
         facts.user_id = None;
+        (facts.runnable_threads, facts.uptime_s, facts.cpu_mhz) = (None, None, Vec::new());
         assert_eq!(
             (facts.aslr.take(), facts.directory.take(), facts.git.take()),
             (Some(2), None, None),
@@ -373,5 +385,17 @@ mod tests {
         check("PRETTY_NAME='C 2'", Some("C 2"));
         check("PRETTY_NAME=D", Some("D"));
         check("ID=x", None);
+    }
+
+    #[test]
+    fn what_a_file_of_pyperf_says_of_the_moment() {
+        let (_directory, host) = expand(
+            "proc/loadavg = 0.52 0.58 0.59 3/813 4711\nproc/uptime = 100.25 300.00\n\
+             sys/devices/system/cpu/online = 0,2\n\
+             proc/cpuinfo = processor : 0\\ncpu MHz\\t\\t: 2899.961\\n\\nprocessor : 2\\ncpu MHz : 1200.4\n",
+        );
+        let facts = look_from(&host, None).facts;
+        assert_eq!((facts.runnable_threads, facts.uptime_s), (Some(3), Some(100.25)));
+        assert_eq!(facts.cpu_mhz, [2900, 1200]);
     }
 }

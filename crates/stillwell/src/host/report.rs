@@ -3,7 +3,10 @@
 use serde::{Serialize, Serializer};
 
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
-use crate::host::{CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend};
+use crate::host::{
+    CorePairs, CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend,
+    with_hidden_siblings,
+};
 use crate::values::format_cpu_list;
 
 /// The findings on a machine.
@@ -21,6 +24,8 @@ pub struct SystemReport {
     pub knobs: Vec<KnobReport>,
     /// All CPUs.
     pub table: Vec<CpuRow>,
+    /// How much the CPUs slow each other. `None` if nobody has measured it.
+    pub core_pairs: Option<CorePairs>,
     /// The recommended CPUs for a benchmark.
     pub recommended: Recommendation,
 }
@@ -77,12 +82,14 @@ impl SystemReport {
         bench: Vec<usize>,
         is_asked: bool,
         interrupts: Option<&(Interrupts, f64)>,
+        core_pairs: Option<CorePairs>,
     ) -> Self {
         let machine = Machine::new(host, bench);
         let knobs: Vec<KnobReport> =
             knobs().map(|knob| KnobReport::new(knob, knob.read(&machine))).collect();
         let table = read_cpu_table(host, interrupts);
-        let recommended = recommend(&table);
+        let hidden = core_pairs.as_ref().map(CorePairs::siblings).unwrap_or_default();
+        let recommended = recommend(&with_hidden_siblings(table.clone(), &hidden));
         let is_tuned = knobs.iter().all(|knob| knob.standing != Standing::NotTuned);
         let cpus = machine.bench.clone();
         let cpus_from = match (is_asked, cpus.is_empty()) {
@@ -97,7 +104,7 @@ impl SystemReport {
             CpusFrom::Nobody => recommended.cpus.as_slice(),
         };
         let command = (!is_tuned).then(|| tune_command(named));
-        Self { cpus, cpus_from, is_tuned, command, knobs, table, recommended }
+        Self { cpus, cpus_from, is_tuned, command, knobs, table, core_pairs, recommended }
     }
 
     /// Returns the knobs with this standing, in order.
@@ -194,7 +201,7 @@ mod tests {
     /// Returns the standing of a knob on a machine with these files in place of its own.
     fn stands(name: &str, files: &str, bench: &[usize], knob: &str) -> (Standing, State) {
         let (_directory, host) = expand(&format!("{}\n{files}", fixture_text(name)));
-        let report = SystemReport::new(&host, bench.to_vec(), false, None);
+        let report = SystemReport::new(&host, bench.to_vec(), false, None, None);
         let found = report.knobs.into_iter().find(|found| found.knob.name == knob).unwrap();
         (found.standing, found.reading.state)
     }

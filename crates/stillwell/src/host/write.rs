@@ -204,7 +204,7 @@ impl Host {
         let is_it = |pid: &u32| Process::read(self, *pid).is_some_and(|it| it.is_kernel_thread());
         let pid = processes::pid_of(path).filter(is_it);
         let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or(Errno::SRCH)?;
-        if self.root != Path::new("/") {
+        if !self.is_this_machine() {
             return Err(io::Error::other("threads belong to the machine that is running"));
         }
         sys::bind(Some(pid), &read_cpu_list(value).ok_or(io::ErrorKind::InvalidInput)?)

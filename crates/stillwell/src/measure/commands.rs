@@ -9,10 +9,12 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::harness::RESULT_FILE;
 use crate::host;
 use crate::measure::programs;
+use crate::measure::value::ValueTask;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, Plan, ValueRule, ValueSource};
 use crate::sys::User;
 use crate::values::OutputTarget;
 use crate::words::{bytes_of, reason};
@@ -31,13 +33,19 @@ pub struct Commands {
     loud: Vec<bool>,
     /// The user of the commands, if it is not our own.
     run_as: Option<User>,
-    /// File for the standard output of validated runs.
+    /// File for the standard output of runs that are validated, or that say a value there.
     captured_stdout: Option<Bytes>,
+    /// File that runs write their value to.
+    result_file: Option<Bytes>,
 }
 
 impl Commands {
     /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
-    pub fn new(plan: &Plan, run_as: Option<&User>, captured_stdout: Option<&Path>) -> Self {
+    pub fn new(
+        plan: &Plan,
+        run_as: Option<&User>,
+        [captured_stdout, result_file]: [Option<&Path>; 2],
+    ) -> Self {
         let inherited = host::environment_for(run_as);
         let mut distinct: Vec<Vec<(String, String)>> = Vec::new();
         let environment_of_arm = plan
@@ -62,6 +70,7 @@ impl Commands {
             loud: vec![false; plan.arms.len()],
             run_as: run_as.cloned(),
             captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
+            result_file: result_file.map(|path| path.as_os_str().as_bytes().to_vec()),
         }
     }
 
@@ -80,9 +89,11 @@ impl Commands {
     /// # Errors
     /// There is no such program.
     pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
-        let Arm { argv, output, accept, role, .. } = &plan.arms[arm];
+        let Arm { argv, output, accept, role, value, .. } = &plan.arms[arm];
         let directory = plan.arms[arm].directory(block);
-        let captured = self.captured_stdout.as_ref().filter(|_| !role.is_control());
+        let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
+        let captured = self.captured_stdout.as_ref();
+        let captured = captured.filter(|_| is_captured && !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
             refuse_fifo("⟦input⟧", input)?;
@@ -93,7 +104,7 @@ impl Commands {
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
-            argv: argv.iter().map(|word| bytes_of(word)).collect(),
+            argv: self.arguments(argv, value.as_ref()),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
@@ -110,7 +121,33 @@ impl Commands {
                 _ => StderrTarget::Keep,
             },
             accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
+            value: value.as_ref().and_then(|rule| self.value_task(rule, directory)),
         })
+    }
+
+    /// The arguments, with the path of the file for the value.
+    fn arguments(&self, argv: &[String], value: Option<&ValueRule>) -> Vec<Bytes> {
+        let writes_file = value.is_some_and(|rule| rule.source == ValueSource::OwnFile);
+        let file = self.result_file.as_ref().filter(|_| writes_file);
+        let file = file.map(|file| String::from_utf8_lossy(file).into_owned());
+        let filled = |word: &String| match &file {
+            Some(file) => bytes_of(&word.replace(RESULT_FILE, file)),
+            None => bytes_of(word),
+        };
+        argv.iter().map(filled).collect()
+    }
+
+    /// The place of a value, seen from the current directory.
+    fn value_task(&self, rule: &ValueRule, directory: Option<&str>) -> Option<ValueTask> {
+        let path = match &rule.source {
+            ValueSource::Stdout => self.captured_stdout.clone()?,
+            ValueSource::OwnFile => self.result_file.clone()?,
+            ValueSource::File(path) => {
+                let path = OsString::from_vec(bytes_of(path));
+                Path::new(directory.unwrap_or_default()).join(path).into_os_string().into_vec()
+            }
+        };
+        Some(ValueTask { rule: rule.clone(), path })
     }
 
     /// A hook's command, executed by the shell with the environment of an arm.
@@ -136,6 +173,7 @@ impl Commands {
             stdout: if inherit { StdoutTarget::Inherit } else { StdoutTarget::Null },
             stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
             accept: ExitRule::Statuses(vec![0]),
+            value: None,
         })
     }
 
@@ -156,6 +194,11 @@ impl Commands {
     fn find(&self, program: &[u8], environment: u32) -> Result<Bytes, String> {
         programs::find(program, &self.environments[environment as usize], self.run_as.as_ref())
     }
+}
+
+/// Whether the standard output of an arm's runs has their value.
+pub(super) fn has_value_in_stdout(arm: &Arm) -> bool {
+    arm.value.as_ref().is_some_and(ValueRule::is_in_stdout)
 }
 
 /// Creates the output file as the user who called sudo. That user then owns it even if a command running as root

@@ -8,18 +8,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::host::{self, CacheMonitors, Gap, Host};
-use crate::measure::commands::Commands;
+use crate::measure::commands::{Commands, has_value_in_stdout};
+use crate::measure::harnesses::folder_of_results;
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId, WakeTracepoint,
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId, SamplingSettings,
+    WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
-use crate::plan::Plan;
+use crate::plan::{Arm, Plan, ValueSource};
 use crate::record::Event;
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
@@ -37,8 +39,10 @@ pub struct ExecRunner<'a> {
     commands: Commands,
     maxrss_floor_kib: u64,
     evidence_ns: Option<u64>,
-    /// Holds the standard output of the run that is to be validated.
+    /// Holds the standard output of the run that is to be validated, or that says a value.
     _captured: Option<NamedTempFile>,
+    /// Holds the file that a run writes its value to.
+    _results: Option<TempDir>,
 }
 
 /// Metrics that the launcher can collect on this machine.
@@ -66,8 +70,8 @@ struct JobOrigin<'a> {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `enter` moves the process with this
-    /// id to the place of its runs before its first request.
+    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `sampling` asks for samples of the
+    /// runs. `enter` moves the process with this id to the place of its runs before its first request.
     ///
     /// # Errors
     /// The launcher cannot be started, or cannot do all that the plan asks for.
@@ -75,16 +79,21 @@ impl<'a> ExecRunner<'a> {
         plan: &'a Plan,
         run_as: Option<User>,
         cache: CacheMonitors,
+        sampling: Option<SamplingSettings>,
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, MetricSupport)> {
-        let captured = plan.validate.as_ref();
+        let says_value = plan.arms.iter().any(has_value_in_stdout);
         // The child opens it, so it belongs to the child's user (Documentation/admin-guide/sysctl/fs.rst,
         // `protected_regular`).
-        let made = captured.map(|_| match &run_as {
+        let made = (plan.validate.is_some() || says_value).then(|| match &run_as {
             Some(user) => with_files_of(user, NamedTempFile::new),
             None => NamedTempFile::new(),
         });
-        let captured = made.transpose().context("cannot make a temporary file for ⟦validate⟧")?;
+        let captured = made.transpose().context("cannot make a temporary file for the output")?;
+        let writes_file =
+            |arm: &Arm| arm.value.as_ref().is_some_and(|rule| rule.source == ValueSource::OwnFile);
+        let results = plan.arms.iter().any(writes_file).then(|| folder_of_results(run_as.as_ref()));
+        let results = results.transpose().context("cannot make a temporary directory")?;
         let process = &plan.process;
         let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
         let open = LauncherSettings {
@@ -100,10 +109,12 @@ impl<'a> ExecRunner<'a> {
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as: run_as.clone(),
             cache: if plan.evidence { cache } else { CacheMonitors::default() },
+            sampling,
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
-        let commands =
-            Commands::new(plan, run_as.as_ref(), captured.as_ref().map(NamedTempFile::path));
+        let result_file = results.as_ref().map(|folder| folder.path().join("result"));
+        let files = [captured.as_ref().map(NamedTempFile::path), result_file.as_deref()];
+        let commands = Commands::new(plan, run_as.as_ref(), files);
         let metrics: Vec<Metric> =
             opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
         let of_launcher = opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix });
@@ -118,6 +129,7 @@ impl<'a> ExecRunner<'a> {
                 maxrss_floor_kib: 0,
                 evidence_ns: None,
                 _captured: captured,
+                _results: results,
             },
             evidence,
         ))
@@ -283,6 +295,9 @@ impl<'a> ExecRunner<'a> {
                     exit,
                     stderr: text(stderr),
                 }
+            }
+            (BatchStop::NoValue { why, stderr }, _) => {
+                MeasurementFailure::Value { step: step.step, arm, why, stderr: text(stderr) }
             }
             (BatchStop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];

@@ -26,10 +26,11 @@ use crate::measure::prepared::{
 use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
 use crate::measure::reading_time::ReadingTime;
+use crate::measure::sampling::Sampling;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
-    self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest,
-    LauncherSettings, RowId, StderrTarget, StdoutTarget,
+    self, Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReply, LauncherReport,
+    LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget,
 };
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
@@ -62,7 +63,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
     let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
     let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
     let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
-    let mut session = match LauncherLoop::open(open, front_end, mark) {
+    let mut session = match LauncherLoop::open(*open, front_end, mark) {
         Ok((session, opened)) => {
             wire::send(&mut socket, &LauncherReply::Opened(opened))?;
             session
@@ -116,6 +117,7 @@ struct LauncherLoop {
     streams: Streams,
     launcher: sys::Launcher,
     probes: ProbeSchedule,
+    sampling: Option<Sampling>,
 }
 
 impl LauncherLoop {
@@ -132,6 +134,7 @@ impl LauncherLoop {
         // Else the next run begins when other programs let the launcher go on.
         let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
+        let sampling = open.sampling.as_ref().map(|it| Sampling::open(it, &cpus)).transpose()?;
         let is_with_runs = open.launcher_cpus == open.affinity;
         let (counters, mut gaps) = if open.evidence {
             Counters::open(&cpus, open.wake)
@@ -184,6 +187,7 @@ impl LauncherLoop {
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
             probes,
+            sampling,
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
@@ -227,11 +231,16 @@ impl LauncherLoop {
         loud: &mut Vec<u32>,
     ) -> Result<(), BatchStop> {
         let command = prepared.command;
+        let value = command.value.as_ref().filter(|_| job.row.is_some());
+        value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.cache_use.before();
             self.counters.before();
             self.reading_time.add_since(start_ns);
+        }
+        if let Some(sampling) = &mut self.sampling {
+            sampling.before(job.row);
         }
         let ran = self.run_child(prepared, envp, job.row);
         self.counters.something_ran();
@@ -242,8 +251,13 @@ impl LauncherLoop {
         if stopped && (ran.exit < 0 || !accepted) {
             return Err(BatchStop::Interrupted);
         }
+        if let Some(sampling) = &mut self.sampling {
+            sampling.after();
+        }
+        let value = value.map(|value| value.read(self.plain.run_as.as_ref()));
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = ran.row(id, destination.clock_origin_ns);
+            row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
             let totals = self.counters.after(
                 &mut row,
@@ -264,7 +278,12 @@ impl LauncherLoop {
             return Err(BatchStop::Interrupted);
         }
         if accepted {
-            return Ok(());
+            return match value {
+                Some(Err(why)) if command.accept != ExitRule::Any => {
+                    Err(BatchStop::NoValue { why, stderr: ran.stderr })
+                }
+                _ => Ok(()),
+            };
         }
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
     }
@@ -332,8 +351,11 @@ impl LauncherLoop {
         }
         // Without evidence to collect, nothing happens between the exit and the reap, so one call does both.
         let (mut ended_ns, mut first_task, mut late_ns) = (None, None, 0);
+        let waited_ns = self.schedstat.as_ref().and_then(OwnCpuTimes::waited_ns);
+        if let Some(sampling) = &mut self.sampling {
+            sampling.drain_until_exit(launched.pid);
+        }
         if let Some(own) = &self.schedstat {
-            let waited_ns = own.waited_ns();
             wait_for_exit(launched.pid);
             ended_ns = Some(monotonic_ns());
             first_task = CpuTimes::of_process(launched.pid);

@@ -8,6 +8,7 @@ mod core_prober;
 mod counters;
 mod destination;
 pub mod exec;
+pub mod harnesses;
 pub mod interrupt;
 mod job_mark;
 mod launch_failure;
@@ -20,12 +21,14 @@ mod proc_counts;
 mod process;
 pub mod programs;
 mod reading_time;
+pub mod sampling;
 pub mod script;
 pub mod slices;
 pub mod stalls;
 mod streams;
 pub mod supervised;
 pub mod switches;
+mod value;
 pub mod wire;
 pub mod worker;
 
@@ -101,6 +104,17 @@ pub enum MeasurementFailure {
         exit: i32,
         /// Whether the timeout ended it.
         timed_out: bool,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A run said no value.
+    Value {
+        /// Its step.
+        step: u32,
+        /// Its arm.
+        arm: usize,
+        /// The reason.
+        why: String,
         /// The end of its standard error.
         stderr: String,
     },

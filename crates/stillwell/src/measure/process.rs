@@ -88,7 +88,7 @@ impl LauncherProcess {
         })?;
         let mut process = Self { child, socket, interrupt, mark, was_interrupted: false };
         enter(process.child.id())?;
-        match process.get_ready(&LauncherRequest::Open(open))? {
+        match process.get_ready(&LauncherRequest::Open(Box::new(open)))? {
             LauncherReply::Opened(opened) => Ok((process, opened)),
             LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
             LauncherReply::Done(_) | LauncherReply::Ready => {

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::host::CacheMonitors;
+use crate::measure::value::ValueTask;
 use crate::sys::{Stage, User};
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -15,7 +16,7 @@ pub type Bytes = Vec<u8>;
 #[derive(Debug, Serialize, Deserialize)]
 pub enum LauncherRequest {
     /// Once, first.
-    Open(LauncherSettings),
+    Open(Box<LauncherSettings>),
     /// Once, second: where the rows go.
     Keep(RowDestination),
     /// Run these jobs one after the other.
@@ -49,6 +50,19 @@ pub struct LauncherSettings {
     pub run_as: Option<User>,
     /// Files with the counts of the runs' cache.
     pub cache: CacheMonitors,
+    /// Where the samples of the runs go; `None` without a profile.
+    pub sampling: Option<SamplingSettings>,
+}
+
+/// How the runs are sampled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SamplingSettings {
+    /// The file that the samples are appended to.
+    pub file: Bytes,
+    /// Mean CPU time between two samples, ns.
+    pub period_ns: u64,
+    /// Seed of the periods of the runs.
+    pub seed: u64,
 }
 
 /// The tracepoint at which a task becomes ready.
@@ -83,7 +97,7 @@ pub struct Batch {
 }
 
 /// Something that can be executed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     /// The file to execute.
     pub path: Bytes,
@@ -101,6 +115,8 @@ pub struct Command {
     pub stderr: StderrTarget,
     /// The exits that count as success.
     pub accept: ExitRule,
+    /// The value that each run has to say.
+    pub value: Option<ValueTask>,
 }
 
 /// Destination of standard output.
@@ -217,6 +233,13 @@ pub enum BatchStop {
         exit: i32,
         /// Whether the timeout ended the run.
         timed_out: bool,
+        /// The end of its standard error.
+        stderr: Bytes,
+    },
+    /// The run said no value. Its row is in the record.
+    NoValue {
+        /// The reason.
+        why: String,
         /// The end of its standard error.
         stderr: Bytes,
     },

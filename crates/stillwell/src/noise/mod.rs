@@ -1,9 +1,10 @@
 //! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
-//! `tracer`, `runs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! `tracer`, `runs`, `core_pairs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
 //! [`crate::host::Host`].
 
 mod attribute;
 mod blame;
+pub mod core_pairs;
 pub mod core_probes;
 mod counts;
 mod cpu_noise;

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::plan::parameters::{Assignment, assignments, substitute};
 use crate::plan::request::CommandRequest;
 use crate::plan::shell::choose_shell;
-use crate::plan::{Arm, Control, Role, ShellReason};
+use crate::plan::{Arm, Control, Role, ShellReason, ValueRule};
 use crate::spec::run::{ArmOptions, ExecutionOptions};
 use crate::values::{IgnoreFailure, OutputTarget};
 
@@ -194,6 +194,7 @@ fn candidate(
         prepare: hook("--prepare", &request.hooks.prepare)?,
         conclude: hook("--conclude", &request.hooks.conclude)?,
         output,
+        value: ValueRule::of(&request.execution.value)?,
         accept: accepted_statuses(request.execution),
         ..Arm::bare("", Role::Candidate)
     })

@@ -4,10 +4,14 @@ use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
+use crate::plan::deciding::Deciding;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::values::{ALPHA_PCT_RANGE, CPU, Clock, Estimand, MetricChoice, Order, ProcessValue};
+use crate::values::{
+    ALPHA_PCT_RANGE, Better, CPU, Clock, Estimand, MetricChoice, Order, ProcessValue, TimeSpan,
+    VALUE,
+};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -44,6 +48,8 @@ pub fn decide(
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
+    let mut arms = arms;
+    let deciding = Deciding::of(&mut arms, &request.judgement)?;
     let Arms { arms, control, shell, shell_reason } = arms;
     let SessionRequest { length, process, hooks, judgement, metrics: _ } = request;
     let n_comparisons = n_comparisons(&arms);
@@ -51,6 +57,7 @@ pub fn decide(
         Some(list) => list.0.clone(),
         None => default_metrics(),
     };
+    let metrics = with_value(metrics, &arms);
     let order = order(length.order, &arms)?;
     let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
         hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
@@ -65,7 +72,8 @@ pub fn decide(
         "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
     );
     let blocks = block_rule(length, n_comparisons, alpha_pct / 100.0)?;
-    let is_sequence = n_comparisons > 0 && order == Order::Interleave;
+    // Whoever asks for a number of runs wants so many, whatever they show.
+    let is_sequence = n_comparisons > 0 && order == Order::Interleave && length.n_blocks.is_none();
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
         _ => Stopping::AtTheEnd,
@@ -89,14 +97,17 @@ pub fn decide(
         cold_cache: hooks.cold_cache,
         input: process.input.clone().filter(|input| input != "null"),
         process: process_plan(process, facts)?,
-        evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
+        evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence())
+            || deciding.needs_counters(),
         metrics,
         policy: DecisionRule {
             alpha: alpha_pct / 100.0,
             same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
-            estimand: judgement.estimand.unwrap_or_default(),
-            clock: judgement.clock.unwrap_or_default(),
+            estimand: deciding.estimand,
+            clock: deciding.clock,
             process_value: ProcessValue::default(),
+            decide_on: deciding.decide_on,
+            better: deciding.better,
         },
         arms,
         workers: None,
@@ -109,6 +120,13 @@ pub fn decide(
 pub fn default_metrics() -> Vec<MetricChoice> {
     let choice = |name: &str| MetricChoice { name: name.into(), unit: None };
     ["wall", CPU, "user", "sys", "maxrss"].map(choice).to_vec()
+}
+
+/// The metrics, and the value of the runs if they say one.
+fn with_value(mut metrics: Vec<MetricChoice>, arms: &[Arm]) -> Vec<MetricChoice> {
+    let says_value = arms.iter().any(|arm| arm.value.is_some());
+    metrics.extend(says_value.then(|| MetricChoice { name: VALUE.into(), unit: None }));
+    metrics
 }
 
 /// The order of the runs. A setup of a value is made once, so all runs of the value follow it.
@@ -133,6 +151,8 @@ impl Default for DecisionRule {
             estimand: Estimand::default(),
             clock: Clock::default(),
             process_value: ProcessValue::default(),
+            decide_on: None,
+            better: Better::Lower,
         }
     }
 }
@@ -157,7 +177,11 @@ pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
 
 fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
     if let Some(n_blocks) = length.n_blocks {
-        return Ok(BlockRule::Exactly(n_blocks));
+        let of_budget = |budget: TimeSpan| {
+            let (min, max) = (n_blocks, n_blocks);
+            BlockRule::Budget { budget_ns: budget.ns, min, max, firm: 1 }
+        };
+        return Ok(length.stop.budget.map_or(BlockRule::Exactly(n_blocks), of_budget));
     }
     let (budget_ns, default_min, default_max) = if n_comparisons == 0 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
@@ -172,6 +196,8 @@ fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Resul
         budget_ns: length.stop.budget.map_or(budget_ns, |budget| budget.ns),
         min,
         max,
+        // Only the user's own number outranks the budget.
+        firm: length.n_blocks_min.unwrap_or(1),
     })
 }
 
@@ -269,6 +295,25 @@ mod tests {
         check_blocks(Some(600), None, &["a", "b"], Some((600, 600)));
         check_blocks(None, Some(5), &["a", "b"], Some((5, 5)));
         check_blocks(Some(7), Some(5), &["a", "b"], None);
+    }
+
+    /// `--runs` and `--budget`: whichever comes first. Only the user's own `--min-runs` outranks a budget.
+    #[test]
+    fn a_budget_ends_also_a_number_of_runs() {
+        let blocks = |runs, min_runs, budget: Option<&str>| {
+            let mut spec = spec(&["a", "b"]);
+            (spec.length.runs, spec.length.min_runs) = (runs, min_runs);
+            spec.length.stop.budget = budget.map(|budget| budget.parse().unwrap());
+            let plan = decide_run(&spec, &Facts::default(), 1).unwrap();
+            (plan.blocks, plan.stopping)
+        };
+        let (both, stopping) = blocks(Some(30), None, Some("2s"));
+        let budget_ns = 2_000_000_000;
+        assert_eq!(both, BlockRule::Budget { budget_ns, min: 30, max: 30, firm: 1 });
+        assert_eq!(stopping, Stopping::AtTheEnd);
+        assert_eq!(blocks(Some(30), None, None).0, BlockRule::Exactly(30));
+        assert_eq!(blocks(None, None, None).0.firm(), 1);
+        assert_eq!(blocks(None, Some(20), Some("2s")).0.firm(), 20);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
-use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
+use crate::values::{Average, Estimate, FailOn, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, where the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
@@ -19,7 +19,7 @@ pub const DUMP_FORMAT: DumpFormat = DumpFormat::Csv;
 pub const N_SLOWEST: u32 = 5;
 /// `stats --tim` without a value: the defaults of the program tim.
 pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
-/// `compare --table` without a value.
+/// `compare --table-format`.
 pub const TABLE: TableStyle = TableStyle::Text;
 /// `compare --by`.
 pub const COMPARED_AVERAGE: Average = Average::Mean;
@@ -43,6 +43,16 @@ pub const N_HISTORY_RESULTS: usize = 20;
 pub const POOL_REPETITIONS: u32 = 10;
 /// `pool run --blocks`.
 pub const POOL_BLOCKS: u32 = 3;
+/// `gate --budget`.
+pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
+/// `gate --fail-on`.
+pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 0.0 };
+/// `why --budget`.
+pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
+/// `why --warmup`.
+pub const WHY_WARMUPS: u32 = 1;
+/// `why --rate`: samples in a second of CPU time.
+pub const SAMPLES_PER_S: u32 = 1000;
 /// `load --kind`.
 pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 /// `noise --for`.
@@ -95,6 +105,12 @@ mod tests {
         check("history show", "last", N_HISTORY_RESULTS);
         check("pool run", "repetitions", POOL_REPETITIONS);
         check("pool run", "blocks", POOL_BLOCKS);
+        check("gate", "budget", format!("{}s", GATE_BUDGET.ns / 1_000_000_000));
+        assert!(help("gate", "fail_on").ends_with("[default: slower]"));
+        assert_eq!("slower".parse(), Ok(GATE_FAIL_ON));
+        check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
+        check("why", "warmup", WHY_WARMUPS);
+        check("why", "rate", SAMPLES_PER_S);
         check("load", "kind", name(&LOAD_KIND));
         check("noise", "for_", format!("{}s", NOISE_TIME.ns / 1_000_000_000));
         check("show", "side", CRITERION_SIDE);

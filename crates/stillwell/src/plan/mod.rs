@@ -2,7 +2,9 @@
 
 pub mod advice;
 mod arms;
+mod blocks;
 mod decide;
+mod deciding;
 pub mod defaults;
 mod parameters;
 pub mod placement;
@@ -11,19 +13,22 @@ pub mod programs;
 pub mod request;
 mod shell;
 pub mod suite;
+mod value;
 pub mod workers;
 
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
 use crate::values::{
-    Clock, Estimand, MemoryPolicy, MetricChoice, Order, OutputTarget, Padding, ProcessValue,
-    Rlimit, Sched, ValueUnit,
+    Better, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order, OutputTarget,
+    Padding, ProcessValue, Rlimit, Sched, ValueUnit,
 };
 
 pub use arms::Arms;
+pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, default_metrics};
 pub use suite::SuiteMembership;
+pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.
@@ -87,11 +92,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it. Such a run ends the
-    /// session, and its time is no time of the program.
-    pub fn rejects(&self, arm: u32, shell_exit: i32) -> bool {
-        let accept = self.arms.get(arm as usize).and_then(|arm| arm.accept.as_ref());
-        accept.is_some_and(|accept| !accept.contains(&shell_exit))
+    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it, and `value` its own value.
+    /// Such a run ends the session, and its time is no time of the program.
+    pub fn rejects(&self, arm: u32, shell_exit: i32, value: Option<f64>) -> bool {
+        let Some(arm) = self.arms.get(arm as usize) else { return false };
+        let lacks_value = arm.value.is_some() && value.is_none();
+        arm.accept.as_ref().is_some_and(|accept| lacks_value || !accept.contains(&shell_exit))
     }
 
     /// Number of comparisons that are judged together.
@@ -180,6 +186,9 @@ pub struct Arm {
     /// The unit of its values.
     #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
     pub unit: ValueUnit,
+    /// The value that its program says of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<ValueRule>,
     /// Repetitions within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
@@ -224,6 +233,7 @@ impl Arm {
             accept: None,
             benchmark: None,
             unit: ValueUnit::Time,
+            value: None,
             inner_loops: 1,
             has_own_timer: false,
             directories: Vec::new(),
@@ -293,44 +303,6 @@ pub enum ShellReason {
     },
 }
 
-/// The rule for the number of blocks. It never depends on which arm was faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlockRule {
-    /// The number that the user gave.
-    Exactly(u32),
-    /// As many as fit into the budget.
-    Budget {
-        /// Time for all timed runs with their hooks.
-        budget_ns: u64,
-        /// At least so many.
-        min: u32,
-        /// At most so many.
-        max: u32,
-    },
-}
-
-impl BlockRule {
-    /// Fewest blocks, most blocks, and the time for all, ns.
-    pub fn bounds(self) -> (u32, u32, u64) {
-        match self {
-            Self::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
-            Self::Budget { budget_ns, min, max } => (min, max, budget_ns),
-        }
-    }
-}
-
-/// Whether a comparison ends its session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stopping {
-    /// The session has one interim analysis, after the last block. The oldest records have this.
-    #[default]
-    AtTheEnd,
-    /// The session has several interim analyses, and ends at the first that decides everything.
-    WhenDecided,
-}
-
 /// Stop when the error is small enough: that of t0 with one arm, of every ratio with several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
@@ -386,4 +358,17 @@ pub struct DecisionRule {
     /// The value of a process with several slices.
     #[serde(default = "ProcessValue::of_old_plans")]
     pub process_value: ProcessValue,
+    /// The quantity that decides, if the user chose one or the program says a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide_on: Option<DecideOn>,
+    /// The direction in which that quantity is better.
+    #[serde(default, skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
+}
+
+impl DecisionRule {
+    /// The quantity of a run that is compared.
+    pub fn compared(&self) -> Compared {
+        Compared { clock: self.clock, decide_on: self.decide_on, better: self.better }
+    }
 }

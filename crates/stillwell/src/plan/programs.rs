@@ -4,16 +4,18 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::harness::Harness;
 use crate::host::Facts;
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
 use crate::plan::workers::{WorkerCode, Workers};
-use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
+use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason, ValueRule};
+use crate::spec::groups::JudgementOptions;
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
 };
-use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
+use crate::values::{Cpus, DecideOn, Headline, MetricChoice, parse_cpu_list};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
 /// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
@@ -24,7 +26,8 @@ pub(super) const LONGER: u64 = 3;
 const PROCESSES_MIN: u32 = 24;
 /// The benchmark of `timeit`: the name of the standard library's module.
 const TIMEIT: &str = "timeit";
-pub(super) const PYTHON: &str = "python3";
+/// The interpreter if none is named.
+pub const PYTHON: &str = "python3";
 
 /// A benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct ProgramBenchmark {
     pub inner_loops: u64,
     /// Whether it times itself.
     pub has_own_timer: bool,
+    /// The framework that runs it; `None` for a program that speaks the worker protocol.
+    pub harness: Option<Harness>,
 }
 
 /// Decides everything about statements.
@@ -57,16 +62,89 @@ pub fn decide_bench(
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
-    let mut arms = Vec::new();
+    let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
     for name in names(&spec.benchmark, found)? {
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
-            let ProgramBenchmark { inner_loops, has_own_timer, .. } = *listed;
-            arms.push(Arm { benchmark, inner_loops, has_own_timer, ..command.clone() });
+            let ProgramBenchmark { inner_loops, has_own_timer, harness, .. } = *listed;
+            n_of_harnesses += usize::from(harness.is_some());
+            let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
+            arms.push(harness.map_or_else(|| arm.clone(), |it| of_harness(&arm, it, &name)));
         }
     }
-    decide_workers(arms, &spec.session, facts, drawn_seed)
+    if n_of_harnesses == 0 {
+        return decide_workers(arms, &spec.session, facts, drawn_seed);
+    }
+    ensure!(
+        n_of_harnesses == arms.len(),
+        "some programs are of a benchmark framework and others speak the worker protocol; compare them apart"
+    );
+    decide_harnesses(arms, &spec.session, facts, drawn_seed)
+}
+
+/// The arm that runs one benchmark of a program of a framework in each process.
+fn of_harness(program: &Arm, harness: Harness, benchmark: &str) -> Arm {
+    Arm {
+        argv: harness.command(&program.argv, benchmark),
+        value: Some(ValueRule::of_harness(harness, benchmark)),
+        accept: Some(vec![0]),
+        has_own_timer: true,
+        ..program.clone()
+    }
+}
+
+/// Decides everything about programs of frameworks: each run is a process of one benchmark, and says its value.
+fn decide_harnesses(
+    mut arms: Vec<Arm>,
+    session: &SessionOptions,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let SessionOptions { workers: options, judgement, .. } = session;
+    let of_workers = options.loops.is_some()
+        || options.values.is_some()
+        || options.min_time.is_some()
+        || options.delta
+        || options.tracemalloc
+        || options.subtract_loop;
+    ensure!(
+        !of_workers,
+        "--loops, --values, --min-time, --delta, --tracemalloc and --subtract-loop are for programs that speak the \
+         worker protocol; these programs choose their loops themselves"
+    );
+    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
+    if judgement.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
+    }
+    let compares = arms.len() > n_benchmarks;
+    let mut judgement = judgement.clone();
+    if options.track_memory {
+        judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
+    }
+    let affinity = match &options.affinity {
+        Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
+        Some(Affinity::All) | None => None,
+    };
+    let mut request = SessionRequest::of_workers(options, &judgement, affinity);
+    // Each process warms itself up, and the list has shown that the programs work.
+    request.length.n_warmups = Some(options.warmups.unwrap_or(0));
+    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
+    let mut plan = decide(&request, arms, facts, drawn_seed)?;
+    set_budget(&mut plan, options, n_benchmarks, compares);
+    Ok(plan)
+}
+
+/// Gives each benchmark the usual time, unless the user says how long the session may take.
+fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, compares: bool) {
+    if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
+        && options.stop.budget.is_none()
+    {
+        let usual_ns = if compares { BUDGET_SEVERAL_NS } else { BUDGET_ONE_NS };
+        *budget_ns = usual_ns * n_benchmarks as u64;
+        *budget_ns = if options.rigorous { *budget_ns * LONGER } else { *budget_ns };
+        *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
+    }
 }
 
 /// The programs of the command line of `bench`, without their benchmarks.
@@ -170,6 +248,7 @@ pub(super) fn decide_workers(
     drawn_seed: u64,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
+    let (judgement, options) = &of_workers(judgement, options)?;
     let headline = options.headline(judgement.clock);
     ensure!(
         judgement.clock.is_none() || headline.unit().is_time(),
@@ -192,14 +271,7 @@ pub(super) fn decide_workers(
     let request = SessionRequest::of_workers(options, judgement, affinity(options, facts));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
     let mut plan = decide(&request, arms, facts, drawn_seed)?;
-    if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
-        && options.stop.budget.is_none()
-    {
-        let usual_ns = if compares { BUDGET_SEVERAL_NS } else { BUDGET_ONE_NS };
-        *budget_ns = usual_ns * n_benchmarks as u64;
-        *budget_ns = if options.rigorous { *budget_ns * LONGER } else { *budget_ns };
-        *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
-    }
+    set_budget(&mut plan, options, n_benchmarks, compares);
     if let Some(precision) = &mut plan.precision {
         // t0 is the time of the luckiest memory layout, and a few processes may all miss that layout.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
@@ -215,10 +287,29 @@ pub(super) fn decide_workers(
     Ok(plan)
 }
 
+/// The options with the quantity that decides as a worker names it: a clock, or its memory.
+fn of_workers(
+    judgement: &JudgementOptions,
+    options: &WorkerOptions,
+) -> Result<(JudgementOptions, WorkerOptions)> {
+    let (mut judgement, mut options) = (judgement.clone(), options.clone());
+    if let Some(decide_on) = judgement.decide_on.take() {
+        options.track_memory |= decide_on == DecideOn::Maxrss;
+        judgement.clock = decide_on.clock();
+        ensure!(
+            judgement.clock.is_some() || decide_on == DecideOn::Maxrss,
+            "⟦decide-on⟧ {}: it is not counted for a loop of a worker; choose clean, wall, cpu or maxrss",
+            decide_on.name()
+        );
+    }
+    Ok((judgement, options))
+}
+
 fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
     let single = options.debug_single_value.then_some(1);
     Workers {
         slice_ns: options.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
+        is_slice_named: options.min_time.is_some(),
         loops: options.loops.map(|loops| loops.0).or(single.map(u64::from)),
         n_slices: options.values.or(single),
         n_warmup_slices: options.warmups.or(single.map(|_| 0)),
@@ -339,6 +430,7 @@ mod tests {
                 name: (*name).into(),
                 inner_loops: 2,
                 has_own_timer: false,
+                harness: None,
             };
             names.iter().map(one).collect()
         };

@@ -9,6 +9,9 @@ use crate::values::{Gc, Headline};
 pub struct Workers {
     /// The intended length of a slice, ns.
     pub slice_ns: u64,
+    /// Whether the user named this length.
+    #[serde(default)]
+    pub is_slice_named: bool,
     /// Loops in a slice; `None` where calibration finds them.
     pub loops: Option<u64>,
     /// Slices of each launch; `None` where calibration finds them.
@@ -25,6 +28,14 @@ pub struct Workers {
     pub headline: Headline,
     /// Variables that the workers inherit; `None` for all.
     pub inherit: Option<Vec<String>>,
+}
+
+impl Workers {
+    /// Whether calibration may make slices longer: nobody named their length. With `delta` the slope has no cost of
+    /// a slice.
+    pub fn is_slice_free(&self) -> bool {
+        self.loops.is_none() && !self.is_slice_named && !self.delta
+    }
 }
 
 /// Code to send to a worker.

@@ -24,9 +24,9 @@ use crate::plan::Plan;
 use crate::results::{Calibration, Metadata, SummaryStatistics};
 
 pub use folder::{SuiteManifest, is_suite};
-pub use place::{builds_path, history_path, new_path, newest, pools_path};
+pub use place::{builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path};
 pub use read::{Record, RecordLine, RecordTail};
-pub use row::{FIXED_COLUMNS, Layout, Row, time_ns};
+pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;
 pub use write::{Readers, Writer, kept_len};
 
@@ -127,6 +127,17 @@ fn describe(error: &serde_json::Error) -> String {
     }
 }
 
+/// A loop that took longer in short slices than in long ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShortSlice {
+    /// Loops of the first, short slices.
+    pub loops: u64,
+    /// Time per loop in these, ns.
+    pub short_ns: f64,
+    /// Time per loop in slices long enough, ns.
+    pub long_ns: f64,
+}
+
 /// A line that is neither the header nor a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -178,6 +189,9 @@ pub enum Event {
         is_steady: bool,
         /// Threads of the process, at the end.
         n_threads: Option<u32>,
+        /// The times of a loop, if they depend on the length of the slice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        short: Option<ShortSlice>,
         /// Facts and metadata, as the worker wrote them.
         values: BTreeMap<String, String>,
     },
@@ -219,6 +233,9 @@ pub enum Event {
         /// The reason.
         reason: EndReason,
     },
+    /// An event of an earlier or a later program, which says nothing to this one. It is read, and never written.
+    #[serde(other)]
+    Unknown,
 }
 
 impl EndReason {

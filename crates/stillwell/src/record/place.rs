@@ -40,10 +40,29 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 /// # Errors
 /// No directory for it is known, or it cannot be made.
 pub fn builds_path() -> Result<PathBuf> {
+    cache_path("builds")
+}
+
+/// A directory of things that can be made again: `$XDG_CACHE_HOME/stillwell/NAME`. It exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn cache_path(name: &str) -> Result<PathBuf> {
     let directory = of_user("XDG_CACHE_HOME", ".cache");
-    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join("builds");
+    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
     make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory)
+}
+
+/// The file of what was measured of this machine's cores. Its directory exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn cores_path() -> Result<PathBuf> {
+    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join("cores.json"))
 }
 
 /// A new path for a record that starts now. Its directory exists afterwards.

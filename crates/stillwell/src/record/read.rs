@@ -56,7 +56,7 @@ impl Record {
         path: &Path,
         (mut tail, header): (RecordTail<R>, Header),
     ) -> Result<Self> {
-        let mut rows = Rows::of(header.plan.policy.clock);
+        let mut rows = Rows::of(header.plan.policy.compared());
         let mut events = Vec::new();
         let n_arms = header.plan.arms.len();
         let (mut next_step, mut has_ended) = (0, false);
@@ -64,13 +64,14 @@ impl Record {
             ensure!(!has_ended, "there is something after the end of the session");
             match line {
                 RecordLine::Row(mut row) => {
-                    row.is_rejected = header.plan.rejects(row.arm, row.shell_exit());
+                    row.is_rejected = header.plan.rejects(row.arm, row.shell_exit(), row.value);
                     row.know_stall();
                     ensure!(row.step >= next_step, "step {} is out of order", row.step);
                     next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);
                     rows.push(&row);
                 }
+                RecordLine::Event(Event::Unknown) => {}
                 RecordLine::Event(event) => {
                     has_ended = matches!(event, Event::End { .. });
                     events.push(event);
@@ -217,6 +218,8 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     struct HeaderProbe {
         format: String,
         version: u32,
+        #[serde(default)]
+        tool: String,
     }
     let mut line = Vec::new();
     Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
@@ -235,8 +238,13 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
         "written by a later Stillwell (format {}; this one reads up to {VERSION})",
         probe.version
     );
-    let header: Header =
-        serde_json::from_slice(&line).map_err(|error| anyhow!("line 1, {}", describe(&error)))?;
+    let header: Header = serde_json::from_slice(&line).map_err(|error| {
+        // A later program may have words that this one lacks, also in a format of the same version.
+        let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
+        let is_others = !probe.tool.is_empty() && probe.tool != tool;
+        let writer = is_others.then(|| format!("written by {}, and this is {tool}: ", probe.tool));
+        anyhow!("{}line 1, {}", writer.unwrap_or_default(), describe(&error))
+    })?;
     let plan = &header.plan;
     ensure!(!plan.arms.is_empty(), "line 1: the plan has no command");
     let places = [Some(plan.reference), plan.control.map(|control| control.arm)];

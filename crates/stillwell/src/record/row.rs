@@ -3,7 +3,7 @@
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
 use crate::record::describe;
-use crate::values::Clock;
+use crate::values::Compared;
 use crate::values::metric::{METRICS, Metric};
 
 /// Measurements of one step. A value that the machine cannot measure is `None`, never zero.
@@ -26,8 +26,8 @@ pub struct Row {
     /// Whether the run failed and ended its session. Its time is no measurement. Derived from the plan, not stored in
     /// the file.
     pub is_rejected: bool,
-    /// The time that is compared. From the plan too.
-    pub clock: Clock,
+    /// The quantity that is compared. From the plan too.
+    pub compared: Compared,
     /// The compared value in the base unit of the arm, if it is not an integer metric: for example a time per loop in
     /// ns.
     pub value: Option<f64>,
@@ -47,15 +47,20 @@ impl Row {
             exit: 0,
             timed_out: false,
             is_rejected: false,
-            clock: Clock::Wall,
+            compared: Compared::default(),
             value: None,
             values: [None; METRICS.len()],
         }
     }
 
-    /// The compared value: `value`, or else the compared time in ns.
+    /// The compared value in its base unit.
     pub fn headline(&self) -> Option<f64> {
-        self.value.or_else(|| time_ns(self.clock, |metric| self.get(metric)))
+        self.compared.value(self.value, |metric| self.get(metric))
+    }
+
+    /// The compared value as a cost: more is worse.
+    pub fn cost(&self) -> Option<f64> {
+        self.headline().map(|value| self.compared.cost(value))
     }
 
     /// The value of one metric.
@@ -94,19 +99,6 @@ impl Row {
     pub fn shell_exit(&self) -> i32 {
         if self.exit < 0 { 128 - self.exit } else { self.exit }
     }
-}
-
-/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time.
-pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
-    let ns = match clock {
-        Clock::Wall => get(Metric::WallNs)?,
-        Clock::Clean => get(Metric::WallNs)?.saturating_sub(get(Metric::StalledNs).unwrap_or(0)),
-        Clock::Cpu => match get(Metric::CpuNs) {
-            Some(ns) => ns,
-            None => 1000 * (get(Metric::UserUs)? + get(Metric::SysUs)?),
-        },
-    };
-    Some(ns as f64)
 }
 
 /// Columns that every row has, before the metrics.
@@ -232,7 +224,7 @@ impl Layout {
             exit: required(&cells, 5)?,
             timed_out: cells[6] == Some(1),
             is_rejected: false,
-            clock: Clock::Wall,
+            compared: Compared::default(),
             value,
             values: [None; METRICS.len()],
         };

@@ -1,9 +1,9 @@
 //! Rows by column, so that millions of them fit: a column takes 4 bytes a row until a value needs 8, and a metric
 //! that was never measured takes none.
 
-use crate::record::row::{Row, time_ns};
-use crate::values::Clock;
+use crate::record::row::Row;
 use crate::values::metric::{METRICS, Metric};
+use crate::values::{Clock, Compared, time_ns};
 
 /// Values of one column. The largest integer of the width stands for "absent" inside and is never returned.
 #[derive(Debug, Default)]
@@ -60,24 +60,14 @@ pub struct Rows {
     rejected: Vec<usize>,
     /// The rows' own values, NaN for a row without one; empty if no row has one.
     own: Vec<f64>,
-    clock: ComparedClock,
+    compared: Compared,
     values: [PackedColumn; METRICS.len()],
 }
 
-/// The compared time: wall time unless the plan says another.
-#[derive(Clone, Copy, Debug)]
-struct ComparedClock(Clock);
-
-impl Default for ComparedClock {
-    fn default() -> Self {
-        Self(Clock::Wall)
-    }
-}
-
 impl Rows {
-    /// No rows yet, of a session that compares this time.
-    pub fn of(clock: Clock) -> Self {
-        Self { clock: ComparedClock(clock), ..Self::default() }
+    /// No rows yet, of a session that compares this.
+    pub fn of(compared: Compared) -> Self {
+        Self { compared, ..Self::default() }
     }
 
     /// Number of rows.
@@ -117,13 +107,14 @@ impl Rows {
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
             is_rejected: self.is_rejected(index),
-            clock: self.clock.0,
+            compared: self.compared,
             value: self.own(index),
             values: std::array::from_fn(|metric| self.values[metric].get(index)),
         }
     }
 
-    fn own(&self, index: usize) -> Option<f64> {
+    /// A row's own value.
+    pub fn own(&self, index: usize) -> Option<f64> {
         self.own.get(index).copied().filter(|value| !value.is_nan())
     }
 
@@ -132,14 +123,29 @@ impl Rows {
         !self.own.is_empty()
     }
 
-    /// The compared value: the row's own, or else the compared time in ns.
+    /// The compared value in its base unit.
     pub fn headline(&self, index: usize) -> Option<f64> {
-        self.own(index).or_else(|| self.time_ns(index, self.clock.0))
+        self.compared.value(self.own(index), |metric| self.get(index, metric))
+    }
+
+    /// The compared value as a cost: more is worse.
+    pub fn cost(&self, index: usize) -> Option<f64> {
+        self.headline(index).map(|value| self.compared.cost(value))
     }
 
     /// The time that is compared where a row has no value of its own.
     pub fn clock(&self) -> Clock {
-        self.clock.0
+        self.compared.clock
+    }
+
+    /// What is compared.
+    pub fn compared(&self) -> Compared {
+        self.compared
+    }
+
+    /// Whether something else than a time of the runs is compared.
+    pub fn compares_other_values(&self) -> bool {
+        self.compared.decide_on.map_or_else(|| self.has_own(), |it| it.clock().is_none())
     }
 
     /// A time of the row's run, ns.

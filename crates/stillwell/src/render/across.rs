@@ -9,14 +9,20 @@ use serde::Serialize;
 use crate::analysis::distributions::Distributions;
 use crate::analysis::{ArmSummary, Comparison, Evidence, Neighbours};
 use crate::host::Facts;
+use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::columns::{COLUMNS, shorten};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
-use crate::render::text::comparison;
+use crate::render::quantity::QuantityWords;
+use crate::render::styles::paint;
+use crate::render::text::{comparison, no_test};
 use crate::render::units::unit_of_walls;
-use crate::render::{Styles, distributions, interleaved};
+use crate::render::{Styles, distributions, interleaved, uncertain};
 use crate::verdict::Judgement;
+
+/// Columns of a name in the answer.
+const NAME_MAX: usize = 40;
 
 /// Two arms of a comparison: one command in several records, or two commands of one record.
 #[derive(Debug, Serialize)]
@@ -55,6 +61,10 @@ pub fn text(
     let t0s = arms.filter_map(net_t0);
     let unit = unit_of_walls(plan, t0s);
     let mut out = String::new();
+    for pair in pairs {
+        answer(&mut out, pair, plan, styles);
+    }
+    out.push('\n');
     for (name, session) in old.iter().map(|session| ("old", *session)).chain([("new", new)]) {
         let record = session.record;
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
@@ -84,6 +94,32 @@ pub fn text(
         }
     }
     out
+}
+
+/// Appends the answer on one pair. Separate sessions have no verdict, so it is an estimate.
+fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
+    let name = shorten(&pair.new.label, NAME_MAX);
+    let text = match &pair.comparison.evidence {
+        Evidence::Unpaired { ratio, .. } => {
+            let times = uncertain::significant(ratio.value, 3);
+            let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
+            if QuantityWords::of(plan).is_time() {
+                format!(
+                    "{name} took {times} times as long as in {sessions}: an estimate, no verdict"
+                )
+            } else {
+                let is = "times that of";
+                format!("the median of {name} is {times} {is} {sessions}: an estimate, no verdict")
+            }
+        }
+        Evidence::None { because } => format!("{name}: {}", no_test(*because, plan.policy)),
+        Evidence::Paired(_) => return,
+    };
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, &text);
+    for line in lines.lines() {
+        writeln!(out, "{}", paint(styles.attention, line)).ok();
+    }
 }
 
 /// Writes the pairs as one JSON document.

@@ -1,5 +1,5 @@
-//! Output of `calibrate`: a table of error rates, a bar chart of the power, and the smallest slowdown that each time
-//! budget finds.
+//! Output of `calibrate`: the smallest slowdown that each time budget finds, then a table of error rates and a bar
+//! chart of the power.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,16 +18,18 @@ const MARK: usize = BAR * 4 / 5;
 /// The output. All lines but the path of the record are at most 80 columns wide.
 pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> String {
     let mut out = String::new();
+    sizes(&mut out, found);
     let alpha = level(found.alpha);
+    out.push('\n');
     let text = format!(
-        "{} experiments for each slowdown, replayed from {} runs of {label}: {} pairs of runs each, tests at {alpha}",
+        "How this was found: {} experiments for each slowdown, replayed from {} runs of {label}: {} pairs of runs each, \
+         tests at {alpha}.",
         found.n_replays, found.n_runs, found.n_pairs
     );
     wrap(&mut out, "", 0, &text);
     table(&mut out, found);
     tails(&mut out, found);
     picture(&mut out, found);
-    sizes(&mut out, found);
     writeln!(out, "\nrecord: {}", record.display()).ok();
     out
 }
@@ -106,25 +108,28 @@ fn picture(out: &mut String, found: &PowerCalibration) {
     writeln!(out, "{:>8} {:MARK$}┊ 80 %", "", "").ok();
 }
 
+/// The smallest slowdown that a session finds, for each time budget, and how to see smaller ones.
 fn sizes(out: &mut String, found: &PowerCalibration) {
     let text = format!(
-        "\nsmallest slowdown found in 80 % of sessions: {} with {} pairs",
+        "Stillwell finds a slowdown of {} here, in 80 % of sessions of {} pairs of runs.",
         visible(found.visible),
         found.n_pairs
     );
-    out.push_str(&text);
-    out.push_str("\nby the square root of the number of pairs:\n");
+    wrap(out, "", 0, &text);
     for budget in &found.budgets {
         writeln!(
             out,
-            "{:>8}  {:>8}  ({} pairs{})",
-            length(budget.budget_ns),
+            "{:>10}: {:>8}  ({} pairs{})",
+            format!("in {}", length(budget.budget_ns)),
             visible(budget.visible),
             budget.n_pairs,
             if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-blocks" } else { "" }
         )
         .ok();
     }
+    let text = "To see a smaller one: a longer --budget of `run`, or less noise (`stillwell noise` says which \
+                there is).";
+    wrap(out, "", 0, text);
 }
 
 pub(super) fn visible(visible: VisibleSlowdown) -> String {

@@ -12,18 +12,21 @@ use crate::analysis::{
 };
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes, outliers, uncertain};
 
 const INDENT: usize = 3;
+/// Widest name of a command in a list of several.
+const LABEL_COLUMNS: usize = 40;
 
 /// The meaning of a raised flag for the numbers of the summary.
-const MEANING: &str = "A flag means that the runs were not those of one steady machine: t0 +- err is less certain than \
-                       its +- says. A comparison of interleaved commands needs no steady machine and is exact as it is. \
-                       Of steady arms, each check flags one in a hundred.";
+const MEANING: &str = "the machine or the program changed during the session. t0 +- err is less certain than its +- \
+                       says. A comparison of commands that ran in turns is exact all the same.";
+/// How often a check errs.
+const RATE: &str = "Of steady commands, each check flags one in a hundred.";
 
 /// Writes the check as one JSON document.
 ///
@@ -42,23 +45,63 @@ pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io
     pretty(to, &CheckDocument { tool, record: &record.path, created, check: found })
 }
 
-/// A block for each candidate, and one for an unstable control.
-pub fn text(record: &Record, found: &RecordCheck, styles: &Styles) -> String {
+/// What was found and what to do; then a block for each candidate, and one for an unstable control. With `has_all`, the
+/// statistics of stable commands too.
+pub fn text(record: &Record, found: &RecordCheck, has_all: bool, styles: &Styles) -> String {
     let plan = &record.header.plan;
     let mut out = String::new();
+    conclusion(&mut out, record, found, styles);
+    out.push('\n');
     for arm in &found.arms {
         if arm.is_control {
             control(&mut out, arm, styles);
         } else {
-            block(&mut out, plan, arm, styles);
+            block(&mut out, plan, arm, has_all, styles);
         }
     }
     if found.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
-        wrap(&mut out, "", 0, MEANING);
+        wrap(&mut out, "", 0, RATE);
     }
     outliers::not_recorded(&mut out, plan, found);
     writeln!(out, "record: {}", record.path.display()).ok();
     out
+}
+
+/// Whether the commands are stable, what it means if not, and what to do.
+fn conclusion(out: &mut String, record: &Record, found: &RecordCheck, styles: &Styles) {
+    let with = |wanted: Steadiness| found.arms.iter().filter(move |arm| arm.steadiness == wanted);
+    let n = found.arms.iter().filter(|arm| !arm.is_control).count();
+    let unstable: Vec<String> =
+        with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
+    let n_unknown = with(Steadiness::TooFewRuns).count() + with(Steadiness::UnfitTimes).count();
+    let commands = |n: usize| if n == 1 { "1 command".into() } else { format!("{n} commands") };
+    if unstable.is_empty() {
+        let (style, text) = match n_unknown {
+            0 => (styles.same, format!("Stable: {}.", commands(n))),
+            k => {
+                let text =
+                    format!("Not known of {}: the check needs {RUNS_MIN} runs.", commands(k));
+                (styles.attention, text)
+            }
+        };
+        writeln!(out, "{}", paint(style, &text)).ok();
+        return;
+    }
+    let mut lines = String::new();
+    wrap(&mut lines, "Not stable: ", 12, &unstable.join(", "));
+    out.push_str(&lines.replacen("Not stable", &paint(styles.attention, "Not stable"), 1));
+    wrap(out, "meaning: ", 9, MEANING);
+    let audience = Audience::of(&record.header.plan);
+    let file = one_line(&record.path.to_string_lossy());
+    let mut remedy = format!(
+        "`stillwell noise {file}` names what took the time; then measure again with {}",
+        audience.own_cpu()
+    );
+    let warmups = found.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
+    if let Some(n) = warmups.max() {
+        remedy += &format!("; for the slow start, {}", audience.warmups(n));
+    }
+    wrap(out, "remedy: ", 8, &remedy);
 }
 
 fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
@@ -69,11 +112,13 @@ fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
     }
 }
 
-fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
+fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &Styles) {
     let number = format!("{:<INDENT$}", arm.arm + 1);
     writeln!(out, "{number}{}", shorten(&arm.label, COLUMNS - number.len())).ok();
     verdict(out, arm, styles);
-    table(out, &arm.checks);
+    if has_all || arm.steadiness == Steadiness::Unstable {
+        table(out, &arm.checks);
+    }
     if let Some(start) = arm.slow_start {
         let text = format!(
             "slow start: the first {} runs were slower than nine in ten of the later ones; {} leaves them out",
@@ -174,7 +219,7 @@ mod tests {
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
         let mut record = record(&[label]);
         (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));
-        let text = text(&record, &check_record(&record), &Styles::plain());
+        let text = text(&record, &check_record(&record), true, &Styles::plain());
         for line in text.lines() {
             assert!(width(line) <= COLUMNS && line.trim_end() == line, "{line:?}");
         }
@@ -207,12 +252,12 @@ mod tests {
         let mut record = record(&["a"]);
         (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
         let found = check_record(&record);
-        let colored = text(&record, &found, &Styles::colored());
+        let colored = text(&record, &found, true, &Styles::colored());
         assert!(
             crate::terminal::escaped(&colored).contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "),
             "{colored:?}"
         );
         let stripped = anstream::adapter::strip_str(&colored).to_string();
-        assert_eq!(stripped, text(&record, &found, &Styles::plain()));
+        assert_eq!(stripped, text(&record, &found, true, &Styles::plain()));
     }
 }

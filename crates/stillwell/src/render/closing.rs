@@ -2,43 +2,90 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Analysis, ArmSummary, end_reason};
+use crate::analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
 use crate::plan::{Plan, ShellReason, Stopping};
-use crate::record::{EndReason, Event, Record};
+use crate::record::{EndReason, Event, Record, Row};
 use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::depth::Depth;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes};
 use crate::values::{MemoryMode, Order};
+use crate::verdict::{Judgement, Verdict};
 
 const NOTES_MAX: usize = 3;
+/// Smallest share of the time above t0 by one source that is worth a note.
+const LOST_MIN: f64 = 0.02;
+/// Widest name of a failed command, columns.
+const LABEL_MAX: usize = 60;
 const STDERR_LINES_MAX: usize = 5;
 /// Widest name of a benchmark, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends the notes, the lines about the session, and the path of the record.
-pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
+/// Appends the notes, the lines about the session, and the path of the record. Briefly: only what changes what the
+/// reader should do.
+pub(super) fn lines(
+    out: &mut String,
+    record: &Record,
+    (analysis, judgements): (&Analysis, &[Judgement]),
+    (detail, styles): (Depth, &Styles),
+) {
     let plan = &record.header.plan;
-    for note in analysis.notes.iter().take(NOTES_MAX) {
+    let is_verbose = detail == Depth::Verbose;
+    // A session that failed has to be repeated, whatever its noise was.
+    let has_failed = matches!(analysis.end, Some(EndReason::Failed | EndReason::TimedOut));
+    let is_open = !has_failed
+        && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
+    let is_shown = |note: &&Note| is_verbose || is_worth_reading(note, plan, is_open);
+    let n_max = if is_verbose { usize::MAX } else { NOTES_MAX };
+    let shown: Vec<&Note> = analysis.notes.iter().filter(is_shown).take(n_max).collect();
+    for note in &shown {
         wrap(out, "note: ", 6, &notes::what(&note.finding, plan));
         if let Some(advice) = notes::advice(&note.finding, plan) {
             wrap(out, "      ", 6, &advice);
         }
     }
-    let n_more = analysis.notes.len().saturating_sub(NOTES_MAX);
-    if n_more > 0 {
-        writeln!(out, "note: {n_more} more with --json").ok();
-    }
     not_measured(out, plan, analysis);
-    priority(out, plan);
-    placement(out, plan);
-    shell(out, plan);
-    order(out, record);
+    if is_verbose {
+        priority(out, plan);
+        placement(out, plan);
+        shell(out, plan);
+    }
+    order(out, record, detail);
     end(out, record, analysis, styles);
     // An imported file that is not stored has no record.
     let file = record.header.imported.as_ref().map(|imported| imported.file.as_str());
     if record.path.to_str() != file {
         writeln!(out, "record: {}", record.path.display()).ok();
+    }
+    if !is_verbose {
+        let n_more = analysis.notes.len() - shown.len();
+        let notes = match n_more {
+            0 => String::new(),
+            1 => " and another note".into(),
+            n => format!(" and {n} further notes"),
+        };
+        let p = if analysis.comparisons.is_empty() { "" } else { "p, " };
+        wrap(out, "details: ", 9, &format!("`stillwell show -v` has {p}means, histograms{notes}"));
+    }
+}
+
+/// Whether a note changes what the reader should do. What makes times less sharp matters only as long as something is
+/// open; failed runs, a lost shield and the like always matter.
+fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
+    match note.finding {
+        Finding::FailedRuns { .. } | Finding::TimedOutRuns { .. } => true,
+        // The failure is at the top.
+        Finding::RejectedRuns { .. } => false,
+        Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
+        Finding::Unstable { .. }
+        | Finding::NoFloor { .. }
+        | Finding::SlowStart { .. }
+        | Finding::Neighbours(_)
+        | Finding::NiceInTerminal { .. }
+        | Finding::RealTimePauses { .. }
+        | Finding::Migrations { .. } => is_open && notes::advice(&note.finding, plan).is_some(),
+        _ => notes::advice(&note.finding, plan).is_some(),
     }
 }
 
@@ -108,7 +155,7 @@ fn shell(out: &mut String, plan: &Plan) {
 }
 
 /// Appends order and seed, if the user chose them; or the source of imported times.
-fn order(out: &mut String, record: &Record) {
+fn order(out: &mut String, record: &Record, detail: Depth) {
     let plan = &record.header.plan;
     if let Some(imported) = &record.header.imported {
         for note in &imported.notes {
@@ -119,14 +166,14 @@ fn order(out: &mut String, record: &Record) {
         out.push_str("order: sequential; drift between the commands is not controlled\n");
     }
     let mut words = record.header.command_line.iter();
-    if words.any(|word| word == "--seed" || word.starts_with("--seed=")) {
+    let has_seed = words.any(|word| word == "--seed" || word.starts_with("--seed="));
+    if has_seed && detail == Depth::Verbose {
         writeln!(out, "seed: {}", plan.seed).ok();
     }
 }
 
 fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
     let reason = analysis.end;
-    let is_suite = !record.parts.is_empty();
     let text = match reason {
         Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
         Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
@@ -141,61 +188,81 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
             "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \
              were not the reason to stop",
         ),
-        Some(EndReason::Failed) if is_suite => {
-            Some("failed: not every benchmark came to its end, every finished run is kept")
-        }
-        Some(EndReason::Failed) => {
-            Some("failed: the session ended here, every finished run is kept")
-        }
-        Some(EndReason::TimedOut) => Some("timeout: a run took longer, every finished run is kept"),
+        // The failure is at the top.
+        Some(EndReason::Failed | EndReason::TimedOut) => None,
         Some(EndReason::RecordFull) => Some("the record could not be written any further"),
         None => Some("killed, or still running: what had finished is shown"),
     };
     if let Some(text) = text {
         writeln!(out, "{}", paint(styles.attention, text)).ok();
     }
-    if is_suite {
-        record.parts.iter().for_each(|part| failure(out, part, end_reason(part)));
-    } else {
-        failure(out, record, reason);
-    }
     if record.torn_bytes > 0 {
         out.push_str("the last line of the record was cut off; it is left out\n");
     }
 }
 
+/// Appends the failures that ended the session: in a suite, one of each benchmark.
+pub(super) fn failures(
+    out: &mut String,
+    record: &Record,
+    reason: Option<EndReason>,
+    styles: &Styles,
+) {
+    if record.parts.is_empty() {
+        failure(out, record, reason, styles);
+    } else {
+        record.parts.iter().for_each(|part| failure(out, part, end_reason(part), styles));
+    }
+}
+
 /// Appends the last failed run and the end of its stderr, if it ended the session.
-fn failure(out: &mut String, record: &Record, reason: Option<EndReason>) {
+fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
     if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
         return;
     }
     let failure = record.events.iter().rev().find_map(|event| match event {
-        Event::Failure { step, stderr } => Some((*step, stderr)),
+        Event::Failure { step, stderr } => Some((*step, &**stderr)),
         _ => None,
     });
-    let Some((step, stderr)) = failure else { return };
     // The row of the last failure is near the end.
-    let row = (0..record.rows.len())
-        .rev()
-        .map(|index| record.rows.row(index))
-        .find(|row| row.step == step);
-    if let Some(row) = row {
-        let arm = usize::try_from(row.arm).unwrap_or(0);
-        let label = record.header.plan.arms.get(arm).map_or("", |arm| arm.label());
-        let how = if row.timed_out {
-            "took too long".into()
-        } else if row.exit < 0 {
-            format!("was ended by signal {}", -row.exit)
-        } else {
-            format!("exited with {}", row.exit)
-        };
-        let suite = record.header.plan.suite.as_ref();
-        let of = suite.map_or_else(String::new, |it| shorten(&it.benchmark, NAME_MAX) + ": ");
-        let text = format!("{of}a run of command {} (step {step}) {how}: ", arm + 1);
-        writeln!(out, "{text}{}", shorten(label, COLUMNS.saturating_sub(text.len()))).ok();
+    let row = failure.and_then(|(step, _)| {
+        let rows = (0..record.rows.len()).rev().map(|index| record.rows.row(index));
+        rows.into_iter().find(|row| row.step == step)
+    });
+    let plan = &record.header.plan;
+    let suite = plan.suite.as_ref();
+    let of = suite.map_or_else(String::new, |it| shorten(&it.benchmark, NAME_MAX) + ": ");
+    let what = row.map_or_else(|| "the session failed".into(), |row| failed_run(plan, &row));
+    let text = format!("FAILED: {of}{what}; every finished run is kept");
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, &text);
+    for line in lines.lines() {
+        writeln!(out, "{}", paint(styles.attention, line)).ok();
     }
+    let stderr = failure.map_or("", |(_, stderr)| stderr);
     let n_lines = stderr.lines().count();
     for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
         writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
     }
+}
+
+/// `FAILED: ./bad exited with 3 in block 2, step 5; every finished run is kept`.
+fn failed_run(plan: &Plan, row: &Row) -> String {
+    let arm = usize::try_from(row.arm).unwrap_or(0);
+    let label = plan.arms.get(arm).map_or("", |arm| arm.label());
+    let how = if row.timed_out {
+        "took too long".into()
+    } else if row.exit == 0 && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some()) {
+        "did not say its value".into()
+    } else if row.exit < 0 {
+        format!("was ended by signal {}", -row.exit)
+    } else {
+        format!("exited with {}", row.exit)
+    };
+    let when = match row.block {
+        Some(block) => format!("in its run {}", block + 1),
+        None => "in its warm-up".into(),
+    };
+    let name = shorten(label, LABEL_MAX);
+    format!("{name} {how} {when}")
 }

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::render::styles::paint;
 use crate::terminal::is_hidden;
 use crate::words::byte_of;
 
@@ -15,8 +17,12 @@ const COLUMNS_MIN: usize = 20;
 /// Width that text is wrapped to: a property of the terminal, set before anything is printed.
 static WRAPPED_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
 
+/// Width of tables, which have the whole terminal.
+static TABLE_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
+
 /// Sets the width of the terminal.
 pub fn fit_into(columns: usize) {
+    TABLE_COLUMNS.store(columns.max(COLUMNS_MIN), Ordering::Relaxed);
     WRAPPED_COLUMNS.store(columns.clamp(COLUMNS_MIN, COLUMNS), Ordering::Relaxed);
 }
 
@@ -24,6 +30,12 @@ pub fn fit_into(columns: usize) {
 pub(super) fn columns() -> usize {
     WRAPPED_COLUMNS.load(Ordering::Relaxed)
 }
+
+/// The width of a table.
+pub(super) fn wide() -> usize {
+    TABLE_COLUMNS.load(Ordering::Relaxed)
+}
+
 const ELLIPSIS: char = '…';
 
 /// Terminal columns of a text.
@@ -77,9 +89,19 @@ pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
     fill(out, indent, "  ", items.iter().map(String::as_str));
 }
 
-/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented.
+/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented. A
+/// number and its per cent sign stay together.
 pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     wrap_into(out, columns(), first, indent, text);
+}
+
+/// Appends a sentence, each of its lines in this style.
+pub(super) fn wrap_headline(out: &mut String, style: Style, text: &str) {
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, text);
+    for line in lines.lines() {
+        out.extend([paint(style, line).as_str(), "\n"]);
+    }
 }
 
 fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text: &str) {
@@ -87,7 +109,15 @@ fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text:
         if first.trim().is_empty() { &first[..indent_of(first.len(), columns)] } else { first };
     out.push_str(first);
     let line = one_line(text);
-    fill_after(out, (width(first), columns), indent, " ", line.split_whitespace());
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match words.last_mut().filter(|_| word.starts_with('%')) {
+            Some(number) => number.extend([" ", word]),
+            None => words.push(word.to_owned()),
+        }
+    }
+    let words = words.iter().map(String::as_str);
+    fill_after(out, (width(first), columns), indent, " ", words);
 }
 
 fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
@@ -177,6 +207,13 @@ mod tests {
         let mut out = String::new();
         wrap_into(&mut out, 20, "note: ", 6, "a target/release/stillwell-launcher b");
         assert_eq!(out, "note: a\n     target/release/stillwell-launcher\n     b\n");
+    }
+
+    #[test]
+    fn a_number_keeps_its_per_cent_sign() {
+        let mut out = String::new();
+        wrap(&mut out, "", 0, &format!("{} takes 12.5 % more", "x".repeat(COLUMNS - 11)));
+        assert_eq!(out, format!("{} takes\n12.5 % more\n", "x".repeat(COLUMNS - 11)));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use crate::analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
 };
+use crate::plan::Plan;
 use crate::record::{Record, Row};
 use crate::render::units::{UnitKind, kind_of};
-use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric};
+use crate::values::{CPU, VALUE};
 use crate::verdict::Judgement;
 
 /// ns in a second.
@@ -48,6 +49,8 @@ impl ExportMetric {
             UnitKind::Memory => (Some("byte"), "B", 1.0),
             UnitKind::Count => (None, "", 1.0),
         };
+        let (unit, symbol, size) =
+            if name == VALUE { (None, "", 1.0) } else { (unit, symbol, size) };
         Self { name, key, unit, symbol, size, subtracted }
     }
 
@@ -55,8 +58,11 @@ impl ExportMetric {
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let base = match Metric::from_name(self.name) {
             // No metric holds a value per loop.
-            Some(Metric::WallNs) if row.value.is_some() => row.headline()?,
+            Some(Metric::WallNs) if row.value.is_some() && row.compared.decide_on.is_none() => {
+                row.headline()?
+            }
             Some(metric) => base_value(row, metric)?,
+            None if self.name == VALUE => row.value?,
             None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
         };
         Some((base - self.subtracted) / self.size)
@@ -135,7 +141,9 @@ pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMe
         if list.iter().any(|exported| exported.name == shown.name) {
             continue;
         }
-        if shown.name == CPU {
+        if shown.name == VALUE {
+            list.push(ExportMetric::new(VALUE, VALUE, 0.0));
+        } else if shown.name == CPU {
             if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
                 list.push(ExportMetric::new(
                     CPU,
@@ -168,9 +176,15 @@ pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }
 
-/// The interval that the verdict comes from.
+/// The interval that the verdict comes from. That of values of which more is better is the inverse of that of costs.
 pub(super) fn shown_ratio(paired: &PairedTest, judgement: &Judgement) -> RatioInterval {
-    judgement.interval.unwrap_or(paired.ratio)
+    let of_costs = judgement.interval.unwrap_or(paired.ratio);
+    if judgement.better.is_lower() { of_costs } else { of_costs.inverse() }
+}
+
+/// A ratio of costs as that of the values.
+pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
+    if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }
 }
 
 /// Half the width of an interval: the number after the `+-` of a ratio.

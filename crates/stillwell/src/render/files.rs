@@ -37,7 +37,9 @@ pub struct BenchmarkFile {
 /// Layout of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComparisonLayout {
-    pub table: Option<TableStyle>,
+    pub style: TableStyle,
+    /// Whether a table says each ratio in words.
+    pub is_in_words: bool,
     pub group_by_speed: bool,
     /// Benchmarks that differ by less are left out. A fraction: 0.05 is 5 %.
     pub less_than: f64,
@@ -67,6 +69,9 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
              that of the scatter between processes"
         );
         wrap(&mut out, "", 0, &text);
+        if shown.is_in_words {
+            wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");
+        }
         if has_unknown(found) {
             wrap(
                 &mut out,
@@ -119,9 +124,13 @@ fn part(
     if shown.group_by_speed {
         for file in 1..n_files {
             groups(out, found, &kept, file);
+            // Of all benchmarks: without those that hardly changed, the mean would be larger than the change.
+            if let Some(mean) = geometric_mean(lines.iter().copied(), file) {
+                writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
+            }
         }
-    } else if !kept.is_empty() {
-        out.push_str(&benchmarks(found, &kept, shown.table.unwrap_or_default()));
+    } else if !kept.is_empty() || lines.len() > 1 {
+        out.push_str(&benchmarks(&kept, lines, n_files, shown));
     }
     if !hidden.is_empty() {
         let names: Vec<&str> = hidden.iter().map(|line| line.name.as_str()).collect();
@@ -138,34 +147,59 @@ fn differs(line: &BenchmarkLine, by: f64) -> bool {
 }
 
 /// A table with one column for each file. Each file but the first also has its ratio.
-fn benchmarks(found: &FilesComparison, lines: &[&BenchmarkLine], style: TableStyle) -> String {
-    let n_files = found.alone.len();
+/// The last row is the geometric mean of `all`, also of those that the table leaves out.
+fn benchmarks(
+    kept: &[&BenchmarkLine],
+    all: &[&BenchmarkLine],
+    n_files: usize,
+    shown: ComparisonLayout,
+) -> String {
+    let is_time = all.iter().all(|line| line.unit == ResultUnit::Time);
+    let ratio_text =
+        |found, is_time| if shown.is_in_words { in_words(found, is_time) } else { ratio(found) };
     let mut heading = vec!["benchmark".to_owned(), "1".into()];
     for file in 2..=n_files {
         heading.extend([file.to_string(), format!("{file} ÷ 1")]);
     }
-    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
-    if lines.len() > 1 {
+    let row = |line: &&BenchmarkLine| {
+        let mut row = vec![shorten(&line.name, NAME_MAX)];
+        for (index, cell) in line.cells.iter().enumerate() {
+            row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
+            if index > 0 {
+                let found = cell.as_ref().and_then(|cell| cell.ratio);
+                let is_time = line.unit == ResultUnit::Time;
+                row.push(found.map_or_else(String::new, |found| ratio_text(found, is_time)));
+            }
+        }
+        row
+    };
+    let mut rows: Vec<Vec<String>> = kept.iter().map(row).collect();
+    if all.len() > 1 {
         let mut means = vec!["geometric mean".to_owned(), String::new()];
         for file in 1..n_files {
-            let mean = geometric_mean(lines.iter().copied(), file);
-            means.extend([String::new(), mean.map_or_else(String::new, ratio)]);
+            let mean = geometric_mean(all.iter().copied(), file);
+            let mean = mean.map_or_else(String::new, |mean| {
+                if shown.is_in_words { factor(mean.value, is_time) } else { ratio(mean) }
+            });
+            means.extend([String::new(), mean]);
         }
         rows.push(means);
     }
-    table::styled(style, heading, rows)
+    table::styled(shown.style, heading, rows)
 }
 
-fn row(line: &BenchmarkLine) -> Vec<String> {
-    let mut row = vec![shorten(&line.name, NAME_MAX)];
-    for (index, cell) in line.cells.iter().enumerate() {
-        row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
-        if index > 0 {
-            let ratio = cell.as_ref().and_then(|cell| cell.ratio).map(ratio);
-            row.push(ratio.unwrap_or_default());
-        }
+/// A ratio as pyperf's tables say it. Both factors are above 1: 0.5 is `2.00× faster`.
+fn in_words(found: UncertainValue, is_time: bool) -> String {
+    match ChangeGroup::of(found) {
+        ChangeGroup::Within => "not significant".into(),
+        _ => factor(found.value, is_time),
     }
-    row
+}
+
+fn factor(ratio: f64, is_time: bool) -> String {
+    let (more, less) = if is_time { ("slower", "faster") } else { ("more", "less") };
+    let (factor, which) = if ratio >= 1.0 { (ratio, more) } else { (1.0 / ratio, less) };
+    format!("{}× {which}", uncertain::fixed(factor, 2))
 }
 
 fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
@@ -221,9 +255,6 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
             ]
         });
         out.push_str(&table::plain(rows.collect(), &[1, 3, 4]));
-    }
-    if let Some(mean) = geometric_mean(lines.iter().copied(), file).filter(|_| lines.len() > 1) {
-        writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
     }
 }
 

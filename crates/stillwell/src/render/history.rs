@@ -139,7 +139,7 @@ fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
     ]
 }
 
-/// The changes, one after another. `n_left_out`: results that had too few others to be relative to.
+/// The number of changes, then each of them. `n_left_out`: results that had too few others to be relative to.
 pub fn changes(
     all: &[Series],
     changes: &[SeriesChange<'_>],
@@ -147,7 +147,9 @@ pub fn changes(
     styles: &Styles,
 ) -> String {
     let mut out = String::new();
+    summary(&mut out, all, changes, n_left_out);
     for it in changes {
+        out.push('\n');
         let SeriesChange { series, change, commits } = it;
         let style = match change.kind {
             ChangeKind::Level if change.ratio.ratio > 1.0 => styles.slower,
@@ -195,12 +197,18 @@ pub fn changes(
             wrap(&mut out, "   ", 6, &format!("{words}{remedy}"));
         }
     }
+    out
+}
+
+/// How many changes there are, and which way they go; then what was not looked at.
+fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_left_out: usize) {
     let n_unfit = all.iter().filter(|series| series.q.is_none()).count();
     let n_results: usize = all.iter().map(|series| series.values.len()).sum();
     writeln!(
         out,
-        "{} in {} with {}",
+        "{}{} in {} with {}",
         counts(changes),
+        directions(changes),
         counted(all.len(), "benchmark"),
         counted(n_results, "result"),
     )
@@ -212,7 +220,16 @@ pub fn changes(
     if n_unfit > 0 {
         writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
     }
-    out
+}
+
+/// Among the changes that stay: ` (2 slower, 1 faster)`.
+fn directions(changes: &[SeriesChange<'_>]) -> String {
+    let levels = changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
+    let (slower, faster): (Vec<_>, Vec<_>) = levels.partition(|it| it.change.ratio.ratio > 1.0);
+    let words = [(slower.len(), "slower"), (faster.len(), "faster")];
+    let words: Vec<String> =
+        words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
 /// `2 changes, 1 spell`; `no change`.

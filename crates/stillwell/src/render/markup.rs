@@ -7,6 +7,7 @@ use crate::plan::default_metrics;
 use crate::record::Record;
 use crate::render::columns::one_line;
 use crate::render::exported::{self, SECOND_NS, net_t0, results};
+use crate::render::quantity::QuantityWords;
 use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, kind_of, unit_of_walls};
 use crate::values::MetricChoice;
@@ -60,24 +61,31 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
     let metrics = metrics(record, analysis);
     let row = |arm: &ArmSummary| {
         let t0 = net_t0(arm)?;
-        let summary = wall.summary(arm)?;
         let decimals = unit.decimals(t0.value, t0.err);
-        let number = |seconds: f64| unit.number(seconds * SECOND_NS, decimals);
+        let number = |value: f64| unit.number(value, decimals);
+        let values = if record.rows.compares_other_values() {
+            let values = arm.times.as_ref()?;
+            [values.mean.value, values.min, values.max]
+        } else {
+            let summary = wall.summary(arm)?;
+            [summary.mean, summary.min, summary.max].map(|seconds| seconds * SECOND_NS)
+        };
         let is_reference = arm.arm == plan.reference;
         let ratio = if is_reference {
             Some("1.00".into())
         } else {
             ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
         };
-        let times =
-            [with_err(unit, t0), number(summary.mean), number(summary.min), number(summary.max)];
+        let [mean, min, max] = values.map(number);
+        let times = [with_err(unit, t0), mean, min, max];
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
         Some(MarkupRow {
             command: plan.full_label(arm.arm),
             numbers: times.into_iter().chain(means).chain([ratio.unwrap_or_default()]).collect(),
         })
     };
-    let times = ["t0", "Mean", "Min", "Max"].map(|name| unit.heading(name));
+    let location = QuantityWords::of(plan).location(plan);
+    let times = [location, "Mean", "Min", "Max"].map(|name| unit.heading(name));
     let means = metrics.iter().map(|metric| metric.unit.heading(metric.name));
     MarkupTable {
         headings: times.into_iter().chain(means).chain(["Ratio".into()]).collect(),

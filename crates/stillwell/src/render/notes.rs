@@ -1,9 +1,10 @@
 //! Findings in words: the observation and the remedy.
 
-use crate::analysis::{Finding, Neighbours, SteadinessFlag};
+use crate::analysis::{Finding, LongSlices, Neighbours, SteadinessFlag};
 use crate::ledger::LedgerEntry;
 use crate::plan::Plan;
-use crate::render::columns::one_line;
+use crate::record::ShortSlice;
+use crate::render::columns::shorten;
 use crate::render::remedies::Audience;
 use crate::render::{noise, uncertain, units};
 use crate::values::Clock;
@@ -40,6 +41,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
             command(plan, *arm)
         ),
+        Finding::CountersDisagree { arm, .. } => counters_disagree(finding, &command(plan, *arm)),
         Finding::NoFloor { arm } => format!(
             "{} shows no lower limit of its time; its t0 is the smallest run",
             command(plan, *arm)
@@ -61,16 +63,18 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         ),
         Finding::HardlyAnything { arm, per_loop_ns } => format!(
             "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
-            worker(plan, *arm),
+            command(plan, *arm),
             uncertain::significant(*per_loop_ns, 2)
         ),
         Finding::WarmUp { arm, n_slices, is_steady: true } => format!(
             "the first {n_slices} slices of a process of {} were slower than the rest; as many are left out",
-            worker(plan, *arm)
+            command(plan, *arm)
         ),
-        Finding::WarmUp { arm, .. } => never_steady(&worker(plan, *arm)),
+        Finding::WarmUp { arm, .. } => never_steady(&command(plan, *arm)),
+        Finding::ShortSlices { arm, times } => short_slices(&command(plan, *arm), times),
+        Finding::LongSlices { arm, shares } => long_slices(&command(plan, *arm), shares),
         Finding::OneCpu { arm, n_threads } => {
-            format!("{} has {n_threads} threads, and all of them one CPU", worker(plan, *arm))
+            format!("{} has {n_threads} threads, and all of them one CPU", command(plan, *arm))
         }
         Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
         Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
@@ -129,6 +133,16 @@ fn nice_in_terminal(share: f64) -> String {
     )
 }
 
+/// `b takes 5 % more time, but executes 3 % fewer instructions`.
+fn counters_disagree(finding: &Finding, name: &str) -> String {
+    let Finding::CountersDisagree { time, instructions, .. } = *finding else {
+        return String::new();
+    };
+    let (more, less) = if time > instructions { ("more", "fewer") } else { ("less", "more") };
+    let [time, instructions] = [time, instructions].map(|ratio| percent((ratio - 1.0).abs()));
+    format!("{name} takes {time} {more} time, but executes {instructions} {less} instructions")
+}
+
 /// Returns the remedy in this plan's session, if there is one.
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     let audience = Audience::of(plan);
@@ -146,6 +160,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "⟦affinity⟧",
+        Finding::CountersDisagree { .. } => "⟦decide-on⟧ instructions compares these",
         Finding::Neighbours(_) => {
             "⟦isolate⟧; on a virtual machine, a host that shares its cores with nobody"
         }
@@ -173,6 +188,8 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::OneLayout => "a script with a Runner, and stillwell bench",
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
+        | Finding::ShortSlices { .. }
+        | Finding::LongSlices { .. }
         | Finding::Busy { .. }
         | Finding::RejectedRuns { .. }
         | Finding::FailedRuns { .. }
@@ -180,6 +197,24 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         | Finding::MemoryFloor { .. } => return None,
     };
     Some(audience.words(advice))
+}
+
+/// Says how much of the time is in how few slices.
+fn long_slices(who: &str, shares: &LongSlices) -> String {
+    let (time, slices) = (percent(shares.of_time), percent(shares.of_slices));
+    format!(
+        "garbage collection or similar: {time} of the time of {who} is in {slices} of its slices"
+    )
+}
+
+/// Tells both times of a loop.
+fn short_slices(who: &str, times: &ShortSlice) -> String {
+    format!(
+        "a loop of {who} takes {} in slices of {} loops and {} in longer ones, which are the ones that count",
+        units::short_time(times.short_ns),
+        times.loops,
+        units::short_time(times.long_ns)
+    )
 }
 
 /// Lists the reasons for unsteady times, with their sizes.
@@ -222,18 +257,17 @@ fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
     format!("{n} of {n_runs} {runs} of {}", command(plan, arm))
 }
 
-/// Names a command by its number. With several benchmarks commands have no numbers, so it uses the name.
-fn command(plan: &Plan, arm: usize) -> String {
-    if plan.has_benchmarks() {
-        one_line(&plan.full_label(arm))
-    } else {
-        format!("command {}", arm + 1)
-    }
-}
+/// Widest name of a command in a note, columns.
+const NAME_MAX: usize = 30;
 
-/// Names a worker in the same way.
-fn worker(plan: &Plan, arm: usize) -> String {
-    if plan.has_benchmarks() { one_line(&plan.full_label(arm)) } else { (arm + 1).to_string() }
+/// Names a command. Two commands that are alike have their numbers too.
+fn command(plan: &Plan, arm: usize) -> String {
+    if arm >= plan.arms.len() {
+        return format!("command {}", arm + 1);
+    }
+    let name = shorten(&plan.full_label(arm), NAME_MAX);
+    let n_alike = plan.candidates().filter(|(at, _)| plan.full_label(*at) == plan.full_label(arm));
+    if n_alike.count() > 1 { format!("{}: {name}", arm + 1) } else { name }
 }
 
 fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
@@ -282,10 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_counted_from_one() {
+    fn commands_have_their_names() {
         let plan = plan();
         let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
-        assert_eq!(what(&finding, &plan), "1 of 1 run of command 1 exited with a failure");
+        assert_eq!(what(&finding, &plan), "1 of 1 run of a exited with a failure");
         let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
         assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
     }
@@ -301,7 +335,7 @@ mod tests {
             SteadinessFlag::FloorMoved { spread: 0.0081 },
         ];
         let finding = Finding::Unstable { arm: 1, flags, n_warmups: Some(4) };
-        let expected = "the times of command 2 are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
+        let expected = "the times of b are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
                         stepped -2.0 % at run 31, more than one mode, floor moved 0.81 %";
         assert_eq!(what(&finding, &plan), expected);
         assert!(advice(&finding, &plan).unwrap().contains("; --warmup 4;"));

@@ -11,6 +11,7 @@ use crate::analysis::series::ValueSeries;
 use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary, UncertainValue};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::quantity::QuantityWords;
 use crate::render::text::ratio_text;
 use crate::render::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
@@ -78,9 +79,10 @@ fn of_arms(statistics: Statistics<'_>) -> String {
     }];
     let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
     let unit = unit_of_values(plan, kind, statistics.uncertain());
+    // What most readers look for comes first.
+    ratio_lines(&mut lines, statistics);
     estimator_lines(&mut lines, statistics, unit);
     clocks::lines(&mut lines, statistics, unit);
-    ratio_lines(&mut lines, statistics);
     floor_lines(&mut lines, statistics);
     time_lines(&mut lines, arms, unit);
     launches::lines(&mut lines, statistics, unit);
@@ -170,7 +172,8 @@ fn add(
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-    add(lines, arms, unit.heading("t0"), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
+    let location = QuantityWords::of(plan).location(plan);
+    add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),
@@ -237,19 +240,19 @@ fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
 fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
     let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
-    let limit = uncertain::fixed(stats::endpoint::G_STAR_LIMIT, 3);
-    add(lines, arms, "finite floor", |arm| {
+    add(lines, arms, "has a floor", |arm| {
         let word = match floor(arm)?.is_finite {
             Some(true) => "yes",
-            Some(false) => "no finite floor",
+            Some(false) => "no",
             None => "not tested",
         };
         Some(word.into())
     });
-    add(lines, arms, format!("  G* (limit {limit})"), |arm| {
+    let limit = uncertain::fixed(stats::endpoint::G_STAR_LIMIT, 3);
+    add(lines, arms, format!("  test (< {limit})"), |arm| {
         Some(uncertain::fixed(floor(arm)?.g_star?, 3))
     });
-    add(lines, arms, "  k", |arm| Some(floor(arm)?.k.to_string()));
+    add(lines, arms, "  lowest runs", |arm| Some(floor(arm)?.k.to_string()));
 }
 
 fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: DisplayUnit) {
@@ -388,7 +391,8 @@ mod tests {
         estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
         let text =
             stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
-        assert!(text.contains("no finite floor"), "{text}");
+        let line = text.lines().find(|line| line.starts_with("has a floor")).unwrap();
+        assert!(line.ends_with(" no"), "{text}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Units of the output. A table has one unit, so that its numbers can be compared at a glance.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::analysis::UncertainValue;
-use crate::plan::Plan;
+use crate::plan::{Arm, Plan};
 use crate::render::uncertain;
-use crate::values::MetricChoice;
 use crate::values::metric::{Metric, Quantity};
+use crate::values::{MetricChoice, ValueUnit};
 
 /// The kind of quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,13 +138,41 @@ pub fn kind_of(name: &str) -> UnitKind {
 }
 
 /// The kind of values in this unit.
-pub fn kind_of_unit(unit: crate::values::ValueUnit) -> UnitKind {
-    use crate::values::ValueUnit;
+pub fn kind_of_unit(unit: ValueUnit) -> UnitKind {
     match unit {
         ValueUnit::Time => UnitKind::Time,
         ValueUnit::Bytes => UnitKind::Memory,
         ValueUnit::Count => UnitKind::Count,
     }
+}
+
+/// The unit of the compared values of an arm.
+pub fn unit_of_arm(arm: &Arm, largest: f64) -> DisplayUnit {
+    own_unit(arm).unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
+}
+
+/// The unit that the user named for the value of an arm, if it is none of time or memory.
+fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
+    let name = arm.value.as_ref()?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
+    Some(unit(kept(name), 1.0))
+}
+
+/// The unit of the value that an arm says, whatever decides.
+pub fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
+    let Some(rule) = &arm.value else { return DisplayUnit::ONE };
+    let own = rule.own_unit().map(|name| unit(kept(name), 1.0));
+    own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
+}
+
+/// A name that lives as long as the program. A session has one.
+fn kept(name: &str) -> &'static str {
+    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut names = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|known| **known == name) {
+        return known;
+    }
+    names.push(Box::leak(name.into()));
+    names[names.len() - 1]
 }
 
 /// The unit of a table of wall times: the requested one, else that of the largest value after rounding.
@@ -157,6 +187,10 @@ pub fn unit_of_values(
     kind: UnitKind,
     values: impl Iterator<Item = UncertainValue>,
 ) -> DisplayUnit {
+    let arm = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
+    if let Some(own) = arm.filter(|_| kind == UnitKind::Count).and_then(own_unit) {
+        return own;
+    }
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
 }

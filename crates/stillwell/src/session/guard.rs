@@ -16,6 +16,7 @@ use crate::plan::Plan;
 use crate::plan::defaults::CACHE_PART_PCT;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;
+use crate::session::core_pairs::hidden_siblings;
 use crate::spec::groups::{RightsOptions, TuneOptions};
 use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
@@ -78,6 +79,7 @@ impl Guard {
             cpus: cpus.clone(),
             kernel_threads: true,
             cache: cache_of(process.cache),
+            hidden_siblings: if process.isolate { hidden_siblings(&host) } else { Vec::new() },
         };
         let before = process.isolate.then(|| look(&host));
         if process.tuning.tune.is_none() && !Guardian::has_rights(root) {
@@ -235,14 +237,14 @@ fn booted(host: &Host) -> Option<Isolation> {
     if shield::find(host).boot.is_empty() {
         return None;
     }
-    let placement = shield::place(host, None).ok()?;
+    let placement = shield::place(host, None, &[]).ok()?;
     let raised = unprivileged(host, &placement);
     (raised.how == ShieldKind::Boot).then(|| shield::verify(host, &raised, Vec::new()))
 }
 
 /// The isolation that needs no rights: CPUs that were isolated at boot, or else an affinity alone.
 fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolation> {
-    let placement = match shield::place(host, request.cpus.as_deref()) {
+    let placement = match shield::place(host, request.cpus.as_deref(), &request.hidden_siblings) {
         Ok(placement) => placement,
         Err(why) if request.cpus.is_none() => return Ok(Isolation::none(why)),
         Err(why) => return Err(anyhow!("{why}")),
@@ -261,6 +263,7 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
         kernel_threads: false,
         balanced: false,
         cache: CacheRequest::Off,
+        hidden_siblings: Vec::new(),
     };
     let (mut raised, _) = shield::plan(host, placement, &request);
     if raised.how != ShieldKind::Boot {

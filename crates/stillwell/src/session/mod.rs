@@ -1,10 +1,12 @@
 //! A session from its plan to its exit code: order the runs, measure and record them; then analyse, judge and show
 //! the record.
 
+mod core_pairs;
 mod guard;
 mod placement;
 mod progress;
 mod screen;
+mod sizing;
 mod start;
 mod steps;
 mod visits;
@@ -12,11 +14,12 @@ mod whole;
 
 use anyhow::{Context as _, Result};
 
+pub use core_pairs::{core_pairs, hidden_siblings};
 pub use guard::Guard;
 pub use placement::{place, place_all};
-pub use progress::ProgressLine;
+pub use progress::{LineClock, ProgressLine};
 pub use screen::Screen;
-pub use start::SessionStart;
+pub use start::{SessionStart, require_decider};
 pub use steps::{Session, SessionEnd, SessionState};
 pub use visits::Visit;
 

@@ -1,28 +1,84 @@
-//! The progress line. It is drawn between pieces of the schedule and never while a run is being timed; there is no
-//! ticker.
+//! The progress of a session: a line that is redrawn on a terminal, or a line every ten seconds elsewhere. It is written
+//! between pieces of the schedule and never while a run is being timed; there is no ticker.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
 use crate::analysis::live::LiveTimes;
 use crate::analysis::watch::{ComparisonProgress, SessionComparisons};
+use crate::measure::clock::monotonic_ns;
 use crate::plan::{BlockRule, Plan};
-use crate::render::{shorten, uncertain, units};
+use crate::render::{distinct, ratio_and_interval, shorten, units};
+use crate::terminal;
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
+/// Columns of a name on the line.
+const NAME_MAX: usize = 18;
 
 /// Columns of the bar, with the space before it and a margin.
 const BAR_COLUMNS: usize = 16;
 /// Parts of the bar.
 const BAR_LENGTH: u64 = 1000;
+/// Time between two lines where nothing can be redrawn.
+const LINE_EVERY_NS: u64 = 10_000_000_000;
 
-/// A line on standard error with a bar. A hidden line draws nothing.
+/// Where the progress goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressTarget {
+    /// A line with a bar, redrawn on the terminal.
+    Bar,
+    /// A line every ten seconds, for a log.
+    Lines,
+    /// A line every ten seconds is not wanted, but notices are.
+    Notices,
+    /// Nothing.
+    Nowhere,
+}
+
+/// A clock that says when the next line of a log is due. Its clones are the same clock.
+#[derive(Clone, Debug)]
+pub struct LineClock {
+    last_ns: Arc<AtomicU64>,
+}
+
+impl LineClock {
+    /// A clock whose first line is due in ten seconds.
+    pub fn start() -> Self {
+        Self { last_ns: Arc::new(AtomicU64::new(monotonic_ns())) }
+    }
+
+    /// Whether a line is due now; the next is due ten seconds later.
+    pub fn is_due(&self) -> bool {
+        self.is_due_at(monotonic_ns())
+    }
+
+    fn is_due_at(&self, now_ns: u64) -> bool {
+        let last_ns = self.last_ns.load(Ordering::Relaxed);
+        let is_due = now_ns.saturating_sub(last_ns) >= LINE_EVERY_NS;
+        // Of several threads only one gets the line.
+        let swapped = || {
+            let order = Ordering::Relaxed;
+            self.last_ns.compare_exchange(last_ns, now_ns, order, order)
+        };
+        is_due && swapped().is_ok()
+    }
+}
+
+/// The progress of a session on standard error.
 #[derive(Debug)]
 pub struct ProgressLine {
     bar: ProgressBar,
+    target: ProgressTarget,
+    clock: LineClock,
     colours: bool,
     shown_arms: Vec<usize>,
+    /// The short name of each arm.
+    names: Vec<String>,
     /// The largest number of blocks, where it is known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
@@ -30,11 +86,13 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// A bar on standard error, drawn only if `visible`.
-    pub fn new(plan: &Plan, visible: bool, colours: bool) -> Self {
-        let target =
-            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), target);
+    /// The progress of a session of this plan.
+    pub fn new(plan: &Plan, target: ProgressTarget, colours: bool) -> Self {
+        let drawn = match target {
+            ProgressTarget::Bar => ProgressDrawTarget::stderr(),
+            _ => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), drawn);
         let shown_arms = plan.candidates().map(|(arm, _)| arm).take(ARMS_SHOWN_MAX).collect();
         let (n_blocks_max, budget_ns) = match plan.blocks {
             BlockRule::Exactly(n_blocks) => (Some(n_blocks), None),
@@ -42,8 +100,20 @@ impl ProgressLine {
                 (Some(max).filter(|&max| max < u32::MAX), Some(budget_ns))
             }
         };
-        let beginning = String::new();
-        let line = Self { bar, colours, shown_arms, n_blocks_max, budget_ns, beginning };
+        let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label()).collect();
+        let names = distinct(&labels, NAME_MAX);
+        let (beginning, clock) = (String::new(), LineClock::start());
+        let line = Self {
+            bar,
+            target,
+            clock,
+            colours,
+            shown_arms,
+            names,
+            n_blocks_max,
+            budget_ns,
+            beginning,
+        };
         line.say("warm-up");
         line
     }
@@ -54,17 +124,37 @@ impl ProgressLine {
         self.beginning = text;
     }
 
+    /// Lets the lines of a log go on from those of an earlier visit.
+    pub fn with_clock(mut self, clock: LineClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Replaces the budget by a number of blocks.
     pub fn expect_blocks(&mut self, n_blocks: u32) {
         (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
+    /// Writes a line that stays, unless nothing but errors is wanted.
+    pub fn notice(&self, text: &str) {
+        if self.target != ProgressTarget::Nowhere {
+            self.bar.suspend(|| writeln!(terminal::stderr(), "stillwell: {text}").ok());
+        }
+    }
+
     /// Draws the number of blocks, the ratio so far or the smallest times, and the expected time to the decision and
     /// to the end.
-    pub fn draw(&self, live: &LiveTimes, watch: Option<&SessionComparisons>) {
+    pub fn draw(&mut self, live: &LiveTimes, watch: Option<&SessionComparisons>) {
+        let is_due = self.target == ProgressTarget::Lines && self.clock.is_due();
+        if self.target != ProgressTarget::Bar && !is_due {
+            return;
+        }
         let n_done = live.n_blocks();
         if n_done == 0 {
             self.bar.tick();
+            if is_due {
+                self.notice(&format!("{}warm-up", self.beginning));
+            }
             return;
         }
         let span_ns = live.span_ns() as f64;
@@ -75,14 +165,19 @@ impl ProgressLine {
         let left_ns = (all_ns - span_ns).max(0.0);
         let left = units::short_time(left_ns);
         let middle = match watch.and_then(SessionComparisons::standing) {
-            None => format!("min {}  {left} left", self.minima(live)),
+            None => format!("{}  {left} left", self.minima(live)),
             Some(standing) => {
                 let wait_ns = block_ns * (standing.expected_blocks - n_done as f64).max(1.0);
                 let wait = (wait_ns < left_ns).then(|| units::short_time(wait_ns));
-                so_far(&standing, wait.as_deref(), &left)
+                so_far(&standing, &self.names, wait.as_deref(), &left)
             }
         };
-        self.say(&format!("{}block {n_done}  {middle}", self.beginning));
+        let text = format!("{}block {n_done}  {middle}", self.beginning);
+        if is_due {
+            self.notice(&text);
+            return;
+        }
+        self.say(&text);
         self.bar.set_position((span_ns / all_ns.max(1.0) * BAR_LENGTH as f64) as u64);
         self.bar.tick();
     }
@@ -105,9 +200,17 @@ impl ProgressLine {
         self.bar.set_message(text);
     }
 
+    /// The smallest time of each of the first arms, with its name if there are several.
     fn minima(&self, live: &LiveTimes) -> String {
-        let minima = self.shown_arms.iter().filter_map(|&arm| live.min_ns(arm));
-        minima.map(units::short_time).collect::<Vec<_>>().join(", ")
+        let minima = self.shown_arms.iter().filter_map(|&arm| {
+            let time = units::short_time(live.min_ns(arm)?);
+            Some(if self.shown_arms.len() > 1 {
+                format!("{} {time}", self.names[arm])
+            } else {
+                time
+            })
+        });
+        format!("min {}", minima.collect::<Vec<_>>().join(", "))
     }
 
     /// Clears the line.
@@ -117,36 +220,51 @@ impl ProgressLine {
 }
 
 /// The comparison that is still open. `wait` is the time to its decision, if that comes before the end.
-fn so_far(standing: &ComparisonProgress, wait: Option<&str>, left: &str) -> String {
-    let ComparisonProgress { n_comparisons, n_open, ratio, err, .. } = *standing;
+fn so_far(
+    standing: &ComparisonProgress,
+    names: &[String],
+    wait: Option<&str>,
+    left: &str,
+) -> String {
+    let ComparisonProgress { n_comparisons, n_open, ratio, arms: (new, old), .. } = *standing;
     let decided = match n_comparisons {
         1 => String::new(),
         n => format!("{}/{n} decided  ", n - n_open),
     };
-    let ratio = uncertain::format(ratio, Some(err));
+    let ratio = format!("{} ÷ {} = {}", names[new], names[old], ratio_and_interval(ratio));
     match wait {
-        Some(wait) => format!("{decided}ratio {ratio}  {wait} to {left} left"),
-        None => format!("{decided}ratio {ratio}  {left} left"),
+        Some(wait) => format!("{decided}{ratio}  {wait} to {left} left"),
+        None => format!("{decided}{ratio}  {left} left"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::RatioInterval;
 
     #[test]
     fn the_line_says_what_is_open() {
+        let names = ["gzip -1 f", "gzip -2 f"].map(String::from);
         let one = ComparisonProgress {
             n_comparisons: 1,
             n_open: 1,
-            ratio: 1.0123,
-            err: 0.0081,
+            arms: (1, 0),
+            ratio: RatioInterval { ratio: 1.0123, lo: 1.0042, hi: 1.0204 },
             expected_blocks: 60.0,
         };
-        let line = so_far(&one, Some("2.00 s"), "9.00 s");
-        assert_eq!(line, "ratio 1.0123 +- 0.0081  2.00 s to 9.00 s left");
+        let line = so_far(&one, &names, Some("2.00 s"), "9.00 s");
+        let ratio = "gzip -2 f ÷ gzip -1 f = 1.0123 [1.0042, 1.0204]";
+        assert_eq!(line, format!("{ratio}  2.00 s to 9.00 s left"));
         let five = ComparisonProgress { n_comparisons: 5, n_open: 2, ..one };
-        let line = so_far(&five, None, "9.00 s");
-        assert_eq!(line, "3/5 decided  ratio 1.0123 +- 0.0081  9.00 s left");
+        let line = so_far(&five, &names, None, "9.00 s");
+        assert_eq!(line, format!("3/5 decided  {ratio}  9.00 s left"));
+    }
+
+    #[test]
+    fn a_log_gets_a_line_every_ten_seconds() {
+        let clock = LineClock { last_ns: Arc::new(AtomicU64::new(0)) };
+        let due: Vec<u64> = (0..=35).filter(|s| clock.is_due_at(s * 1_000_000_000)).collect();
+        assert_eq!(due, [10, 20, 30]);
     }
 }

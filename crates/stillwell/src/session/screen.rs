@@ -5,7 +5,7 @@
 use std::io::IsTerminal as _;
 
 use crate::plan::Plan;
-use crate::session::progress::ProgressLine;
+use crate::session::progress::{ProgressLine, ProgressTarget};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::workers::PyperfOptions;
 
@@ -13,7 +13,7 @@ use crate::spec::workers::PyperfOptions;
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     style: Style,
-    shows_progress: bool,
+    target: ProgressTarget,
 }
 
 impl Screen {
@@ -22,7 +22,7 @@ impl Screen {
         let is_quiet = pyperf.is_some_and(|pyperf| pyperf.quiet);
         let style = if is_quiet { Style::None } else { output.style.unwrap_or_default() };
         set_colours(style);
-        Self { style, shows_progress: shows_progress(style, output) }
+        Self { style, target: target(style, output) }
     }
 
     /// Whether nothing is printed but errors.
@@ -30,9 +30,14 @@ impl Screen {
         self.style == Style::None
     }
 
-    /// The progress line; it draws nothing if the style has none.
+    /// Whether standard output and standard error are seen together, on one terminal.
+    pub fn is_one_terminal(self) -> bool {
+        std::io::stderr().is_terminal() && std::io::stdout().is_terminal()
+    }
+
+    /// The progress of a session; it writes nothing if the style has none.
     pub fn progress(self, plan: &Plan) -> ProgressLine {
-        ProgressLine::new(plan, self.shows_progress, colours_allowed(self.style))
+        ProgressLine::new(plan, self.target, colours_allowed(self.style))
     }
 }
 
@@ -53,12 +58,14 @@ fn colours_allowed(style: Style) -> bool {
     }
 }
 
-fn shows_progress(style: Style, output: &OutputOptions) -> bool {
+fn target(style: Style, output: &OutputOptions) -> ProgressTarget {
+    let is_drawn =
+        || std::io::stderr().is_terminal() && std::io::stdout().is_terminal() && !output.json;
     match style {
-        Style::Full | Style::Nocolor => true,
-        Style::Auto => {
-            std::io::stderr().is_terminal() && std::io::stdout().is_terminal() && !output.json
-        }
-        Style::Basic | Style::Color | Style::None => false,
+        Style::Full | Style::Nocolor => ProgressTarget::Bar,
+        Style::Auto if is_drawn() => ProgressTarget::Bar,
+        Style::Auto => ProgressTarget::Lines,
+        Style::Basic | Style::Color => ProgressTarget::Notices,
+        Style::None => ProgressTarget::Nowhere,
     }
 }

@@ -8,13 +8,14 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jiff::Zoned;
 
 use crate::host::{Host, Survey};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::exec::MetricSupport;
 use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
+use crate::measure::wire::SamplingSettings;
 use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
@@ -53,6 +54,8 @@ pub struct SessionStart<'a> {
     pub maker: Option<WorkerFactory>,
     /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
+    /// How the runs are sampled; `None` without a profile.
+    pub sampling: Option<SamplingSettings>,
     /// The readers of the record.
     pub readers: Readers,
 }
@@ -82,6 +85,7 @@ impl<'a> SessionStart<'a> {
             script: None,
             maker: None,
             attribute: false,
+            sampling: None,
             readers: Readers::Owner,
         }
     }
@@ -108,8 +112,10 @@ impl<'a> SessionStart<'a> {
     fn execute(mut self, path: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let (plan, user) = (self.plan, self.guard.user().cloned());
         let cache = self.guard.cache_monitors();
+        let sampling = self.sampling.take();
         let enter = |pid| self.guard.enter(pid);
-        let (mut runner, evidence) = ExecRunner::start(plan, user, cache, enter)?;
+        let (mut runner, evidence) = ExecRunner::start(plan, user, cache, sampling, enter)?;
+        require_decider(plan, &evidence)?;
         let watch = self.guard.watch(&Host::new("/"));
         let clock_origin_ns = monotonic_ns();
         let absolute_path = absolute(path)?;
@@ -195,7 +201,9 @@ impl<'a> SessionStart<'a> {
         clock_origin_ns: u64,
     ) -> Result<(Writer, RecordTail, Vec<String>)> {
         let layout = Layout::new(&metrics);
-        let has_value = self.plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
+        let of_workers =
+            self.plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
+        let has_value = of_workers || self.plan.arms.iter().any(|arm| arm.value.is_some());
         let columns = if has_value { layout.with_value() } else { layout }.names();
         let Survey { mut facts, gaps } = self.survey;
         facts.user_id = self.guard.user().map_or(facts.user_id, |user| Some(user.uid));
@@ -219,6 +227,23 @@ impl<'a> SessionStart<'a> {
         let (tail, _) = RecordTail::open(path)?;
         Ok((writer, tail, columns))
     }
+}
+
+/// Checks that the launcher collects what decides.
+///
+/// # Errors
+/// This machine does not count it.
+pub fn require_decider(plan: &Plan, evidence: &MetricSupport) -> Result<()> {
+    let Some(decide_on) = plan.policy.decide_on else { return Ok(()) };
+    let is_missing = |metric: &&Metric| {
+        metric.info().source != MetricSource::Always && !evidence.metrics.contains(metric)
+    };
+    let Some(metric) = decide_on.metrics().iter().find(is_missing) else { return Ok(()) };
+    let name = metric.info().name;
+    let gap = evidence.gaps.iter().find(|gap| gap.what.split(", ").any(|what| what == name));
+    let why = gap.map_or_else(|| "the machine has no counter for it".into(), |gap| gap.why.clone());
+    let text = format!("⟦decide-on⟧ {name}: it cannot be counted here: {why}");
+    bail!("{}", Audience::of(plan).words(&text))
 }
 
 /// The launcher opens the record by its path.

@@ -39,7 +39,7 @@ pub struct SessionEnd {
 #[derive(Debug)]
 pub struct SessionState {
     pub(super) live: LiveTimes,
-    walls: Walls,
+    pub(super) walls: Walls,
     /// Gathers slices into runs; `None` without slices.
     launches: Option<Launches>,
     /// The comparisons that may end the session.
@@ -89,8 +89,8 @@ impl SessionState {
         };
         tail.follow(|line| {
             let RecordLine::Row(mut row) = line else { return Ok(()) };
-            row.is_rejected = plan.rejects(row.arm, row.shell_exit());
-            row.clock = plan.policy.clock;
+            row.is_rejected = plan.rejects(row.arm, row.shell_exit(), row.value);
+            row.compared = plan.policy.compared();
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
             *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);
@@ -131,6 +131,11 @@ impl SessionState {
     /// From the start of the first timed run to the end of the last, ns.
     pub fn span_ns(&self) -> u64 {
         self.live.span_ns()
+    }
+
+    /// Sum of the times of all pieces, ns.
+    pub(super) fn spent_ns(&self) -> u64 {
+        self.spent_ns
     }
 }
 
@@ -190,7 +195,9 @@ impl<'a> Session<'a> {
 
     /// Blocks that the budget has room for at the pace so far.
     pub(super) fn blocks_within(&self, budget_ns: u64) -> usize {
-        let (span_ns, n_blocks) = (self.state.live.span_ns(), self.state.live.n_blocks() as u64);
+        let live = &self.state.live;
+        let n_blocks = live.n_blocks() as u64 + u64::from(live.n_spoiled_blocks());
+        let span_ns = live.span_ns();
         let block_ns = span_ns.checked_div(n_blocks).unwrap_or(budget_ns).max(1);
         usize::try_from(budget_ns.saturating_sub(span_ns) / block_ns).unwrap_or(usize::MAX)
     }
@@ -215,14 +222,17 @@ impl<'a> Session<'a> {
         }
         let SessionState { walls, watch, .. } = &self.state;
         let Some(watch) = watch else { return Ok(None) };
-        if watch.is_decided() {
+        let unfit = "the times are unfit for a comparison";
+        // A suite judges its benchmarks together.
+        let decides = self.plan.suite.is_none() && watch.is_decided();
+        let (.., budget_ns) = self.plan.blocks.bounds();
+        let is_sized = || self.state.is_sized(self.plan, budget_ns, &watch.awaited());
+        if decides && is_sized().context(unfit)? {
             return is_end(EndReason::Decided);
         }
         // At the error rate of the interim analysis: the end depends on its result.
         if let Some(precision) = self.plan.precision
-            && watch
-                .is_within(walls, (precision.pct / 100.0).ln_1p())
-                .context("the times are unfit for a comparison")?
+            && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).context(unfit)?
         {
             return is_end(EndReason::Precise);
         }
@@ -338,9 +348,10 @@ impl<'a> Session<'a> {
     /// The record cannot be written.
     pub fn note_failure(&mut self, failure: Option<&MeasurementFailure>) -> Result<()> {
         match failure {
-            Some(MeasurementFailure::Run { step, stderr, .. }) => {
-                self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() })
-            }
+            Some(
+                MeasurementFailure::Run { step, stderr, .. }
+                | MeasurementFailure::Value { step, stderr, .. },
+            ) => self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() }),
             // The row that did not fit may fit now.
             Some(MeasurementFailure::Record { line, .. }) if !line.is_empty() => {
                 self.writer.append(line)

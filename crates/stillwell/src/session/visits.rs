@@ -57,6 +57,7 @@ impl Session<'_> {
     pub fn visit(&mut self, visit: Visit) -> Result<Option<SessionEnd>> {
         let plan = self.plan;
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
+        let n_firm = plan.blocks.firm();
         let (next_step, next_block) = (self.state.next_step, self.state.next_block);
         let complete = || Some(SessionEnd { reason: EndReason::Complete, failure: None });
         if next_block >= n_max {
@@ -75,14 +76,17 @@ impl Session<'_> {
             }
         }
         let goal = self.goal(next_block, n_min).min(n_max);
+        let before_ns = self.state.spent_ns();
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
-            // The first visit gives every benchmark its fewest blocks, however little time there is.
-            let is_short = n_run >= n_min && self.blocks_within(span_ns + visit.left_ns) == 0;
-            if is_short {
+            // Every benchmark gets one block, and what the user asked for, however little time there is.
+            let spent_ns = self.state.spent_ns() - before_ns;
+            let fit_in_time = self.blocks_within(span_ns + visit.left_ns.saturating_sub(spent_ns));
+            if n_run >= n_firm && fit_in_time == 0 {
                 return Ok(None);
             }
             let fit = self.piece_steps().div_ceil(plan.arms.len());
+            let fit = if n_run == 0 { 1 } else { fit.min(fit_in_time.max(1)) };
             let n_blocks = u32::try_from(fit)?.clamp(1, goal - n_run);
             if let Some(end) = self.blocks(&mut schedule, n_blocks)? {
                 return Ok(Some(end));

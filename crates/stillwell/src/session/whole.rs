@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::measure::clock::monotonic_ns;
 use crate::measure::{Hook, MeasurementFailure};
 use crate::record::EndReason;
+use crate::render::budget::short_budget;
 use crate::schedule::{Schedule, n_blocks};
 use crate::session::steps::{Session, SessionEnd, end_of};
 use crate::values::Order;
@@ -53,12 +53,16 @@ impl Session<'_> {
     }
 
     fn interleaved(&mut self, schedule: &mut Schedule) -> Result<SessionEnd> {
+        let mut warmup_ns = None;
         for _ in 0..self.plan.n_warmups {
+            let before_ns = self.state.ended_ns;
             if let Some(end) = self.pieces(schedule.warmup().into())? {
                 return Ok(end);
             }
+            warmup_ns = Some(self.state.ended_ns.saturating_sub(before_ns));
         }
-        let (n_min, n_max, budget_ns) = self.plan.blocks.bounds();
+        let (_, n_max, budget_ns) = self.plan.blocks.bounds();
+        let n_firm = self.plan.blocks.firm();
         let mut n_run = 0;
         loop {
             if let Some(end) = self.look()? {
@@ -67,14 +71,16 @@ impl Session<'_> {
             // A block with a timed-out run does not count. It is repeated, but at most as many blocks are added as
             // were planned.
             let n_due = n_max.saturating_add(self.state.live.n_spoiled_blocks().min(n_max));
-            let is_over = self.state.live.span_ns() >= budget_ns && n_run >= n_min;
-            if n_run >= n_due || is_over {
+            // The end depends on the times of whole blocks only: which arm took how much of one does not matter.
+            let fit_in_time = self.blocks_within(budget_ns);
+            if n_run >= n_due || (n_run >= n_firm && fit_in_time == 0) {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
+            self.warn_of_budget(n_run, warmup_ns);
             // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are
-            // made between blocks.
+            // made between blocks. Before the first block nobody knows how long one takes.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
-            let fit = fit.min(self.blocks_within(budget_ns).max(1));
+            let fit = if n_run == 0 { 1 } else { fit.min(fit_in_time.max(1)) };
             let until_look =
                 self.state.watch.as_ref().and_then(|watch| watch.next_look(n_run as usize));
             let until_look = until_look.map_or(fit, |at| at - n_run as usize);
@@ -86,6 +92,19 @@ impl Session<'_> {
         }
     }
 
+    /// Says once, before the first block or after it without a warm-up, that the budget is too short for the fewest
+    /// blocks.
+    fn warn_of_budget(&mut self, n_run: u32, warmup_ns: Option<u64>) {
+        let block_ns = match (n_run, warmup_ns) {
+            (0, Some(warmup_ns)) => warmup_ns,
+            (1, None) => self.state.live.span_ns(),
+            _ => return,
+        };
+        if let Some(text) = short_budget(self.plan, block_ns) {
+            self.progress.notice(&text);
+        }
+    }
+
     /// Runs one arm after the other: its warm-up, then all its runs. Each arm has the same share of the budget.
     fn sequential(&mut self, schedule: &mut Schedule) -> Result<SessionEnd> {
         let n_arms = u32::try_from(self.plan.arms.len())?;
@@ -94,18 +113,31 @@ impl Session<'_> {
                 return Ok(end);
             }
             let mut run_ns = None;
+            let mut n_run = 0;
             for round in 0..self.plan.n_warmups {
-                let started_ns = monotonic_ns();
+                let before_ns = self.state.ended_ns;
                 if let Some(end) = self.pieces([schedule.warmup_of(arm, round)].into())? {
                     return Ok(end);
                 }
-                run_ns = Some(monotonic_ns() - started_ns);
+                run_ns = Some(self.state.ended_ns.saturating_sub(before_ns));
             }
-            // Without a warm-up the duration of a run is unknown: the smallest number of runs.
-            let block_ns = run_ns.map_or(u64::MAX, |ns| ns.saturating_mul(n_arms.into()));
+            if run_ns.is_none() {
+                // Without a warm-up the first run shows how many fit.
+                let before_ns = self.state.ended_ns;
+                if let Some(end) = self.pieces(schedule.runs_of(arm, 0..1).into())? {
+                    return Ok(end);
+                }
+                (run_ns, n_run) = (Some(self.state.ended_ns.saturating_sub(before_ns)), 1);
+            }
+            let block_ns = run_ns.unwrap_or(0).saturating_mul(n_arms.into());
             let n_runs = n_blocks(self.plan, block_ns);
+            if arm == 0
+                && let Some(text) = short_budget(self.plan, block_ns)
+            {
+                self.progress.notice(&text);
+            }
             self.progress.expect_blocks(n_runs);
-            if let Some(end) = self.pieces(schedule.runs_of(arm, n_runs).into())? {
+            if let Some(end) = self.pieces(schedule.runs_of(arm, n_run..n_runs).into())? {
                 return Ok(end);
             }
         }

@@ -66,8 +66,10 @@ pub enum TableStyle {
     #[default]
     Text,
     /// reStructuredText.
+    #[value(alias = "rest")]
     Rst,
     /// Markdown.
+    #[value(alias = "markdown")]
     Md,
 }
 

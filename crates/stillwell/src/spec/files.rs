@@ -25,13 +25,21 @@ pub struct FilesVerb {
 pub struct ShowVerb {
     #[command(flatten)]
     pub files: FilesVerb,
-    /// Show also what perf stat shows, from the same runs: CPUs in use, context switches, moves, page faults and, where they
-    /// were counted, cycles, instructions, branches and cache misses
+    /// Show also the statistics behind the answer (spread, means, histograms, p, the statistic and the level of each
+    /// comparison), every note, and what perf stat shows, from the same runs: CPUs in use, context switches, moves, page
+    /// faults and, where they were counted, cycles, instructions, branches and cache misses
     #[arg(short, long, conflicts_with = "json")]
     pub verbose: bool,
     /// Print the analysis as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
+    /// Show what is known beside the values instead: machine, interpreter, plan
+    #[arg(long, conflicts_with_all = ["verbose", "slowest", "fail_on"])]
+    pub metadata: bool,
+    /// Show what took longest to measure instead, NUM benchmarks or commands of all files [default: 5]
+    #[arg(long, value_name = "NUM", num_args = 0..=1, require_equals = true, conflicts_with_all = ["verbose", "json", "fail_on"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub slowest: Option<Option<u32>>,
     #[command(flatten)]
     pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
@@ -66,6 +74,9 @@ pub struct StatsVerb {
 pub struct CheckVerb {
     #[command(flatten)]
     pub files: FilesVerb,
+    /// Show the statistics of stable commands too
+    #[arg(short, long)]
+    pub all: bool,
     /// Print what was found as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
@@ -79,6 +90,9 @@ pub struct HistVerb {
     /// Number of bins [default: 20]
     #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: Option<u16>,
+    /// As many bins as the terminal has lines for
+    #[arg(long, conflicts_with = "bins")]
+    pub extend: bool,
     /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
     #[arg(long)]
     pub log: bool,
@@ -95,13 +109,16 @@ pub struct PlotVerb {
     /// What to draw [default: time]
     #[arg(short = 'k', long, value_enum)]
     pub kind: Option<PlotKind>,
+    /// With --kind hist: number of bins [default: 20]
+    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub bins: Option<u16>,
     /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
     #[arg(long)]
     pub log: bool,
     /// Columns of the terminal [default: as many as it has, 80 without one]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
     pub width: Option<u16>,
-    /// Lines of the picture [default: 16]
+    /// Lines of the picture; histograms have one for each bin [default: 16]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(4..=200))]
     pub height: Option<u16>,
     /// Draw with ASCII characters only [default: if the locale has no UTF-8]
@@ -118,6 +135,8 @@ pub enum PlotKind {
     Ecdf,
     /// New ÷ reference in each block.
     Diff,
+    /// How many values are in each bin, all files on one scale.
+    Hist,
 }
 
 /// `dump`.
@@ -184,6 +203,9 @@ pub struct CompareVerb {
     /// distributions
     #[arg(long)]
     pub distributions: bool,
+    /// For one record: show also the statistic, p and the level of each comparison, and every note
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -200,9 +222,9 @@ pub struct CompareVerb {
 pub struct ReportVerb {
     #[command(flatten)]
     pub files: FilesVerb,
-    /// Where to write the page; - is standard output
+    /// Where to write the page; - is standard output [default: beside the first file, with its name and .html]
     #[arg(short = 'o', long, value_name = "FILE")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
     /// What the page is called [default: what was compared]
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -212,9 +234,13 @@ pub struct ReportVerb {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files with benchmarks")]
 pub struct TableOptions {
-    /// Compare the benchmarks of the first file with those of each other one, in a table
-    #[arg(long, value_name = "STYLE", value_enum, num_args = 0..=1)]
-    pub table: Option<Option<TableStyle>>,
+    /// Say each difference in words, as pyperf's tables do: 1.02× faster, or not significant, which is closer than twice the
+    /// error of the ratio
+    #[arg(long)]
+    pub table: bool,
+    /// How the table is written [default: text]
+    #[arg(long, value_name = "STYLE", value_enum)]
+    pub table_format: Option<TableStyle>,
     /// Group the benchmarks by their ratio: slower, faster, no difference beyond its error
     #[arg(short = 'G', long)]
     pub group_by_speed: bool,

@@ -4,14 +4,16 @@
 use clap::Args;
 
 use crate::values::{
-    Clock, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority, Sched, Threads, TimeSpan,
+    Clock, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority, Sched, Threads,
+    TimeSpan,
 };
 
 /// When a session stops by itself.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct StopOptions {
-    /// Most time to spend on timed runs, hooks included, for example 30s or 5min, unless that is too short for
-    /// --min-runs; a bare number is in seconds [default: 10s, or 3s for a single command]
+    /// Most time to spend on timed runs, with the hooks between them but without --setup and warm-up, for example 30s or
+    /// 5min. A block that does not fit is not begun; one is always measured, and what --min-runs asks for. A bare number is
+    /// in seconds [default: 10s, or 3s for a single command]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
@@ -98,6 +100,10 @@ pub struct JudgementOptions {
     /// the CPU), wall or cpu [default: clean; wall where the kernel does not tell]
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<Clock>,
+    /// What is compared and shown: a time as for --clock, user or sys (CPU time), maxrss (memory of the largest process),
+    /// faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
+    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
+    pub decide_on: Option<DecideOn>,
     /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
     #[arg(long)]
     pub aa: bool,

@@ -2,8 +2,10 @@
 
 mod argument_ids;
 mod calibrate;
+mod command_line;
 pub mod convert;
 mod files;
+mod gate;
 pub mod groups;
 mod history;
 pub mod input;
@@ -11,24 +13,31 @@ mod link_order;
 pub mod load;
 mod noise;
 mod pool;
+mod result_file;
 mod resume;
 pub mod run;
 mod shell_option;
 mod shield;
 pub mod suite;
 mod system;
+pub mod verb_groups;
+mod why;
 pub mod workers;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 use crate::spec::run::NumberOptions;
 
 pub use calibrate::CalibrateVerb;
+pub use command_line::complete;
 pub use convert::ConvertVerb;
 pub use files::{
     CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, PlotKind,
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
+pub use gate::GateVerb;
 pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
@@ -38,16 +47,24 @@ pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use run::{RunSpec, RunVerb};
-pub use shell_option::with_shell_named;
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{
     SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,
 };
+pub use why::WhyVerb;
 pub use workers::{BenchVerb, TimeitVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    subcommand_value_name = "VERB",
+    override_usage = verb_groups::USAGE,
+    help_template = verb_groups::template(),
+    after_help = verb_groups::AFTER
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
@@ -56,57 +73,87 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Time shell commands, interleaved, and compare them
+    /// Time commands and compare them
     Run(Box<RunVerb>),
-    /// Time Python statements in any interpreter, with nothing installed there
+    /// Time Python statements, in any interpreter
     Timeit(Box<TimeitVerb>),
-    /// Time and compare the benchmarks of programs that speak the worker protocol
+    /// Time a suite, or the benchmarks of programs, and compare them
     Bench(Box<BenchVerb>),
-    /// Show the summary of saved records, or of other programs' files
+    /// Compare the benchmarks of two builds, for a pull request
+    Gate(Box<GateVerb>),
+    /// Say which functions make one command slower than another
+    Why(Box<WhyVerb>),
+    /// Show the summary of results, or what is recorded beside them
     Show(ShowVerb),
-    /// Show every statistic of saved records, or of other programs' files
+    /// Show every statistic
     Stats(StatsVerb),
-    /// Show histograms on one scale
+    /// Show histograms on one scale: the same as plot --kind hist
+    #[command(hide = true)]
     Hist(HistVerb),
-    /// Draw on the terminal: rows over time, distribution functions, differences block by block
+    /// Draw histograms, runs over time, distributions, differences
     Plot(PlotVerb),
-    /// Say whether the times are steady, and why runs are outliers
+    /// Say whether the times are steady, and explain outliers
     Check(CheckVerb),
     /// Write the rows as CSV, JSON or text
     Dump(DumpVerb),
-    /// Show what is known beside the values: machine, interpreter, plan
+    /// Show what is known beside the values: the same as show --metadata
+    #[command(hide = true)]
     Metadata(MetadataVerb),
-    /// Show what took longest to measure
+    /// Show what took longest to measure: the same as show --slowest
+    #[command(hide = true)]
     Slowest(SlowestVerb),
-    /// Compare the commands of one record, or files of different sessions
+    /// Compare the commands of one record, or files of several sessions
+    #[command(alias = "compare_to")]
     Compare(CompareVerb),
-    /// Make one page for the browser of records: verdicts, charts and tables, without a network
+    /// Write a page for the browser: verdicts, charts and tables
     Report(ReportVerb),
     /// Change files: their format, their benchmarks, their metadata
     Convert(Box<ConvertVerb>),
-    /// How often this machine makes tests call a command different from itself, and which slowdown they can see
+    /// Measure how small a slowdown can be detected here
     Calibrate(Box<CalibrateVerb>),
-    /// Keep results over months, and say when they changed
+    /// Keep results for months, and find when they changed
     History(Box<HistoryVerb>),
-    /// Measure a suite on many machines through Slurm or another queue, and put their results together
+    /// Measure a suite on many machines, through Slurm or another queue
     Pool(PoolVerb),
-    /// Say where lost time went, and who took it
+    /// Show where lost time goes, and what takes it
     Noise(NoiseVerb),
-    /// Say what makes noise on this machine, and what can be done about it
+    /// Show what makes noise on this machine; tune it, and put it back
     System(Box<SystemVerb>),
-    /// Keep CPUs free of everything but what is put there
+    /// Keep CPUs free of all other work
     Shield(Box<ShieldVerb>),
-    /// Make the machine busy on purpose, to see whether a result survives it
+    /// Make the machine busy on purpose
     Load(LoadVerb),
-    /// Link a program with its object files in another order, so that the luck of its layout can be averaged
+    /// Link a program with its object files in another order
     LinkOrder(LinkOrderVerb),
-    /// Print the manual page
-    Man,
+    /// Describe a verb and its options
+    Help(VerbName),
+    /// Print or show a manual page
+    Man(ManVerb),
     /// Print the completions for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// `help`.
+#[derive(Debug, clap::Args)]
+pub struct VerbName {
+    /// A verb, and an action of it: run, or system tune [default: all verbs]
+    #[arg(value_name = "VERB")]
+    pub words: Vec<String>,
+}
+
+/// `man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "On a terminal man(1) shows the page. Otherwise it is printed as roff: \
+    stillwell man run > stillwell-run.1")]
+pub struct ManVerb {
+    #[command(flatten)]
+    pub verb: VerbName,
+    /// Write all pages into this directory, as a package needs them: stillwell.1, stillwell-run.1, ...
+    #[arg(long, value_name = "DIR", conflicts_with = "words")]
+    pub dir: Option<PathBuf>,
 }
 
 impl Verb {

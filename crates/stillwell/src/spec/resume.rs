@@ -63,8 +63,9 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 41] = [
+    const REFUSED: [&str; 43] = [
         "commands",
+        "as_pyperf",
         "benchmark",
         "filter",
         "tag",
@@ -85,6 +86,7 @@ mod tests {
         "debug_single_value",
         "timeout",
         "clock",
+        "decide_on",
         "track_memory",
         "tracemalloc",
         "gc",

@@ -10,8 +10,8 @@ use crate::spec::groups::{
     TuneOptions,
 };
 use crate::values::{
-    CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell,
-    TimeSpan,
+    Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
+    Shell, TimeSpan,
 };
 use crate::words::command_parser;
 
@@ -66,6 +66,10 @@ pub struct DisplayOptions {
     /// which is fastest [default: wall, CPU times, memory]
     #[arg(long, value_name = "METRIC[:UNIT],...")]
     pub metrics: Option<MetricList>,
+    /// Show also the statistics behind the answer: spread, means, histograms, p, the statistic and the level of each
+    /// comparison, every note, and what perf stat counts
+    #[arg(short = 'v', long, conflicts_with = "json")]
+    pub verbose: bool,
 }
 
 /// What is compared.
@@ -118,15 +122,16 @@ pub struct LengthOptions {
     /// --runs]
     #[arg(short = 'w', long, value_name = "NUM")]
     pub warmup: Option<u32>,
-    /// Fewest timed runs of each command, which is also the fewest blocks [default: 10, or 24 for a single command]
+    /// Fewest timed runs of each command, which is also the fewest blocks; they are made even if the budget is too short
+    /// [default: 10, or 24 for a single command, as far as they fit the budget]
     #[arg(short = 'm', long, visible_alias = "min-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub min_runs: Option<u32>,
     /// Most timed runs of each command [default: 500, or no limit for a single command]
     #[arg(short = 'M', long, visible_alias = "max-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
-    /// Exactly this many timed runs of each command, whatever they show [default: until everything is decided, at most
-    /// as many as fit the budget]
-    #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "budget"],
+    /// Exactly this many timed runs of each command, whatever they show; with --budget fewer, if that is used up before
+    /// [default: until everything is decided, at most as many as fit the budget]
+    #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
     #[command(flatten)]
@@ -205,6 +210,30 @@ pub struct ProcessOptions {
     pub execution: ExecutionOptions,
 }
 
+/// The value that a command says of each of its runs.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "A value that the commands say")]
+pub struct ValueOptions {
+    /// The value of a run is what the first group of this expression matches in its standard output, or the whole match;
+    /// the last match counts. A run that does not say it is a failure. It is a metric, and decides unless --decide-on says
+    /// another [default: none; times decide]
+    #[arg(long, value_name = "REGEX", conflicts_with = "value_json")]
+    pub value: Option<String>,
+    /// The value of a run is the number at this JSON Pointer in its standard output, for example /latency/p99 [default: none]
+    #[arg(long, value_name = "POINTER")]
+    pub value_json: Option<String>,
+    /// Look for the value in this file and not in standard output; the file is removed before each run [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub value_file: Option<String>,
+    /// Unit of the value. Times (ns, us, ms, s, min, h) and memory (B, kB, KiB, ...) are converted; another one is only
+    /// shown [default: none]
+    #[arg(long, value_name = "UNIT")]
+    pub value_unit: Option<String>,
+    /// Which values are better: lower, or higher as for throughput [default: lower]
+    #[arg(long, value_name = "WHICH")]
+    pub value_better: Option<Better>,
+}
+
 /// How the commands are executed, and which of their exits are failures.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExecutionOptions {
@@ -228,6 +257,8 @@ pub struct ExecutionOptions {
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
     pub expect_exit: Option<ExitStatuses>,
+    #[command(flatten)]
+    pub value: ValueOptions,
 }
 
 /// What is shown and written.

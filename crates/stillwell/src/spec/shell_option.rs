@@ -10,8 +10,7 @@ const SHELLS: [&str; 17] = [
 const KEYWORDS: [&str; 3] = ["auto", "default", "none"];
 
 /// The words of the command line, with `--shell=default` in place of an `-S` of `run` that no shell follows.
-pub fn with_shell_named(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
+pub fn with_shell_named(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|verb| verb != "run") {
         return words;
     }
@@ -40,7 +39,7 @@ mod tests {
 
     #[track_caller]
     fn check(words: &[&str], expected: &[&str]) {
-        let found = with_shell_named(words.iter().map(OsString::from));
+        let found = with_shell_named(words.iter().map(OsString::from).collect());
         assert_eq!(found, expected.iter().map(OsString::from).collect::<Vec<_>>());
     }
 

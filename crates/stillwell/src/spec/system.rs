@@ -133,7 +133,10 @@ pub struct SystemShow {
     /// The CPUs that benchmarks are to have, for example 2,3 [default: those that were isolated at boot]
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<Cpus>,
-    /// Say also what noise each knob removes, which files it is, and how sure we are
+    /// Show also the knobs that are fine, those to know of, and those that this machine does not have
+    #[arg(short, long)]
+    pub all: bool,
+    /// Show also what noise each knob removes, its files, and how sure we are
     #[arg(short, long)]
     pub verbose: bool,
     /// Count interrupts for this long, for example 1s [default: since the machine was booted]

@@ -88,7 +88,8 @@ pub struct BenchVerb {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BenchSpec {
     /// A suite file (its name ends with .toml); or benchmark programs, each with its arguments in one word, quoted as in a
-    /// shell, of which the first is the reference
+    /// shell, of which the first is the reference; or the word pyperformance, for the scripts of that Python package in
+    /// the interpreters of --arms
     #[arg(value_name = "SUITE.toml|COMMAND", required_unless_present_any = ["fork_server", "resume", "schema"])]
     pub commands: Vec<String>,
     /// Only this benchmark; can be repeated [default: all]
@@ -99,6 +100,9 @@ pub struct BenchSpec {
     /// Print the names of the benchmarks, and measure nothing
     #[arg(long)]
     pub list: bool,
+    /// Run Python scripts that import pyperf, unchanged; a SCRIPT.py without an interpreter runs in python3
+    #[arg(long, conflicts_with_all = ["fork_server", "resume", "schema"])]
+    pub as_pyperf: bool,
     /// Name to show for a program; give it once for each
     #[arg(long = "arm", visible_alias = "command-name", value_name = "NAME")]
     pub arm_name: Vec<String>,
@@ -178,6 +182,10 @@ impl FromStr for Pin {
 
 /// What both have.
 #[derive(Args, Clone, Debug, Default)]
+#[command(mut_arg("record", |arg| arg.help(
+    "Where to keep the record; the file must not exist. A name that ends with .json, .csv or .md, or with .gz after it, \
+     gets the results instead, as pyperf's JSON or as a table [default: a new file in $XDG_STATE_HOME/stillwell]"
+)))]
 pub struct SessionOptions {
     #[command(flatten)]
     pub workers: WorkerOptions,
@@ -282,7 +290,7 @@ pub struct PyperfOptions {
     /// Add the results to this file, in pyperf's format; it need not exist
     #[arg(long, value_name = "FILE")]
     pub append: Option<PathBuf>,
-    /// Show each process, after the summary
+    /// Show also the statistics behind the answer, every note, and the values of each process
     #[arg(short = 'v', long)]
     pub verbose: bool,
     /// Print nothing but errors

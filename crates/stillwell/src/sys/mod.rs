@@ -45,7 +45,9 @@ pub use strings::{CStrings, Environment, Envp};
 pub use threads::{do_without_threads_if_refused, stack_problem};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;
-pub use tracing::{filter_tracepoint, mount_tracefs_for_this_thread, share_perf_buffer};
+pub use tracing::{
+    filter_tracepoint, mount_tracefs_for_this_thread, set_sample_period, share_perf_buffer,
+};
 
 /// The running file, also while its path has a newer one.
 const RUNNING: &str = "/proc/self/exe";

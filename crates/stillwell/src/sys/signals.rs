@@ -216,8 +216,8 @@ impl Drop for Alarm {
 
 fn set_timer(first: Duration, repeat: Duration) {
     let timeval = |duration: Duration| libc::timeval {
-        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_usec: libc::suseconds_t::from(duration.subsec_micros()),
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_usec: duration.subsec_micros().into(),
     };
     let timer = libc::itimerval { it_interval: timeval(repeat), it_value: timeval(first) };
     // SAFETY: `timer` is a valid itimerval, and the old value may be null.

@@ -9,7 +9,7 @@
 mod schedstat;
 mod stdio;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -294,9 +294,14 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         for &(resource, value) in &attributes.rlimits {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            check(libc::getrlimit(resource, &raw mut limit), Stage::Rlimit)?;
+            let none = std::ptr::null_mut::<libc::rlimit>();
+            // The system call: glibc and musl disagree on the type of a resource.
+            let prlimit = |new: *const libc::rlimit, old: *mut libc::rlimit| {
+                check_call(libc::syscall(libc::SYS_prlimit64, 0, resource, new, old), Stage::Rlimit)
+            };
+            prlimit(none, &raw mut limit)?;
             limit.rlim_cur = value;
-            check(libc::setrlimit(resource, &raw const limit), Stage::Rlimit)?;
+            prlimit(&raw const limit, none)?;
         }
         if attributes.no_aslr {
             let persona = libc::personality(0xffff_ffff);
@@ -307,8 +312,11 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice)?;
         }
         if let Some(policy) = attributes.policy {
-            let parameter = libc::sched_param { sched_priority: policy.priority };
-            check(libc::sched_setscheduler(0, policy.policy, &raw const parameter), Stage::Policy)?;
+            // The system call: musl's function always fails (its src/sched/sched_setscheduler.c). The kernel's struct
+            // sched_param is one int, sched_setscheduler(2).
+            let priority = &raw const policy.priority;
+            let set = libc::SYS_sched_setscheduler;
+            check_call(libc::syscall(set, 0, policy.policy, priority), Stage::Policy)?;
         }
         if let Some(mask) = &attributes.affinity {
             check(mask.bind(0), Stage::Affinity)?;
@@ -328,6 +336,10 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
 }
 
 fn check(result: c_int, stage: Stage) -> Result<(), Stage> {
+    if result < 0 { Err(stage) } else { Ok(()) }
+}
+
+fn check_call(result: c_long, stage: Stage) -> Result<(), Stage> {
     if result < 0 { Err(stage) } else { Ok(()) }
 }
 

@@ -27,6 +27,19 @@ pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Sets the period of a sampling event, and of all its copies that are inherited from now on.
+///
+/// # Errors
+/// As ioctl `PERF_EVENT_IOC_PERIOD`, perf_event_open(2).
+pub fn set_sample_period(event: &impl AsRawFd, period: u64) -> io::Result<()> {
+    /// `_IOW('$', 4, __u64)`.
+    const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404_u32 as libc::Ioctl;
+    // SAFETY: the number lives until the call returns; the kernel copies it.
+    let result =
+        unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_PERIOD, &raw const period) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Lets a tracepoint event record only what passes a filter, for example `pid > 12`.
 ///
 /// # Errors

@@ -13,6 +13,13 @@ pub struct FailOn {
     pub slower_pct: f64,
 }
 
+impl FailOn {
+    /// The largest tolerated ratio.
+    pub fn limit(self) -> f64 {
+        1.0 + self.slower_pct / 100.0
+    }
+}
+
 impl FromStr for FailOn {
     type Err = String;
 

@@ -21,6 +21,8 @@ pub struct MetricList(pub Vec<MetricChoice>);
 
 /// Name of user + system time, which is computed, not stored.
 pub const CPU: &str = "cpu";
+/// Name of the value that a program says.
+pub const VALUE: &str = "value";
 const TIME_UNITS: [&str; 6] = ["ns", "us", "ms", "s", "min", "h"];
 const MEMORY_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
 const COUNT_UNITS: [&str; 3] = ["k", "M", "B"];

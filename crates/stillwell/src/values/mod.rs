@@ -2,6 +2,7 @@
 //! the command line. This module imports no other.
 
 mod cache_part;
+mod compared;
 mod core;
 mod cpu_list;
 pub mod exit_code;
@@ -23,6 +24,7 @@ mod time_span;
 mod worker;
 
 pub use cache_part::CachePart;
+pub use compared::{Better, Compared, DecideOn, time_ns};
 pub use core::is_core_shared;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
@@ -31,7 +33,7 @@ pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
 pub use file_format::{FileFormat, TimeUnit};
 pub use launch_numbers::LaunchNumbers;
-pub use metric_list::{CPU, MetricChoice, MetricList};
+pub use metric_list::{CPU, MetricChoice, MetricList, VALUE};
 pub use name_list::NameList;
 pub use percent::Percent;
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};

@@ -15,16 +15,17 @@ pub struct Rlimit {
     pub value: u64,
 }
 
+/// The numbers of the kernel (include/uapi/asm-generic/resource.h): the types of those of libc depend on the C library.
 const RLIMITS: [(&str, u32); 9] = [
-    ("as", libc::RLIMIT_AS),
-    ("core", libc::RLIMIT_CORE),
-    ("cpu", libc::RLIMIT_CPU),
-    ("data", libc::RLIMIT_DATA),
-    ("fsize", libc::RLIMIT_FSIZE),
-    ("memlock", libc::RLIMIT_MEMLOCK),
-    ("nofile", libc::RLIMIT_NOFILE),
-    ("nproc", libc::RLIMIT_NPROC),
-    ("stack", libc::RLIMIT_STACK),
+    ("as", 9),
+    ("core", 4),
+    ("cpu", 0),
+    ("data", 2),
+    ("fsize", 1),
+    ("memlock", 8),
+    ("nofile", 7),
+    ("nproc", 6),
+    ("stack", 3),
 ];
 
 impl FromStr for Rlimit {
@@ -67,12 +68,28 @@ mod tests {
             Some(Rlimit { resource: resource.into(), number, value })
         };
         check(&[
-            ("stack=8M", limit("stack", libc::RLIMIT_STACK, 8 << 20)),
-            ("core=0", limit("core", libc::RLIMIT_CORE, 0)),
-            ("nofile=unlimited", limit("nofile", libc::RLIMIT_NOFILE, u64::MAX)),
+            ("stack=8M", limit("stack", 3, 8 << 20)),
+            ("core=0", limit("core", 4, 0)),
+            ("nofile=unlimited", limit("nofile", 7, u64::MAX)),
             ("stack", None),
             ("heap=1", None),
             ("as=99999999999999G", None),
         ]);
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_c_library() {
+        let of_libc = [
+            i64::from(libc::RLIMIT_AS),
+            i64::from(libc::RLIMIT_CORE),
+            i64::from(libc::RLIMIT_CPU),
+            i64::from(libc::RLIMIT_DATA),
+            i64::from(libc::RLIMIT_FSIZE),
+            i64::from(libc::RLIMIT_MEMLOCK),
+            i64::from(libc::RLIMIT_NOFILE),
+            i64::from(libc::RLIMIT_NPROC),
+            i64::from(libc::RLIMIT_STACK),
+        ];
+        assert_eq!(RLIMITS.map(|(_, number)| i64::from(number)), of_libc);
     }
 }

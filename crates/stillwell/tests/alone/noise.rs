@@ -274,7 +274,8 @@ fn who_took_the_cpu_from_a_run_is_named() {
     }
     let bench = Bench::new();
     let culprit = Culprit::start(&bench);
-    let runs = ["--attribute", "--style", "none", "-r", "5", "-w", "0", "--affinity"];
+    let runs =
+        ["--attribute", "--priority", "off", "--style", "none", "-r", "5", "-w", "0", "--affinity"];
     // The run is longer than a time slice of the scheduler, because no program is preempted within its slice.
     let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 3000000"]].concat());
     ran.ends_with(0);

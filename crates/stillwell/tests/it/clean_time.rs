@@ -133,7 +133,7 @@ fn a_limit_is_no_result_of_a_series() {
     interrupted(&bench, "busy.swell");
     bench.run(&["-w", "0", "-r", "6", "-N", "--script", "times", "true"]).ends_with(0);
     let ran = bench.stillwell(&["show", "busy.swell"]).ends_with(0);
-    assert!(ran.stdout.contains("t0 at most 8"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("takes at most 8"), "{}", ran.stdout);
     bench.stillwell(&["history", "add", "--db", "h.db", "busy.swell"]).ends_with(0);
     let show = ["history", "show", "--db", "h.db", "--json"];
     bench.stillwell(&show).ends_with(2);

@@ -89,7 +89,7 @@ fn the_progress_is_one_line_on_a_narrow_terminal() {
     command.args(["-c", python, "sh", "-c", "stty cols 20; exec \"$@\"", "sh", STILLWELL, "run"]);
     command.args(["-o", "r.swell", "-r", "20", "true", "sleep 0.02"]).env("TERM", "xterm");
     let shown = Ran::from(command.output().unwrap()).ends_with(0).stdout;
-    let progress = shown.split("t0 ").next().unwrap();
+    let progress = shown.split("command  ").next().unwrap();
     assert!(progress.contains("block ") && progress.contains("\u{1b}[2K"), "{progress:?}");
     // Going up means that the line before did not fit.
     let goes_up = progress

@@ -36,6 +36,29 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"))
 }
 
+/// `metadata`, `slowest` and `hist` are parts of `show` and `plot`; the old verbs say the same.
+#[test]
+fn the_hidden_verbs_are_parts_of_others() {
+    let bench = Bench::new();
+    let file = sample("pyperf_suite_ref.json");
+    for (old, new) in [
+        (&["metadata"][..], &["show", "--metadata"][..]),
+        (&["metadata", "--json"], &["show", "--metadata", "--json"]),
+        (&["slowest", "-n", "3"], &["show", "--slowest=3"]),
+        (&["slowest"], &["show", "--slowest"]),
+        (&["hist", "-n", "7"], &["plot", "--kind", "hist", "--bins", "7"]),
+        (&["hist", "--log", "--ascii"], &["plot", "-k", "hist", "--log", "--ascii"]),
+    ] {
+        let run = |words: &[&str]| {
+            let ran = bench.stillwell(&[words, &[file.as_str()]].concat());
+            assert_eq!(ran.code, Some(0), "{words:?}: {ran:#?}");
+            ran.stdout
+        };
+        let (of_old, of_new) = (run(old), run(new));
+        assert!(of_old == of_new && !of_old.is_empty(), "{old:?}: {of_old}\n{new:?}: {of_new}");
+    }
+}
+
 #[test]
 fn every_verb_reads_every_sample() {
     let bench = Bench::new();
@@ -188,7 +211,7 @@ fn a_file_against_itself_is_never_different() {
             {"metadata":{"name":"single"},"runs":[{"values":[1.0]}]},
             {"metadata":{"name":"still"},"runs":[{"values":[2.0,2.0]},{"values":[2.0,2.0]}]}],"version":"1.0"}"#,
     );
-    for options in [&[][..], &["-G"], &["--table", "rst"], &["--by", "median"]] {
+    for options in [&[][..], &["-G"], &["--table-format", "rst"], &["--by", "median"]] {
         let ran =
             bench.stillwell(&[&["compare", "odd.json", "odd.json"], options].concat()).ends_with(0);
         assert!(

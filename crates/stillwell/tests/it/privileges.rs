@@ -65,7 +65,7 @@ fn runs_go_before_others_where_the_rights_allow_it() {
     let levels = |options: &[&str]| {
         let measured = ["-w", "0", "-r", "3", "--prepare", "nice >>hook", "--output", "./run"];
         std::fs::remove_file(bench.path("r.swell")).ok();
-        bench.run(&[&measured, options, &["nice"]].concat()).ends_with(0)
+        bench.run(&[&measured, options, &["-v", "nice"]].concat()).ends_with(0)
     };
     let own = Command::new("nice").output().unwrap().stdout;
     let own = String::from_utf8(own).unwrap().trim().to_owned();

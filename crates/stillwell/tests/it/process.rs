@@ -107,7 +107,7 @@ fn threads_are_as_many_as_cpus_and_have_a_place_each() {
     assert_eq!(found, expected);
     let recorded = &bench.record().header["plan"]["process"]["thread_variables"];
     assert_eq!(recorded.as_array().map(Vec::len), Some(8), "{recorded}");
-    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    let shown = bench.stillwell(&["show", "-v", "r.swell"]).ends_with(0).stdout;
     assert!(shown.contains("threads: OMP_NUM_THREADS=2 "), "{shown}");
     // What the user has set is left alone, also where another variable says the same.
     let (found, _) = thread_variables(&[("OMP_NUM_THREADS", "7")], &affinity);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bench::{Bench, Ran};
+use crate::bench::{Bench, Ran, STILLWELL, skipped};
 
 #[path = "../../src/host/fixture_text.rs"]
 mod fixture_text;
@@ -84,13 +84,36 @@ fn every_machine_is_shown() {
     // One loop makes three checks, because unpacking a machine takes longest.
     for name in &names() {
         let host = Host::new(name);
-        let show = host.shown(&["show"]);
+        let show = host.shown(&["show", "--all"]);
         check_document(name, &host, &show);
         check_width(name, &host, &show);
         if !FACTS_ONLY.contains(&name.as_str()) {
             insta::assert_snapshot!(name.as_str(), show + &host.shown(&["boot"]));
         }
     }
+}
+
+/// Without --all, what asks for nothing is a line with numbers.
+#[test]
+fn only_all_shows_what_does_not_apply() {
+    let host = Host::new("intel-hybrid");
+    let (few, all) = (host.system(&["show"]).stdout, host.system(&["show", "--all"]).stdout);
+    for group in ["fine", "good to know", "not on this machine"] {
+        assert!(all.contains(&format!("\n{group}\n")), "{group}: {all}");
+        assert!(!few.contains(&format!("\n{group}\n")), "{group}: {few}");
+    }
+    let last = few.lines().last().unwrap();
+    let count = |text: &str| -> usize {
+        let numbers = text.split_whitespace().filter_map(|word| word.parse::<usize>().ok());
+        numbers.sum()
+    };
+    assert!(last.starts_with("--all shows more: "), "{few}");
+    let n_hidden = all.lines().filter(|line| line.starts_with("  ")).count()
+        - few.lines().filter(|line| line.starts_with("  ")).count();
+    // A knob may have several lines.
+    assert!((10..=n_hidden).contains(&count(last)), "{last}: {n_hidden} lines");
+    // The conclusion and the remedy are the first lines.
+    assert!(few.contains("settings add noise and can be changed now.\nto change: sudo "), "{few}");
 }
 
 /// Names, contents and modification times of all files below a directory.
@@ -155,14 +178,15 @@ fn check_document(name: &str, host: &Host, show: &str) {
 #[track_caller]
 fn check_width(name: &str, host: &Host, show: &str) {
     for columns in ["40", "200"] {
-        let mut command = host.bench.command(crate::bench::STILLWELL);
+        let mut command = host.bench.command(STILLWELL);
         let root = host.bench.path("machine");
-        command.env("COLUMNS", columns).args(["system", "show", "--host-root"]).arg(root);
+        command.env("COLUMNS", columns).args(["system", "show", "--all", "--host-root"]).arg(root);
         let ran = Ran::from(command.output().unwrap());
         assert!(show.contains(&ran.stdout), "{name} at {columns} columns: {}", ran.stdout);
     }
     let long = show.lines().filter(|line| line.chars().count() > 80);
-    let long: Vec<&str> = long.filter(|line| !line.contains(" -> ")).collect();
+    let long: Vec<&str> =
+        long.filter(|line| !line.starts_with("to change: ") && !line.contains(" -> ")).collect();
     assert!(long.is_empty(), "{name}: {long:#?}");
 }
 
@@ -275,4 +299,33 @@ fn with_knobs(page: &str) -> String {
     let (before, rest) = page.split_once("<!-- knobs -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /knobs -->").unwrap();
     format!("{before}<!-- knobs -->\n{table}<!-- /knobs -->{after}")
+}
+
+/// Reads this machine. Which CPUs slow each other is measured once after a boot; what was kept is used again.
+#[test]
+fn the_cores_that_were_measured_are_kept() {
+    let bench = Bench::new();
+    let system = |arguments: &[&str]| {
+        let mut command = bench.command(STILLWELL);
+        command.arg("system").args(arguments).env("XDG_CACHE_HOME", bench.path("cache"));
+        Ran::from(command.output().unwrap())
+    };
+    let report: serde_json::Value = serde_json::from_str(&system(&["--json"]).stdout).unwrap();
+    let measured = &report["system"]["core_pairs"];
+    if measured.is_null() {
+        skipped("needs a virtual machine with two CPUs, and the probe of its architecture");
+        return;
+    }
+    let mut kept = measured.clone();
+    let (one, other) = (&kept["online"][0].clone(), &kept["online"][1].clone());
+    kept["busy"] = serde_json::json!([]);
+    kept["pairs"] =
+        serde_json::json!([{"cpus": [one, other], "slowdown": 1.5, "interval": [1.4, 1.6]}]);
+    bench.write("cache/stillwell/cores.json", &kept.to_string());
+    let shown = system(&[]).stdout.replace("\n  ", " ");
+    let expected = format!("measured: CPUs {one} and {other} share a core, though");
+    assert!(shown.contains(&expected), "{shown}");
+    kept["boot_id"] = "another boot".into();
+    bench.write("cache/stillwell/cores.json", &kept.to_string());
+    assert!(!system(&[]).stdout.contains("share a core"));
 }

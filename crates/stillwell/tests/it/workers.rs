@@ -144,7 +144,7 @@ fn a_difference_is_found_and_its_size_is_right() {
     assert_eq!(analysis["end"], "decided");
     let counted = &events(&bench, "counters")[0];
     assert_eq!((&counted["counters"]["cats"], &counted["loops"]), (&3000.into(), &1000.into()));
-    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    let shown = bench.stillwell(&["show", "-v", "r.swell"]).ends_with(0).stdout;
     assert!(shown.contains("cats 3.000 per loop"), "{shown}");
 }
 

@@ -159,7 +159,9 @@ class Pools(unittest.TestCase):
         self.assertEqual(nodes, {"n1", "n2", "n3"})
         nap = found["variants"][0]
         self.assertEqual(nap["evidence"]["kind"], "pooled")
-        self.assertEqual((nap["evidence"]["n_nodes"], nap["evidence"]["n_slower"]), (3, 3))
+        # Slurm says which node gets a task: a slow one may have none of this benchmark.
+        self.assertEqual(nap["evidence"]["n_nodes"], nap["evidence"]["n_slower"])
+        self.assertGreaterEqual(nap["evidence"]["n_nodes"], 2)
         self.assertTrue(1.5 < nap["evidence"]["ratio"]["ratio"] < 2.0, nap)
         # A job names the folder too.
         self.assertIn("18 of 18 tasks on n1, n2, n3", stillwell("pool", "collect", job))

@@ -11,6 +11,8 @@ const POLICY: DecisionRule = DecisionRule {
     estimand: Estimand::Adaptive,
     clock: Clock::Clean,
     process_value: ProcessValue::Mean,
+    decide_on: None,
+    better: crate::values::Better::Lower,
 };
 
 /// Pairs of noisy times: the new arm has this ratio.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::single::Analysis;
-use crate::ledger;
+use crate::ledger::{Ledger, LedgerTable};
 
 /// Time above t0 of all runs of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,9 +12,11 @@ pub struct GroupLedger {
     pub arm: usize,
     /// Time of all runs, ns.
     pub time_ns: i64,
-    /// The time above t0, and its parts.
+    /// The time above t0 and its parts, none below zero: a bar shows them.
     #[serde(flatten)]
-    pub lost: ledger::Ledger,
+    pub lost: Ledger,
+    /// How much the parts add up to more than the time above t0, because some are estimates, ns.
+    pub excess_ns: i64,
 }
 
 /// The ledger of each arm that has one.
@@ -22,7 +24,9 @@ pub(super) fn ledgers(analysis: &Analysis, arms: &[usize]) -> Vec<GroupLedger> {
     let known = || analysis.ledger.iter().flat_map(|ledger| &ledger.arms);
     let of = |(place, &arm): (usize, &usize)| {
         let found = known().find(|it| it.arm == arm)?;
-        Some(GroupLedger { arm: place, time_ns: found.measured_ns, lost: found.ledger.clone() })
+        let LedgerTable { entries, whole_ns, excess_ns } = found.ledger.for_table();
+        let lost = Ledger { total_ns: whole_ns, entries };
+        Some(GroupLedger { arm: place, time_ns: found.measured_ns, lost, excess_ns })
     };
     arms.iter().enumerate().filter_map(of).collect()
 }

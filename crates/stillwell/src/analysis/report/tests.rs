@@ -71,6 +71,7 @@ fn a_ledger_adds_up() {
     for ledger in &data.groups[0].ledgers {
         let sum: i64 = ledger.lost.entries.iter().map(|entry| entry.ns).sum();
         assert_eq!(sum, ledger.lost.total_ns, "{ledger:?}");
+        assert!(ledger.lost.entries.iter().all(|entry| entry.ns > 0), "{ledger:?}");
         assert!(ledger.lost.entries.iter().any(|entry| entry.source == NoiseSource::Preempted));
     }
 }

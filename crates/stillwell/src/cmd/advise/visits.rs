@@ -16,7 +16,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::advice::AdviceStep;
 use crate::record::{EndReason, Record};
-use crate::render::failure::explain as explain_failure;
+use crate::render::failure::{Quote, explain as explain_failure};
 use crate::render::units::short_time;
 use crate::spec::run::Style;
 use crate::spec::{RunSpec, RunVerb, SystemAdvise};
@@ -206,7 +206,7 @@ impl<'a> AdviceSession<'a> {
         }
         let record = record?;
         if let Some(failure) = &end.failure {
-            return Ok(Visited::Failed(explain_failure(&record, failure)));
+            return Ok(Visited::Failed(explain_failure(&record, failure, Quote::Here)));
         }
         if needs_shield(step) && !isolation.as_ref().is_some_and(|it| it.how.is_shield()) {
             return Ok(Visited::Failed(no_shield(isolation)));

@@ -22,6 +22,7 @@ use crate::measure::worker;
 use crate::plan::suite::{VariantBuild, candidates};
 use crate::pool::Pool;
 use crate::record::{Record, SuiteManifest};
+use crate::render::depth::Depth;
 use crate::render::{Styles, json, text};
 use crate::results::Results;
 use crate::spec::Cli;
@@ -44,7 +45,10 @@ fn show(record: Record) {
     drop(of_record::results(&record));
     let histogram = Histogram::of(&record, BINS);
     let Assessment { record, analysis, judgements } = Assessment::of(record);
-    text::summary(&record, &analysis, &judgements, histogram.as_ref(), &Styles::colored());
+    for detail in [Depth::Brief, Depth::Verbose] {
+        let styles = Styles::colored();
+        text::summary(&record, &analysis, &judgements, histogram.as_ref(), (detail, &styles));
+    }
     let written = json::write(&mut Vec::new(), &record, &analysis, &judgements);
     assert!(written.is_ok(), "JSON can be written into memory");
 }
@@ -159,10 +163,10 @@ pub fn machine(bytes: &[u8]) {
     let host = Host::new(folder.path());
     drop(host::look(&host));
     drop(bench_cpus(&host, Some(&[0])));
-    drop(SystemReport::new(&host, vec![0], true, None));
+    drop(SystemReport::new(&host, vec![0], true, None, None));
     drop(read_cpu_table(&host, None));
     drop(shield::find(&host));
-    drop(shield::place(&host, None));
+    drop(shield::place(&host, None, &[[0, 1], [2, usize::MAX]]));
     drop(Interrupts::parse(&text));
     drop(read_cpu_list(&text));
 }

@@ -1,13 +1,14 @@
 //! One session of `run`: look, decide, measure, show.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
 use crate::host::shield::Isolation;
-use crate::plan::{Plan, decide_run, priority};
+use crate::measure::wire::SamplingSettings;
+use crate::plan::{Plan, Stopping, decide_run, priority};
 use crate::record::{EndReason, Readers};
 use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
 use crate::spec::RunVerb;
@@ -17,9 +18,12 @@ use crate::values::exit_code;
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        started(verb, guard, |start| {
-            conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
-        })
+        started(
+            verb,
+            guard,
+            |_| (),
+            |start| conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec)),
+        )
     })
 }
 
@@ -28,15 +32,40 @@ pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)
     Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let isolation = guard.isolation().cloned();
         let screen = Presentation::of_run(&verb.spec).screen();
-        let (_, end) = started(verb, guard, |start| start.measure(screen))?;
+        let (_, end) = started(verb, guard, |_| (), |start| start.measure(screen))?;
         Ok((end, isolation))
     })
 }
 
-/// Plans a session under a guard, and passes its start on.
+/// Measures with samples, to the last run whatever it shows, and shows nothing. Returns the record, and the end of the
+/// session.
+pub fn measure_profiled(
+    verb: &RunVerb,
+    sampling: SamplingSettings,
+) -> Result<(PathBuf, SessionEnd)> {
+    let to_the_end = |plan: &mut Plan| {
+        plan.stopping = Stopping::AtTheEnd;
+        plan.precision = None;
+    };
+    Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
+        let screen = Presentation::of_run(&verb.spec).screen();
+        started(verb, guard, to_the_end, |mut start| {
+            start.sampling = Some(sampling);
+            start.measure(screen)
+        })
+    })
+}
+
+/// Shows the runs of a session that failed. Returns the exit code.
+pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Result<u8> {
+    conclusion::finish(&Presentation::of_run(&verb.spec), record, end)
+}
+
+/// Plans a session under a guard, and passes its start on. `change` has the last word about the plan.
 fn started<T>(
     verb: &RunVerb,
     guard: &mut Guard,
+    change: impl FnOnce(&mut Plan),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
 ) -> Result<T> {
     // The facts are those of the tuned machine.
@@ -47,6 +76,7 @@ fn started<T>(
     raise(verb, &mut plan);
     survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
     guard.bind(&mut plan);
+    change(&mut plan);
     if verb.script.is_none() {
         place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
     }

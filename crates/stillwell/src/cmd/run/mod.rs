@@ -7,7 +7,9 @@ use anyhow::Result;
 
 use crate::spec::RunVerb;
 
-pub use measure::{measure_and_show, measure_only, measure_quietly};
+pub use measure::{
+    conclude_failed, measure_and_show, measure_only, measure_profiled, measure_quietly,
+};
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {

@@ -165,7 +165,7 @@ impl<'a> SuiteEntry<'a> {
         let plan = &self.member.plan;
         let Some(cleanup) = &plan.cleanup else { return Ok(()) };
         let (mut runner, _) =
-            ExecRunner::start(plan, run_as.cloned(), CacheMonitors::default(), |_| Ok(()))?;
+            ExecRunner::start(plan, run_as.cloned(), CacheMonitors::default(), None, |_| Ok(()))?;
         let outcome = runner.hook(Hook::Cleanup, cleanup, 0)?;
         if self.failure.is_none() && outcome.failure.is_some() {
             self.failure = outcome.failure;

@@ -16,6 +16,8 @@ use jiff::Zoned;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
+use crate::cmd::frameworks;
+use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
@@ -55,7 +57,8 @@ pub fn is_suite(spec: &BenchSpec) -> bool {
 fn suite_path(spec: &BenchSpec) -> Option<&Path> {
     let [command] = spec.commands.as_slice() else { return None };
     let path = Path::new(command);
-    path.extension().is_some_and(|extension| extension == EXTENSION).then_some(path)
+    let is_file = path.extension().is_some_and(|extension| extension == EXTENSION);
+    (is_file || command == PYPERFORMANCE).then_some(path)
 }
 
 /// Measures a suite, or lists its benchmarks.
@@ -108,6 +111,22 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         }
         done => done,
     }
+}
+
+/// Checks variants out and builds them. Returns a directory of each.
+///
+/// # Errors
+/// A revision is unknown, a build fails, or ^C came.
+pub fn built(variants: &[Variant]) -> Result<Vec<String>> {
+    let builder = Builder::new()?;
+    let here = std::env::current_dir().context("cannot find the current directory")?;
+    let directory = |variant: &Variant| {
+        let built = builds::variant(variant, &here, &builder, true);
+        let built = built.map_err(|VariantError { error, .. }| error)?;
+        ensure!(!builder.was_interrupted(), "interrupted before anything was measured");
+        built.directories.into_iter().next().context("a build has no directory")
+    };
+    variants.iter().map(directory).collect()
 }
 
 /// Decides where the threads and the memory of all benchmarks are.
@@ -202,7 +221,12 @@ struct SuiteDocument {
 impl SuiteDocument {
     fn of(path: &Path, spec: &BenchSpec) -> Result<Self> {
         let shown = path.display();
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let bytes = if path == Path::new(PYPERFORMANCE) {
+            let pythons = spec.suite.arms.iter().map(|arm| from_here(&arm.prefix));
+            suite_of_pyperformance(&pythons.collect::<Result<Vec<_>>>()?)?.into_bytes()
+        } else {
+            std::fs::read(path).with_context(|| format!("cannot read {shown}"))?
+        };
         let text = String::from_utf8(bytes).map_err(|error| {
             let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
             let before = String::from_utf8_lossy(&bytes[..at]);
@@ -215,6 +239,11 @@ impl SuiteDocument {
         ensure!(
             !spec.session.judgement.aa,
             "--aa: add a variant to {shown} that is what the first is, or give --arms the same twice"
+        );
+        ensure!(
+            !spec.as_pyperf,
+            "--as-pyperf is for scripts on the command line; {shown} has `env`, where PYTHONPATH can name the folder that \
+             `python -m stillwell.pyperf_compat path` prints"
         );
         if !spec.suite.arms.is_empty() {
             file.variants = arms(&file, &spec.suite.arms)?;
@@ -336,7 +365,11 @@ fn listed(
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
-    let mut maker = WorkerFactory::new(None, host::user_of_commands(workers.rights.as_root))?;
+    let user = host::user_of_commands(workers.rights.as_root);
+    if let Some(found) = frameworks::listed(arms, user.as_ref())? {
+        return Ok(found);
+    }
+    let mut maker = WorkerFactory::new(None, user)?;
     let timeout = workers.timeout.or(candidate.policy.timeout);
     list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
         |(index, failure)| {

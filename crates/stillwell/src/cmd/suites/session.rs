@@ -7,8 +7,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
-use stats::Stream;
 use stats::sequential::{SequentialTest, holm_shares};
+use stats::{Invalid, Stream};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
@@ -20,12 +20,16 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
-use crate::render::failure::explain as explain_failure;
+use crate::render::budget::short_budget_of_suite;
+use crate::render::depth::Depth;
+use crate::render::failure::{Quote, explain as explain_failure};
 use crate::render::one_line;
-use crate::session::{Guard, Screen, SessionStart, SessionState, Visit};
+use crate::session::{
+    Guard, LineClock, Screen, SessionStart, SessionState, Visit, require_decider,
+};
 use crate::spec::workers::BenchSpec;
 use crate::terminal;
-use crate::values::exit_code;
+use crate::values::{FailOn, exit_code};
 
 /// Separates the random stream of the visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
@@ -57,6 +61,7 @@ pub fn measure(
         readers: Readers::of(spec.session.output.shared),
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
+        clock: LineClock::start(),
     };
     session
         .entries
@@ -93,32 +98,44 @@ struct SuiteSession<'a> {
     readers: Readers,
     started_ns: u64,
     spent_before_ns: u64,
+    /// Says when a log gets its next line of progress.
+    clock: LineClock,
 }
 
 impl SuiteSession<'_> {
+    fn spent_ns(&self) -> u64 {
+        self.spent_before_ns + (monotonic_ns() - self.started_ns)
+    }
+
     fn left_ns(&self) -> u64 {
-        let spent_ns = self.spent_before_ns + (monotonic_ns() - self.started_ns);
-        self.manifest.suite.budget_ns.saturating_sub(spent_ns)
+        self.manifest.suite.budget_ns.saturating_sub(self.spent_ns())
     }
 
     /// Visits benchmarks until all are decided or the budget is used up. Returns whether ^C came.
     fn passes(&mut self) -> Result<bool> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
+        let mut is_first = true;
         loop {
             let mut open: Vec<usize> =
                 (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect();
             stream.shuffle(&mut open);
             let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
-            for at in open {
+            for (index, &at) in open.iter().enumerate() {
                 if self.interrupt.take() {
                     return Ok(true);
                 }
-                if self.entries[at].is_open() && self.visit(at)? {
+                // The first visits share the time, so that a short budget is not used up before the last benchmark.
+                let n_to_come = if is_first { (open.len() - index) as u64 } else { 1 };
+                let left_ns = self.left_ns() / n_to_come;
+                if self.entries[at].is_open() && self.visit(at, left_ns)? {
                     return Ok(true);
                 }
-                self.judge_together();
+                self.judge_together()?;
                 let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
                 over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
+            }
+            if std::mem::take(&mut is_first) {
+                self.warn_of_budget();
             }
             let all = 0..self.entries.len();
             let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
@@ -130,12 +147,26 @@ impl SuiteSession<'_> {
         }
     }
 
+    /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.
+    fn warn_of_budget(&self) {
+        let pace = |entry: &SuiteEntry<'_>| {
+            let state = entry.state.as_ref().filter(|_| entry.is_open())?;
+            Some((state.n_blocks(), state.span_ns()))
+        };
+        let paces: Vec<_> = self.entries.iter().map(|it| (&it.member.plan, pace(it))).collect();
+        let time_ns = (self.manifest.suite.budget_ns, self.spent_ns());
+        let text = short_budget_of_suite(time_ns, &paces);
+        if let Some(text) = text.filter(|_| !self.screen.is_quiet()) {
+            writeln!(terminal::stderr(), "stillwell: {text}").ok();
+        }
+    }
+
     fn n_blocks(&self, at: usize) -> u64 {
         self.entries[at].state.as_ref().map_or(0, SessionState::n_blocks)
     }
 
     /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha.
-    fn judge_together(&mut self) {
+    fn judge_together(&mut self) -> Result<()> {
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
             self.entries.iter().map(|entry| entry.state.as_ref()?.watch()).collect();
@@ -145,36 +176,37 @@ impl SuiteSession<'_> {
             .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.test))
             .collect();
         let mut shares = holm_shares(&all, n_family.unwrap_or(0)).into_iter();
-        let is_decided: Vec<bool> = watches
+        let budget_ns = self.manifest.suite.budget_ns / self.entries.len().max(1) as u64;
+        let is_decided: Vec<bool> = self
+            .entries
             .iter()
-            .map(|watch| {
-                let Some(watch) = watch else { return false };
-                let judged: Vec<bool> = watch
-                    .candidates()
-                    .iter()
-                    .map(|watched| {
-                        shares.next().is_some_and(|share| watched.test.is_settled(share))
-                    })
-                    .collect();
-                !judged.is_empty() && judged.into_iter().all(|it| it)
+            .zip(&watches)
+            .map(|(entry, watch)| {
+                let (Some(watch), Some(state)) = (watch, &entry.state) else { return Ok(false) };
+                let judged: Vec<_> = watch.candidates().iter().zip(&mut shares).collect();
+                let is_decided = !judged.is_empty()
+                    && judged.iter().all(|(watched, share)| watched.test.is_settled(*share));
+                let plan = &entry.member.plan;
+                Ok(is_decided && entry.is_open() && state.is_sized(plan, budget_ns, &judged)?)
             })
-            .collect();
+            .collect::<Result<_, Invalid>>()
+            .context("the times are unfit for a comparison")?;
         for (entry, is_decided) in self.entries.iter_mut().zip(is_decided) {
-            if entry.is_open() && is_decided {
+            if is_decided {
                 entry.end = Some(EndReason::Decided);
             }
         }
+        Ok(())
     }
 
-    /// Visits one benchmark. Returns whether ^C came.
-    fn visit(&mut self, at: usize) -> Result<bool> {
-        let left_ns = self.left_ns();
+    /// Visits one benchmark for at most this long. Returns whether ^C came.
+    fn visit(&mut self, at: usize, left_ns: u64) -> Result<bool> {
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
         let name = one_line(&self.entries[at].member.name);
         let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
         let entry = &mut self.entries[at];
         let plan = &entry.member.plan;
-        let mut progress = self.screen.progress(plan);
+        let mut progress = self.screen.progress(plan).with_clock(self.clock.clone());
         progress.begin_with(prefix);
         let ended_before_ns = entry.state.as_ref().map_or(0, SessionState::ended_ns);
         let user = self.guard.user().cloned();
@@ -190,7 +222,8 @@ impl SuiteSession<'_> {
         let outcome = match &plan.workers {
             None => {
                 let (mut runner, evidence) =
-                    ExecRunner::start(plan, user, CacheMonitors::default(), |_| Ok(()))?;
+                    ExecRunner::start(plan, user, CacheMonitors::default(), None, |_| Ok(()))?;
+                require_decider(plan, &evidence)?;
                 let (writer, tail, columns) =
                     entry.keep(|path| start.create(path, evidence, clock_origin_ns))?;
                 runner.keep(&std::path::absolute(&entry.path)?, columns, clock_origin_ns)?;
@@ -234,18 +267,25 @@ impl SuiteSession<'_> {
 
     /// Shows everything. Returns the exit code.
     fn finish(&self, spec: &BenchSpec, directory: &Path, is_interrupted: bool) -> Result<u8> {
-        let failures = self.failures()?;
+        let output = &spec.session.output;
+        let is_shown = !(self.screen.is_quiet() || output.exports.uses_stdout());
+        let is_text = is_shown && !output.json;
+        let is_seen = is_text && self.screen.is_one_terminal();
+        let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
         let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
-        let mut code = exit_code::SUCCESS;
-        if let Some(record) = whole {
-            let judged = Assessment::of(record);
-            let output = &spec.session.output;
-            if output.json || !(self.screen.is_quiet() || output.exports.uses_stdout()) {
-                judged.print(output.json)?;
+        let fail_on = spec.session.judgement.fail_on;
+        let judged = whole.map(Assessment::of);
+        let code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
+        if let Some(judged) = judged {
+            if output.json || is_text {
+                let is_verbose = spec.session.pyperf.verbose;
+                judged.print(output.json, Depth::of(is_verbose))?;
             }
             exports::write(&output.exports, &judged)?;
-            code = judged.exit_code(spec.session.judgement.fail_on);
+            if is_text {
+                judged.print_gate(fail_on, code)?;
+            }
         } else {
             self.clear(directory);
         }
@@ -257,21 +297,32 @@ impl SuiteSession<'_> {
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(terminal::stderr(), "{text}").ok();
         }
-        let mut failed = self.entries.iter().filter(|entry| entry.failure.is_some());
-        let mut only_timed_out = || failed.all(|entry| entry.end == Some(EndReason::TimedOut));
-        Ok(match (is_interrupted, failures.is_empty()) {
-            (true, _) => exit_code::INTERRUPTED,
-            (false, true) => code,
-            (false, false) if only_timed_out() => exit_code::TIMEOUT,
-            (false, false) => exit_code::ERROR,
-        })
+        Ok(code)
+    }
+
+    fn exit_code(
+        &self,
+        is_interrupted: bool,
+        judged: Option<&Assessment>,
+        fail_on: Option<FailOn>,
+    ) -> u8 {
+        let failed = || self.entries.iter().filter(|entry| entry.failure.is_some());
+        if is_interrupted {
+            exit_code::INTERRUPTED
+        } else if failed().next().is_none() {
+            judged.map_or(exit_code::SUCCESS, |judged| judged.exit_code(fail_on))
+        } else if failed().all(|entry| entry.end == Some(EndReason::TimedOut)) {
+            exit_code::TIMEOUT
+        } else {
+            exit_code::ERROR
+        }
     }
 
     /// The failures of benchmarks as texts.
-    fn failures(&self) -> Result<Vec<String>> {
+    fn failures(&self, quote: Quote) -> Result<Vec<String>> {
         let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
         let explained = failed.map(|(entry, failure)| {
-            let text = explain_failure(&Record::read(&entry.path)?, failure);
+            let text = explain_failure(&Record::read(&entry.path)?, failure, quote);
             Ok(format!("{}: {text}", one_line(&entry.member.name)))
         });
         explained.collect()

@@ -206,7 +206,10 @@ fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(GuardianSta
     if let (Extent::Shield, Some(raised)) = (&extent, store.journal.shield.clone()) {
         return borrow(host, store, &request, raised, notes);
     }
-    let placement = request.isolate.as_ref().map(|isolate| place(host, isolate.cpus.as_deref()));
+    let placement = request
+        .isolate
+        .as_ref()
+        .map(|isolate| place(host, isolate.cpus.as_deref(), &isolate.hidden_siblings));
     let (placement, no_place) = match placement {
         Some(Err(why)) if request.isolate.as_ref().is_some_and(|i| i.cpus.is_none()) => {
             (None, Some(why))

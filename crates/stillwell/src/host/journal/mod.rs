@@ -48,9 +48,9 @@ impl Store {
     /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc a journal
     /// could not be told from that of an earlier boot.
     pub fn open(host: &Host) -> Result<Self> {
-        let boot_id = boot_id(host);
+        let boot_id = host.boot_id();
         ensure!(
-            !boot_id.is_empty() || host.root != Path::new("/"),
+            !boot_id.is_empty() || !host.is_this_machine(),
             "cannot change this machine without /proc; mount it: mount -t proc proc /proc"
         );
         let shown = host.below_root("run/stillwell".as_ref());
@@ -98,7 +98,7 @@ impl Store {
     pub fn begin(&mut self, host: &Host, scoped: bool, user_id: u32, time_s: i64) -> Result<()> {
         let pid = std::process::id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
-        let boot_id = boot_id(host);
+        let boot_id = host.boot_id();
         let version = VERSION;
         let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
         let begin = Begin { version, boot_id, pid, start_ticks, scoped, user_id, time_s, online };
@@ -272,7 +272,7 @@ pub fn look(host: &Host) -> Result<Option<Journal>> {
         }
     };
     let journal = read(&directory, &shown)?.map(|(journal, _)| journal);
-    let boot_id = boot_id(host);
+    let boot_id = host.boot_id();
     Ok(journal.filter(|journal| journal.begun.iter().all(|begin| begin.boot_id == boot_id)))
 }
 
@@ -360,10 +360,6 @@ fn check_owner(fd: &OwnedFd, mode: u32, kind: FileType) -> Result<()> {
     let found = stat.st_mode & 0o7777;
     ensure!(found == mode, "its mode is {found:o}, not {mode:o}");
     Ok(())
-}
-
-fn boot_id(host: &Host) -> String {
-    host.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 /// Start time of a process of this machine. It is `None` for a process that has ended, even before its parent reaps

@@ -55,6 +55,9 @@ pub struct ShieldRequest {
     /// The part of the last-level cache for these CPUs alone.
     #[serde(default)]
     pub cache: CacheRequest,
+    /// Pairs of CPUs that share a core although the machine does not say so.
+    #[serde(default)]
+    pub hidden_siblings: Vec<[usize; 2]>,
 }
 
 /// The part of the last-level cache that a shield is to have.

@@ -2,7 +2,7 @@
 
 use crate::host::cpu_table::CpuRow;
 use crate::host::recommend::recommend;
-use crate::host::{Host, read_cpu_table};
+use crate::host::{Host, read_cpu_table, with_hidden_siblings};
 use crate::values::{format_cpu_list, name_cpus};
 
 /// CPUs for a benchmark.
@@ -17,16 +17,36 @@ pub struct Placement {
 }
 
 /// Chooses the cores of the CPUs that the user `asked` for. Without a request, it chooses one core, but not that of
-/// CPU 0.
+/// CPU 0. Pairs of `hidden` siblings count as threads of one core.
 ///
 /// # Errors
 /// No CPU can be shielded, or a requested one is offline.
-pub fn place(host: &Host, asked: Option<&[usize]>) -> Result<Placement, String> {
-    let table = read_cpu_table(host, None);
-    match asked {
+pub fn place(
+    host: &Host,
+    asked: Option<&[usize]>,
+    hidden: &[[usize; 2]],
+) -> Result<Placement, String> {
+    let table = with_hidden_siblings(read_cpu_table(host, None), hidden);
+    let mut placement = match asked {
         Some(asked) => place_asked(&table, asked),
         None => place_best(&table),
-    }
+    }?;
+    placement.notes.extend(notes_on_hidden(&placement, hidden));
+    Ok(placement)
+}
+
+/// The pairs of which only one CPU is shielded.
+fn notes_on_hidden(placement: &Placement, hidden: &[[usize; 2]]) -> Vec<String> {
+    let orders = hidden.iter().flat_map(|&[one, other]| [[one, other], [other, one]]);
+    orders
+        .filter(|[bound, _]| placement.bound.contains(bound))
+        .filter(|[_, other]| !placement.shielded.contains(other))
+        .map(|[bound, other]| {
+            format!(
+                "CPU {bound} shares a core with CPU {other}: what runs there slows the benchmark"
+            )
+        })
+        .collect()
 }
 
 fn place_best(table: &[CpuRow]) -> Result<Placement, String> {
@@ -87,7 +107,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, asked: Option<&[usize]>, shielded: &[usize], bound: &[usize]) {
         let (_directory, host) = fixture(name);
-        let found = place(&host, asked).unwrap();
+        let found = place(&host, asked, &[]).unwrap();
         assert_eq!(
             (found.shielded.as_slice(), found.bound.as_slice()),
             (shielded, bound),
@@ -109,7 +129,7 @@ mod tests {
     fn what_cannot_be_had_is_said() {
         let error = |name: &str, asked: Option<&[usize]>| {
             let (_directory, host) = fixture(name);
-            place(&host, asked).unwrap_err()
+            place(&host, asked, &[]).unwrap_err()
         };
         let one =
             "no CPU can be kept free here: there is one CPU, and everything else needs it too";
@@ -130,7 +150,22 @@ mod tests {
             "sys/devices/system/cpu/online = 0-1\n\
              sys/devices/system/cpu/cpu{0-1}/topology/core_cpus_list = 0-1\n",
         );
-        let found = place(&host, Some(&[1])).unwrap();
+        let found = place(&host, Some(&[1]), &[]).unwrap();
         assert_eq!((found.shielded, found.bound, found.notes.len()), (vec![1], vec![1], 1));
+    }
+
+    #[test]
+    fn a_hidden_sibling_is_kept_idle_or_named() {
+        let four = "sys/devices/system/cpu/online = 0-3\n";
+        let (_directory, host) = expand(four);
+        let found = place(&host, None, &[[2, 3]]).unwrap();
+        assert_eq!((found.shielded, found.bound, found.notes.len()), (vec![2, 3], vec![2], 0));
+        let found = place(&host, Some(&[2]), &[[0, 2]]).unwrap();
+        assert_eq!((found.shielded, found.bound), (vec![0, 2], vec![2]));
+        let (_directory, host) = expand("sys/devices/system/cpu/online = 0-1\n");
+        let found = place(&host, None, &[[0, 1]]).unwrap();
+        let note = "CPU 1 shares a core with CPU 0: what runs there slows the benchmark";
+        assert_eq!((found.shielded, found.bound), (vec![1], vec![1]));
+        assert_eq!(found.notes, [note]);
     }
 }

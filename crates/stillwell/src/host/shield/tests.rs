@@ -71,8 +71,14 @@ fn shield(host: &Host) -> (ShieldPlan, Isolation) {
 fn shield_with(host: &Host, cache: CacheRequest) -> (ShieldPlan, Isolation) {
     let mut store = open(host);
     store.begin(host, false, 0, 0).unwrap();
-    let placement = place(host, None).unwrap();
-    let request = ShieldRequest { cpus: None, kernel_threads: false, balanced: false, cache };
+    let placement = place(host, None, &[]).unwrap();
+    let request = ShieldRequest {
+        cpus: None,
+        kernel_threads: false,
+        balanced: false,
+        cache,
+        hidden_siblings: Vec::new(),
+    };
     put_in_force(host, &mut store, &placement, Vec::new(), &request).unwrap()
 }
 

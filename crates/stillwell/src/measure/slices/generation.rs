@@ -33,7 +33,7 @@ impl SliceRunner<'_> {
         team.quit()
     }
 
-    /// Measures a slice and keeps it. Returns its wall time.
+    /// Measures a slice and keeps it. Returns its clean time, or its wall time where no other is known.
     pub(super) fn slice_row(
         &mut self,
         member: &mut TeamWorker,
@@ -72,6 +72,6 @@ impl SliceRunner<'_> {
             let counters = slice.counters.into_iter().collect();
             self.append_event(&Event::Counters { step: row.step, arm, loops, counters })?;
         }
-        Ok(slice.wall_ns)
+        Ok(slice.wall_ns.saturating_sub(stall.map_or(0, |stall| stall.stalled_ns)))
     }
 }

@@ -3,6 +3,7 @@
 //! a few milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
 
 mod generation;
+mod linearity;
 mod pace;
 mod team;
 
@@ -285,11 +286,20 @@ pub fn list_benchmarks(
         let mut worker = maker.make(launch, index, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;
-        worker.quit()?;
+        // A program that ends with an error has perhaps not come to all of its benchmarks.
+        let end = worker.quit()?;
+        if let Some(exit) = end.exit.filter(|&exit| exit != 0 && !end.killed) {
+            return Err(worker::WorkerFailure {
+                request: None,
+                what: worker::FailureCause::Died { exit: Some(exit) },
+                output_tail: end.output_tail,
+            });
+        }
         let listed = |found: worker::WorkerBenchmark| ProgramBenchmark {
             has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
             name: found.name,
             inner_loops: found.inner_loops,
+            harness: None,
         };
         Ok(found.into_iter().map(listed).collect())
     };

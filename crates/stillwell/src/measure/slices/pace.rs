@@ -10,7 +10,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::slices::team::TeamWorker;
 use crate::measure::slices::{SliceError, SliceRunner};
 use crate::plan::workers::Workers;
-use crate::record::Event;
+use crate::record::{Event, ShortSlice};
 use crate::schedule::Step;
 
 /// Time for the slices of one process, at first.
@@ -20,6 +20,8 @@ const SLICES_RANGE: std::ops::RangeInclusive<u64> = 5..=25;
 const SLICES_MAX: u32 = 50;
 /// If a slice takes longer than this, a process has only one: many processes tell more than many slices.
 const LONG_NS: u64 = 100_000_000;
+/// From this length on a slice is a large share of what a process may take.
+const LONGISH_NS: u64 = 50_000_000;
 /// Generations needed to estimate the noise within and between processes.
 const LEARNT_FROM: usize = 6;
 /// The number of slices to search for the end of a warm-up, and the time limit for them. An interpreter with a JIT
@@ -45,7 +47,7 @@ pub(super) struct Pace {
     pub(super) loops: u64,
     pub(super) n_warmups: u32,
     pub(super) n_slices: u32,
-    /// Logarithms of the lower half of each process's times, by arm, while the noise is being estimated; then `None`.
+    /// Logarithms of each process's times, by arm, while the noise is being estimated; then `None`.
     learning: Option<BTreeMap<usize, Vec<Vec<f64>>>>,
     launches_ns: Vec<u64>,
 }
@@ -56,6 +58,12 @@ struct PaceTrial {
     n_slices: usize,
     n_warmups: usize,
     is_steady: bool,
+}
+
+impl PaceTrial {
+    fn is_shorter_than(&self, loops: u64, ns: u64) -> bool {
+        self.per_loop_ns * (loops as f64) < ns as f64
+    }
 }
 
 impl SliceRunner<'_> {
@@ -69,12 +77,20 @@ impl SliceRunner<'_> {
         let mut team = self.team(steps)?;
         let mut tried = Vec::new();
         for member in &mut team.members {
-            let found = self.try_out(member, loops)?;
-            self.note(member, &found, loops)?;
-            tried.push(found);
+            tried.push(self.try_out(member, loops)?);
+        }
+        let mut pace = Pace::of(self.workers, loops, &tried);
+        let mut short = vec![None; tried.len()];
+        if self.workers.is_slice_free() && tried.iter().all(|it| it.is_shorter_than(loops, LONG_NS))
+        {
+            let (enough, found) = self.linear_loops(&mut team, pace.loops)?;
+            (pace, short) = (pace.with_loops(self.workers, loops, enough, &tried), found);
+        }
+        for (member, (found, short)) in team.members.iter_mut().zip(tried.iter().zip(short)) {
+            self.note(member, found, loops, short)?;
         }
         team.quit()?;
-        Ok(Pace::of(self.workers, loops, &tried))
+        Ok(pace)
     }
 
     /// Finds the loops that make the fastest arm's slice long enough, unless the slowest arm's slice becomes far too
@@ -114,7 +130,11 @@ impl SliceRunner<'_> {
     }
 
     /// Time of a slice without the waits for a CPU.
-    fn busy_ns(&mut self, member: &mut TeamWorker, loops: u64) -> Result<f64, SliceError> {
+    pub(super) fn busy_ns(
+        &mut self,
+        member: &mut TeamWorker,
+        loops: u64,
+    ) -> Result<f64, SliceError> {
         let slice = member.slice(loops)?;
         let waited_ns = slice.run_queue_wait_ns.unwrap_or(0);
         Ok(slice.wall_ns.saturating_sub(waited_ns).max(slice.cpu_ns.min(slice.wall_ns)) as f64)
@@ -151,6 +171,7 @@ impl SliceRunner<'_> {
         member: &mut TeamWorker,
         tried: &PaceTrial,
         loops: u64,
+        short: Option<ShortSlice>,
     ) -> Result<(), SliceError> {
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let told = member.worker.hello().map(|facts| facts.pairs.clone());
@@ -164,6 +185,7 @@ impl SliceRunner<'_> {
             n_warmup_slices: u32::try_from(tried.n_warmups).unwrap_or(u32::MAX),
             is_steady: tried.is_steady,
             n_threads,
+            short,
             values: values.into_iter().collect(),
         })
     }
@@ -185,6 +207,22 @@ impl Pace {
         let bearable = (LONGER_MAX * workers.slice_ns) as f64 / slowest_ns;
         let most = loops.saturating_mul(1000).min(bearable as u64).max(loops);
         let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, most));
+        Self::of_loops(workers, loops, wanted, tried)
+    }
+
+    /// The same with at least so many loops in a slice.
+    fn with_loops(
+        self,
+        workers: &Workers,
+        tried_with: u64,
+        enough: u64,
+        tried: &[PaceTrial],
+    ) -> Self {
+        if enough <= self.loops { self } else { Self::of_loops(workers, tried_with, enough, tried) }
+    }
+
+    /// The pace with `wanted` loops in a slice, after a trial with slices of `loops`.
+    fn of_loops(workers: &Workers, loops: u64, wanted: u64, tried: &[PaceTrial]) -> Self {
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
         // As many loops as the warm-up took, in slices of the new length; at least one slice for caches and inline
         // caches.
@@ -194,6 +232,7 @@ impl Pace {
             * wanted as f64;
         let n_slices = match slice_ns as u64 {
             ns if ns >= LONG_NS => 1,
+            ns if ns >= LONGISH_NS => 2,
             ns => (PROCESS_NS / ns.max(1)).clamp(*SLICES_RANGE.start(), *SLICES_RANGE.end()),
         };
         // Long slices without a visible warm-up need none.
@@ -213,13 +252,8 @@ impl Pace {
     /// generations it computes how many slices a process is worth (Kalibera & Jones 2013, section 5).
     pub(super) fn learn(&mut self, seen: &[(usize, Vec<f64>)], launch_ns: u64) {
         let Some(learning) = &mut self.learning else { return };
-        // A process's value comes from its lowest slices, so more slices reduce the noise of these.
-        let low = |times: &[f64]| {
-            let sorted = stats::SortedSample::new(times).ok()?;
-            stats::logs(&sorted.as_slice()[..times.len().div_ceil(2)]).ok()
-        };
         for (arm, times) in seen {
-            learning.entry(*arm).or_default().extend(low(times));
+            learning.entry(*arm).or_default().extend(stats::logs(times).ok());
         }
         self.launches_ns.push(launch_ns);
         if self.launches_ns.len() < LEARNT_FROM {
@@ -232,8 +266,7 @@ impl Pace {
         let warmups_ns = f64::from(self.n_warmups) * slice_ns;
         let cost_ratio = (mean_ns + warmups_ns) / slice_ns.max(1.0);
         if let Some(found) = pooled(&launches).and_then(|it| it.optimal_loops(cost_ratio).ok()) {
-            // Only half of the slices were counted.
-            let n_slices = u32::try_from(2 * found).unwrap_or(SLICES_MAX);
+            let n_slices = u32::try_from(found).unwrap_or(SLICES_MAX);
             self.n_slices = n_slices.clamp(*SLICES_RANGE.start() as u32, SLICES_MAX);
         }
     }

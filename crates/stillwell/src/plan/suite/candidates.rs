@@ -11,7 +11,7 @@ use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
-use crate::spec::run::{ExecutionOptions, HookOptions};
+use crate::spec::run::{ExecutionOptions, HookOptions, ValueOptions};
 use crate::spec::suite::{
     Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
 };
@@ -282,6 +282,13 @@ impl Expansion<'_> {
             execution: ExecutionOptions {
                 input: once(&benchmark.input).map(|input| self.input(input)),
                 expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
+                value: ValueOptions {
+                    value: once(&benchmark.value),
+                    value_json: once(&benchmark.value_json),
+                    value_file: once(&benchmark.value_file),
+                    value_unit: benchmark.value_unit.clone(),
+                    value_better: benchmark.value_better,
+                },
                 ..ExecutionOptions::default()
             },
         }

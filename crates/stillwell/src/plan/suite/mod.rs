@@ -175,11 +175,12 @@ fn share_out(
             Some(SuiteMembership { name: name.into(), benchmark: member.name.clone(), family });
         let alpha = plan.policy.alpha;
         let is_compared = !plan.compared().is_empty();
-        if let BlockRule::Budget { budget_ns, min, max } = &mut plan.blocks {
+        if let BlockRule::Budget { budget_ns, min, max, firm } = &mut plan.blocks {
             *budget_ns = policy.budget.map_or(most_ns, |budget| budget.ns);
             let fewest = if is_compared { fewest_blocks(family, alpha) } else { *min };
             let usual = (fewest, (*max).max(fewest));
             (*min, *max) = limits((policy.min_blocks, policy.max_blocks), usual);
+            *firm = policy.min_blocks.unwrap_or(1);
         }
     }
     budget_ns
@@ -252,6 +253,7 @@ impl BenchmarkPlanner<'_> {
             same: judgement.same,
             estimand: judgement.estimand,
             clock: judgement.clock,
+            decide_on: judgement.decide_on,
             timeout: workers.timeout,
             min_time: workers.min_time,
             gc: workers.gc,
@@ -275,6 +277,7 @@ impl BenchmarkPlanner<'_> {
         session.judgement.same = policy.same;
         session.judgement.estimand = policy.estimand;
         session.judgement.clock = policy.clock;
+        session.judgement.decide_on = policy.decide_on;
         session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
         if self.candidate.variants.len() < 2 {
             session.judgement.fail_on = None;

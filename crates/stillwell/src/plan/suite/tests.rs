@@ -35,7 +35,12 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
     let built: Vec<VariantBuild> = file.variants.iter().map(built).collect();
     let candidates = candidates(text, &file, &built, "/dir")?;
     let facts = Facts { cpus_allowed: Some("0-1".into()), ..Facts::default() };
-    let inner = ProgramBenchmark { name: "inner".into(), inner_loops: 1, has_own_timer: false };
+    let inner = ProgramBenchmark {
+        name: "inner".into(),
+        inner_loops: 1,
+        has_own_timer: false,
+        harness: None,
+    };
     let listed: Vec<_> = candidates
         .iter()
         .map(|candidate| match &candidate.kind {

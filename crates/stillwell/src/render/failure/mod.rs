@@ -12,8 +12,18 @@ pub use exit::{LINE_MAX, exit_in_words};
 
 /// Maximum number of quoted lines of standard error.
 const STDERR_LINES_MAX: usize = 10;
+
+/// Where the user sees the end of a failed run's standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quote {
+    /// In the message.
+    Here,
+    /// In the summary that is printed before.
+    InSummary,
+}
+
 /// Formats the message for the end of the output.
-pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
+pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> String {
     let plan = &record.header.plan;
     let audience = Audience::of(plan);
     let shown = record.path.display();
@@ -35,7 +45,8 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
                 exit_in_words(*exit)
             };
             let advice = advice(audience, *exit, *timed_out);
-            format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
+            let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
+            format!("command {} ({command:?}) {how}; {advice}; {kept}{said}", arm + 1)
         }
         MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
             let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
@@ -54,6 +65,11 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
                 exit_in_words(*exit),
                 tail(stderr)
             )
+        }
+        MeasurementFailure::Value { arm, why, stderr, .. } => {
+            let command = plan.arms[*arm].label();
+            let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
+            format!("command {} ({command:?}) did not say its value: {why}; {kept}{said}", arm + 1)
         }
         MeasurementFailure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();

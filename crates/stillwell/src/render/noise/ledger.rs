@@ -1,6 +1,7 @@
 //! Prints the parts of a ledger, one a line.
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
+use crate::render::columns::wrap;
 use crate::render::noise::words;
 use crate::render::table;
 use crate::render::units::short_time;
@@ -8,18 +9,19 @@ use crate::render::units::short_time;
 /// Maximum number of lines with a cause. Further causes are added up in one line.
 const ENTRIES_MAX: usize = 10;
 
-/// Writes one line for each part, the largest first. The unexplained part always appears.
+/// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
 pub(super) fn lines(out: &mut String, found: &Ledger) {
+    let found = found.for_table();
     let line = |entry: &LedgerEntry| {
         vec![
             format!("   {}", words::name(&entry.source)),
             short_time(entry.ns as f64),
-            words::share(entry, found.total_ns),
+            words::share(entry, found.whole_ns),
             entry.n.map_or_else(String::new, |n| format!("{n} times")),
             if entry.is_estimate { "estimate".into() } else { String::new() },
         ]
     };
-    // The unexplained part is last and always appears.
+    // The unexplained part is last, and appears however many causes there are.
     let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
         found.entries.iter().partition(|entry| !entry.source.is_unexplained());
     let n_shown = known.len().min(ENTRIES_MAX);
@@ -34,6 +36,10 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
     }
     rows.extend(unknown.iter().map(|entry| line(entry)));
     out.push_str(&table::plain(rows, &[1, 2, 3]));
+    if found.excess_ns > 0 {
+        let excess = short_time(found.excess_ns as f64);
+        wrap(out, "   ", 3, &format!("the estimates add up to {excess} more than was lost"));
+    }
 }
 
 #[cfg(test)]

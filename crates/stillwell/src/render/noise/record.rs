@@ -4,7 +4,7 @@ use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
 use crate::ledger::{NoiseSource, Remedy};
 use crate::record::Record;
 use crate::render::Styles;
-use crate::render::columns::{shorten, wrap};
+use crate::render::columns::{shorten, wrap, wrap_headline};
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
 use crate::render::remedies::Audience;
@@ -16,40 +16,64 @@ const NOTED: i64 = 20;
 /// Maximum width of a command in a heading.
 const LABEL_COLUMNS: usize = 40;
 
-/// Writes one block for each arm, then the remedies and the missing data.
+/// Says how much was lost, to what, and what removes it. One block for each arm follows, then the limits of the data.
 pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
     let mut out = String::new();
+    conclusion(&mut out, found, Audience::of(&record.header.plan), styles);
     for arm in &found.arms {
+        out.push('\n');
         of_arm(&mut out, arm, record.slices.is_some(), styles);
     }
-    let audience = Audience::of(&record.header.plan);
-    if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, audience);
-        let advice =
-            advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
-        let what = words::name(&largest.source);
-        let text = format!("{what}, {}{advice}", short_time(largest.ns as f64));
-        wrap(&mut out, "largest: ", 9, &text);
-        let can_be_removed = matches!(
-            largest.source.remedy(),
-            Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
-        );
-        if can_be_removed && audience == Audience::Run {
-            out.push_str("proof: run it again with --explain\n");
-        }
-    }
+    let mut limits = String::new();
     if record.header.facts.virtualisation.is_some() && found.total.unexplained_ns() > 0 {
         let text =
             "this is a virtual machine: what its host takes is part of what is not explained";
-        wrap(&mut out, "note: ", 6, text);
+        wrap(&mut limits, "note: ", 6, text);
     }
     if let Some(cost) = found.evidence {
-        wrap(&mut out, "evidence: ", 10, &evidence(cost));
+        wrap(&mut limits, "evidence: ", 10, &evidence(cost));
     }
     for gap in record.header.gaps.iter().filter(|gap| is_evidence(&gap.what)) {
-        wrap(&mut out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
+        wrap(&mut limits, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
     }
-    out
+    if !limits.is_empty() {
+        out.push('\n');
+    }
+    out + &limits
+}
+
+/// How much time was lost, the largest source, and what removes it.
+fn conclusion(out: &mut String, found: &RecordLedger, audience: Audience, styles: &Styles) {
+    let total_ns = found.total.total_ns;
+    if total_ns <= 0 {
+        out.push_str("No time was lost to noise: the mean run took no longer than t0.\n");
+        return;
+    }
+    let share = words::percent(total_ns as f64 / found.measured_ns.max(1) as f64 * 100.0);
+    let lost = format!(
+        "{share} of the time was lost to noise: {} of {}.",
+        short_time(total_ns as f64),
+        short_time(found.measured_ns as f64)
+    );
+    wrap_headline(out, styles.headline, &lost);
+    let table = found.total.for_table();
+    let Some(largest) = words::largest(&table.entries) else {
+        out.push_str("What took it is not known.\n");
+        return;
+    };
+    let what = words::name(&largest.source);
+    let of_it = words::share(largest, table.whole_ns);
+    wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
+    if let Some(advice) = words::advice(&largest.source, audience) {
+        wrap(out, "remedy: ", 8, &advice);
+    }
+    let can_be_removed = matches!(
+        largest.source.remedy(),
+        Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
+    );
+    if can_be_removed && audience == Audience::Run {
+        wrap(out, "proof: ", 7, "--explain measures again without the largest source");
+    }
 }
 
 fn evidence(cost: EvidenceCost) -> String {
@@ -67,16 +91,16 @@ fn is_evidence(what: &str) -> bool {
 fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
     let (n, runs) = (arm.n, if is_sliced { "slices" } else { "runs" });
     let total_ns = arm.ledger.total_ns;
-    let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64;
+    let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64 * 100.0;
     let heading = format!("{} {}", arm.arm + 1, shorten(&arm.label, LABEL_COLUMNS));
     out.push_str(&paint(styles.headline, &heading));
     out.push('\n');
     let text = format!(
-        "{} above t0 in {n} {runs} of {}, t0 {}: {:.1} % of the time",
-        short_time(total_ns as f64),
+        "{} above t0 in {n} {runs} of {}, t0 {}{}",
+        short_time(total_ns.max(0) as f64),
         short_time(arm.measured_ns as f64 / n.max(1) as f64),
         short_time(arm.t0_ns),
-        of_all * 100.0
+        if total_ns > 0 { format!(": {of_all:.1} % of the time") } else { String::new() }
     );
     wrap(out, "   ", 3, &text);
     lines(out, &arm.ledger);
@@ -121,15 +145,15 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
     }
     if ns_of(NoiseSource::Asleep) > arm.ledger.total_ns / NOTED {
         all.push(
-            "asleep: for a device, a timer, another process; but if it makes processes, they may have waited for a CPU, which \
-             is counted of the first one only; or stillwell did, to see the end"
+            "sleeping or waiting: for a device, a timer, another process. The kernel counts the wait for a CPU of the first \
+             process only, so its other processes, or Stillwell at the end, may have waited for one"
                 .into(),
         );
     }
     if ns_of(NoiseSource::SeenLate) > arm.ledger.total_ns / NOTED {
         all.push(
-            "seen late: it never waited for anything, so that stillwell itself waited for a CPU to see its end; fewer other \
-             programs at a time, or a CPU that they leave free, would help"
+            "no CPU to see its end: the run itself never waited, so Stillwell waited for a CPU when it had ended. Run fewer \
+             other programs, or leave one CPU free"
                 .into(),
         );
     }
@@ -202,11 +226,12 @@ mod tests {
         };
         assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Asleep, 40_000), "");
         assert!(
-            arm(ThreadUse::One, 0, NoiseSource::Asleep, 60_000).contains("of the first one only")
+            arm(ThreadUse::One, 0, NoiseSource::Asleep, 60_000)
+                .contains("of the first process only")
         );
         assert!(
             arm(ThreadUse::One, 0, NoiseSource::SeenLate, 60_000)
-                .contains("stillwell itself waited")
+                .contains("Stillwell waited for a CPU")
         );
         assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Queued, 60_000), "");
         assert!(

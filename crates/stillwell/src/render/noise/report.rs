@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::analysis::calibrate::Budget;
 use crate::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
 use crate::render::calibrate::{length, visible};
-use crate::render::columns::wrap;
+use crate::render::columns::{wrap, wrap_headline};
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
 use crate::render::remedies::Audience;
@@ -22,6 +22,8 @@ const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// Formats the whole report.
 pub fn report(found: &NoiseReport, styles: &Styles) -> String {
     let mut out = String::new();
+    conclusion(&mut out, found, styles);
+    out.push('\n');
     overview(&mut out, found);
     let each = found.cpus.iter().filter(|_| found.cpus.len() <= LEDGERS_MAX);
     for cpu in each.clone() {
@@ -173,21 +175,44 @@ fn timeline(shares: &[Option<f64>]) -> String {
     shares.iter().map(column).collect()
 }
 
-fn closing(out: &mut String, found: &NoiseReport) {
-    if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, Audience::Run);
-        let advice =
-            advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
+/// How much time the CPUs lost, to what, what removes it, and what a comparison can see here.
+fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
+    let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
+    let worst = found.cpus.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let text = match (&found.cpus[..], worst) {
+        ([cpu], _) => format!("CPU {} lost {} of its time.", cpu.cpu, percent(share(cpu))),
+        (cpus, Some(worst)) => {
+            let stolen: f64 = cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
+            let observed: f64 = cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
+            let of_all = percent(stolen / observed.max(1.0));
+            let of_worst = percent(share(worst));
+            format!("The CPUs lost {of_all} of their time, CPU {} most: {of_worst}.", worst.cpu)
+        }
+        (_, None) => "No CPU was observed.".to_owned(),
+    };
+    wrap_headline(out, styles.headline, &text);
+    let table = found.total.for_table();
+    if let Some(largest) = words::largest(&table.entries) {
+        let of_it = words::share(largest, table.whole_ns);
         let what = words::name(&largest.source);
-        wrap(out, "largest: ", 9, &format!("{what}, {}{advice}", short_time(largest.ns as f64)));
+        wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
+        if let Some(advice) = words::advice(&largest.source, Audience::Run) {
+            wrap(out, "remedy: ", 8, &advice);
+        }
     }
     if !found.quietest.is_empty() {
         let are = if found.quietest.len() == 1 { "is" } else { "are" };
         writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&found.quietest)).ok();
     }
+    if let Some(verdict) = &found.verdict {
+        wrap(out, "visible: ", 9, &verdict_words(verdict));
+    }
+}
+
+fn closing(out: &mut String, found: &NoiseReport) {
     if let Some(pressure_ns) = found.machine.pressure_ns {
         let text =
-            format!("somebody was ready and had no CPU for {}", short_time(pressure_ns as f64));
+            format!("some program was ready and had no CPU for {}", short_time(pressure_ns as f64));
         wrap(out, "machine: ", 9, &text);
     }
     if let Some(n) = found.machine.throttles.filter(|&n| n > 0) {
@@ -196,9 +221,6 @@ fn closing(out: &mut String, found: &NoiseReport) {
     }
     wrap(out, "known by: ", 10, &known_by(found));
     wrap(out, "clock: ", 7, &clock(found));
-    if let Some(verdict) = &found.verdict {
-        wrap(out, "verdict: ", 9, &verdict_words(verdict));
-    }
 }
 
 /// Names the source of the evidence, by CPU if the CPUs differ.
@@ -272,11 +294,11 @@ fn verdict_words(found: &MachineVerdict) -> String {
         |found: &Budget| format!("{} in {}", visible(found.visible), length(found.budget_ns));
     let budgets: Vec<String> = found.budgets.iter().map(budget).collect();
     format!(
-        "of two programs that compute for {} and touch no memory, a comparison on CPU {} would find a difference of {} \
-         (in 80 % of cases; from {} runs of the same work)",
-        short_time(found.work_ns),
+        "a comparison on CPU {} finds a difference of {} (in 80 % of cases, for programs that compute for {} and touch no \
+         memory; from {} runs of the same work)",
         found.cpu,
         budgets.join(", "),
+        short_time(found.work_ns),
         found.n_runs
     )
 }

@@ -29,8 +29,8 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::MemoryTraffic => "memory traffic of other programs".into(),
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),
-        NoiseSource::Asleep => "asleep, or waiting where nobody counts".into(),
-        NoiseSource::SeenLate => "its end was seen late, for want of a CPU".into(),
+        NoiseSource::Asleep => "sleeping or waiting (not separable here)".into(),
+        NoiseSource::SeenLate => "Stillwell had no CPU to see its end".into(),
         NoiseSource::Host => "the host (nothing in this machine saw it)".into(),
         NoiseSource::Unexplained => "not explained".into(),
     }
@@ -65,6 +65,12 @@ pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     })
 }
 
+/// The entry that took the most time, the host's among them; `None` if all of it is not explained.
+pub fn largest(entries: &[LedgerEntry]) -> Option<&LedgerEntry> {
+    let named = entries.iter().filter(|it| it.source != NoiseSource::Unexplained && it.ns > 0);
+    named.max_by_key(|it| it.ns)
+}
+
 /// Formats a part of a total: `83 %`, or `< 0.1 %`.
 pub fn share(entry: &LedgerEntry, total_ns: i64) -> String {
     percent(entry.ns as f64 / total_ns as f64 * 100.0)
@@ -92,6 +98,18 @@ mod tests {
         let other = NoiseSource::Task { name: "cc1".into() };
         assert_eq!(name(&other), "cc1 ran instead");
         assert!(advice(&other, Audience::Run).unwrap().starts_with("--isolate"));
+    }
+
+    #[test]
+    fn the_host_can_be_the_largest() {
+        let task = || LedgerEntry::exact(NoiseSource::Task { name: "cc1".into() }, 5);
+        let all = [
+            task(),
+            LedgerEntry::exact(NoiseSource::Host, 9),
+            LedgerEntry::exact(NoiseSource::Unexplained, 20),
+        ];
+        assert_eq!(largest(&all).unwrap().source, NoiseSource::Host);
+        assert_eq!(largest(&[LedgerEntry::exact(NoiseSource::Unexplained, 20)]), None);
     }
 
     #[test]

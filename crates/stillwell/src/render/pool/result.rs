@@ -13,8 +13,9 @@ use crate::pool::Pool;
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::pool::{NAME_MAX, NAMED_MAX};
+use crate::render::quantity::QuantityWords;
 use crate::render::styles::paint;
-use crate::render::text::{margin, no_test, ratio_text, verdict_word};
+use crate::render::text::{margin, no_test, ratio_text};
 use crate::render::units::{counted, percent};
 use crate::render::{Styles, table, uncertain};
 use crate::verdict::{Judgement, Verdict};
@@ -101,7 +102,7 @@ fn variants(found: &Collection<'_>) -> String {
 }
 
 fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
-    let word = verdict_word(judgement.verdict).to_lowercase();
+    let word = QuantityWords::Time.verdict(judgement.verdict).to_lowercase();
     match &line.evidence {
         PoolEvidence::None { .. } => "no verdict".into(),
         _ if judgement.within_margin => format!("{word}, < {}", margin(line.policy)),

@@ -6,7 +6,8 @@ use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::plan::Plan;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::shown_ratio;
-use crate::render::text::{change, margin, no_test, numbers_line, sentences, verdict_word};
+use crate::render::quantity::QuantityWords;
+use crate::render::text::{decided, margin, no_test, numbers_line, sentences};
 use crate::render::units::DisplayUnit;
 use crate::render::{t0, uncertain};
 use crate::verdict::{Judgement, Verdict};
@@ -35,10 +36,13 @@ pub(super) struct VerdictCard {
 pub(super) fn class_and_word(
     evidence: &Evidence,
     judgement: &Judgement,
+    plan: &Plan,
 ) -> (&'static str, &'static str) {
     match evidence {
         Evidence::Unpaired { .. } | Evidence::None { .. } => ("none", "NO VERDICT"),
-        Evidence::Paired(_) => (class(judgement.verdict), verdict_word(judgement.verdict)),
+        Evidence::Paired(_) => {
+            (class(judgement.verdict), QuantityWords::of(plan).verdict(judgement.verdict))
+        }
     }
 }
 
@@ -69,7 +73,7 @@ pub(super) fn card(
     place: Option<&str>,
 ) -> VerdictCard {
     let evidence = &comparison.evidence;
-    let (class, word) = class_and_word(evidence, judgement);
+    let (class, word) = class_and_word(evidence, judgement, plan);
     let named = |arm: usize| format!("“{}”", shorten(&arms[arm].label, LABEL_MAX));
     let (new, old) = (named(comparison.arm), named(comparison.reference));
     let said = sentence(&new, &old, evidence, judgement, plan);
@@ -101,31 +105,27 @@ fn sentence(
     judgement: &Judgement,
     plan: &Plan,
 ) -> String {
-    let ratio = match evidence {
-        Evidence::Paired(paired) => shown_ratio(paired, judgement).ratio,
+    let (quantity, margin) = (QuantityWords::of(plan), margin(plan.policy));
+    let shown = match evidence {
+        Evidence::Paired(paired) => shown_ratio(paired, judgement),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return format!("{new} against {old}: {}.", no_test(*because, plan.policy));
         }
     };
-    let margin = margin(plan.policy);
     match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
-            let change = change(ratio);
-            let compared = match change.strip_suffix(" as long") {
-                Some(times) => format!("{new} {times} as long as {old}"),
-                None if change.starts_with("takes") => format!("{new} {change} than {old}"),
-                None => format!("{new} is {change} than {old}"),
-            };
-            let small = if judgement.within_margin {
-                format!(", by less than the {margin} that counts as the same")
-            } else {
-                String::new()
-            };
-            format!("{compared}{small}.")
+            format!("{}.", decided([new, old], shown, judgement, plan))
         }
-        Verdict::Same => format!("{new} takes the same time as {old}, within {margin}."),
-        Verdict::Undecided => {
+        Verdict::Same if quantity.is_time() => {
+            format!("{new} takes the same time as {old}, within {margin}.")
+        }
+        Verdict::Same => format!("{}.", quantity.same(new, old, &margin)),
+        Verdict::Undecided if quantity.is_time() => {
             format!("Whether {new} is slower or faster than {old} cannot be told yet.")
+        }
+        Verdict::Undecided => {
+            let question = quantity.question(new, old).replacen('w', "W", 1);
+            format!("{question} cannot be told yet.")
         }
     }
 }

@@ -6,13 +6,16 @@ use serde::Serialize;
 
 use crate::analysis::Evidence;
 use crate::analysis::report::ReportData;
-use crate::render::exported::{net_t0, ratio};
+use crate::render::columns::one_line;
+use crate::render::exported::{net_t0, ratio, shown_ratio};
 use crate::render::report::cards;
 use crate::render::report::group::{GroupContext, estimate, signs};
-use crate::render::text::ratio_text;
+use crate::render::text::{ratio_and_interval, ratio_text};
 
 /// Arms with a column of times, at most.
 const TIMES_MAX: usize = 3;
+/// Longest name of a variant in a heading, bytes.
+const NAME_MAX: usize = 20;
 
 /// The index table.
 #[derive(Clone, Debug, Serialize)]
@@ -108,35 +111,57 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
     let classes = cards::CLASSES.iter().filter(is_used);
     BenchmarkIndex {
         classes: classes.map(|&(class, word)| VerdictClass { class, word }).collect(),
-        columns: columns(has_files, has_verdicts, n_times),
+        columns: columns(has_files, has_verdicts, &time_names(groups, n_times)),
         has_files,
         has_verdicts,
         rows,
     }
 }
 
-fn columns(has_files: bool, has_verdicts: bool, n_times: usize) -> Vec<IndexColumn> {
+/// The names of the columns of times: that of the variant which all groups have there, or its number.
+fn time_names(groups: &[GroupContext<'_>], n_times: usize) -> Vec<String> {
+    let name = |place: usize| {
+        let has_place = |context: &&GroupContext<'_>| place < context.group.arms.len();
+        let mut labels =
+            groups.iter().filter(has_place).map(|context| context.summary(place).label.as_str());
+        let first = labels.next().filter(|label| one_line(label).len() <= NAME_MAX);
+        match first {
+            _ if n_times == 1 => "t0".to_owned(),
+            Some(first) if labels.all(|label| label == first) => {
+                format!("t0 of {}", one_line(first))
+            }
+            _ => format!("t0 of {}", place + 1),
+        }
+    };
+    (0..n_times).map(name).collect()
+}
+
+fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<IndexColumn> {
     let column = |name: &str, is_number| IndexColumn { name: name.into(), is_number, sorts: true };
     let mut columns = vec![column("benchmark", false)];
     columns.extend(has_files.then(|| column("record", false)));
     if has_verdicts {
         columns.extend([column("verdict", false), column("ratio", true)]);
     }
-    let of = |place: usize| if n_times == 1 { "t0".into() } else { format!("t0 of {}", place + 1) };
-    columns.extend((0..n_times).map(|place| column(&of(place), true)));
+    columns.extend(time_names.iter().map(|name| column(name, true)));
     columns.push(IndexColumn { name: String::new(), is_number: false, sorts: false });
     columns
 }
 
 fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
     let weight = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let plan = &context.reported.input.record.header.plan;
     let of = context.comparisons().map(|(found, judgement)| {
-        let (class, word) = cards::class_and_word(&found.evidence, judgement);
+        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
         let ratio = ratio(&found.evidence, judgement);
+        let text = match &found.evidence {
+            Evidence::Paired(paired) => ratio_and_interval(shown_ratio(paired, judgement)),
+            _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
+        };
         IndexVerdict {
             class,
             word,
-            ratio: ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
+            ratio: text,
             key: ratio.map_or_else(String::new, |it| it.value.to_string()),
         }
     });

@@ -10,6 +10,7 @@ use crate::render::columns::{one_line, shorten};
 use crate::render::noise::{advice, name};
 use crate::render::remedies::Audience;
 use crate::render::report::cards::{self, VerdictCard};
+use crate::render::report::charts::{PAGE_READINGS, PageReadings};
 use crate::render::report::group::{GroupContext, estimate, signs};
 use crate::render::report::index::{self, BenchmarkIndex};
 use crate::render::report::records::{self, RecordText};
@@ -35,6 +36,7 @@ pub(super) struct ReportPage {
     counts: Vec<VerdictCount>,
     headlines: Vec<VerdictCard>,
     lead_figure: bool,
+    readings: PageReadings,
     together: Option<SameNameTable>,
     index: Option<BenchmarkIndex>,
     groups: Vec<GroupSection>,
@@ -169,6 +171,7 @@ pub(super) fn page(
         counts: if all.len() > headlines.len() { counts(&all) } else { Vec::new() },
         headlines,
         lead_figure: (1..=FOREST_MAX).contains(&n_ratios),
+        readings: PAGE_READINGS,
         together: data.together.as_ref().map(|_| SameNameTable {
             first: groups.first().map(|context| context.file.clone()).unwrap_or_default(),
             rows: data.same_names.iter().map(|same| same_name(&groups, same)).collect(),
@@ -317,11 +320,13 @@ fn number(context: &GroupContext<'_>, place: usize) -> String {
 fn group_words(context: &GroupContext<'_>) -> GroupText {
     let group = context.group;
     let label = |place: usize| shorten(&group.arms[place].label, LABEL_MAX);
+    let plan = &context.reported.input.record.header.plan;
     let compared = context.comparisons().zip(&group.comparisons);
     let compared = compared.map(|((found, judgement), compared)| {
-        let (class, word) = cards::class_and_word(&found.evidence, judgement);
-        let pair = format!("{} vs {}", found.arm + 1, found.reference + 1);
-        ComparisonText { label: format!("{pair} · {}", label(compared.arm)), class, word }
+        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
+        let reference = group.arms.iter().position(|arm| arm.arm == found.reference);
+        let against = reference.map_or_else(String::new, |it| format!(" against {}", label(it)));
+        ComparisonText { label: format!("{}{against}", label(compared.arm)), class, word }
     });
     let kind = match group.unit {
         ValueUnit::Time => "time",

@@ -7,34 +7,45 @@ use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::remedies::Audience;
-use crate::render::system::{heading, words};
+use crate::render::system::{SystemDetail, heading, words};
 use crate::values::format_cpu_list;
 
 /// Width of the name column. The longest name has 15 letters.
 const NAME_COLUMNS: usize = 18;
 const INDENT: usize = 2;
 
-pub(super) fn groups(out: &mut String, report: &SystemReport, is_verbose: bool, styles: &Styles) {
-    let tune = report.command.as_deref().map(|command| format!(" -> {command}"));
+/// Groups that ask for nothing: only --all shows them.
+const HIDDEN: [(Standing, &str); 3] = [
+    (Standing::Fine, "fine"),
+    (Standing::Shown, "good to know"),
+    (Standing::Absent, "not on this machine"),
+];
+
+pub(super) fn groups(
+    out: &mut String,
+    report: &SystemReport,
+    detail: SystemDetail,
+    styles: &Styles,
+) {
+    let is_verbose = detail.is_verbose;
     let needs_cpus = match report.recommended.cpus.as_slice() {
         [] => " -> stillwell system --cpus LIST".to_owned(),
         cpus => format!(" -> stillwell system --cpus {}", format_cpu_list(cpus)),
     };
     let groups = [
-        (Standing::NotTuned, "not tuned", tune.as_deref().unwrap_or_default()),
+        (Standing::NotTuned, "not tuned", ""),
         (
             Standing::OnRequest,
             "left alone",
             " -> only with `tune --only NAME`, because it costs something",
         ),
         (Standing::NeedsCpus, "depends on the CPUs of the benchmark", &needs_cpus),
-        (Standing::ByHand, "by hand, or when the machine boots", ""),
+        (Standing::ByHand, "needs a reboot or a decision of yours", ""),
         (Standing::CannotSet, "cannot be set here", ""),
-        (Standing::Fine, "fine", ""),
-        (Standing::Shown, "good to know", ""),
-        (Standing::Absent, "not on this machine", ""),
     ];
-    for (standing, title, then) in groups {
+    let hidden = HIDDEN.iter().filter(|_| detail.has_all);
+    let hidden = hidden.map(|&(standing, title)| (standing, title, ""));
+    for (standing, title, then) in groups.into_iter().chain(hidden) {
         let mut knobs = report.standing(standing).peekable();
         if knobs.peek().is_none() {
             continue;
@@ -47,6 +58,16 @@ pub(super) fn groups(out: &mut String, report: &SystemReport, is_verbose: bool, 
         }
         knobs.for_each(|knob| line(out, knob, is_verbose));
         out.push('\n');
+    }
+}
+
+/// One line for all groups that are not shown, with their numbers of knobs.
+pub(super) fn hidden(out: &mut String, report: &SystemReport) {
+    let counts = HIDDEN.map(|(standing, title)| (report.standing(standing).count(), title));
+    let counts = counts.iter().filter(|(n, _)| *n > 0);
+    let counts: Vec<String> = counts.map(|(n, title)| format!("{n} {title}")).collect();
+    if !counts.is_empty() {
+        wrap(out, "--all shows more: ", 18, &counts.join(", "));
     }
 }
 

@@ -11,7 +11,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::host::{CpusFrom, SystemReport};
+use crate::host::{CorePair, CpusFrom, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty_for;
@@ -35,26 +35,60 @@ pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
     pretty_for(to, &Document { tool, system: report }, Audience::Machine)
 }
 
-/// Lists the knobs in groups, then the CPUs and the recommended ones.
-pub fn text(report: &SystemReport, is_verbose: bool, styles: &Styles) -> String {
+/// How much of the report is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemDetail {
+    /// With what each knob does, and its files.
+    pub is_verbose: bool,
+    /// With the knobs that are fine, those that cannot be changed, and those that this machine does not have.
+    pub has_all: bool,
+}
+
+/// Says what to do, lists the knobs in groups, then the CPUs.
+pub fn text(report: &SystemReport, detail: SystemDetail, styles: &Styles) -> String {
     let mut out = String::new();
-    head(&mut out, report);
-    knobs::groups(&mut out, report, is_verbose, styles);
-    cpus::table(&mut out, &report.table, &report.recommended, is_verbose, styles);
+    conclusion(&mut out, report, styles);
     recommended(&mut out, report);
+    core_pairs(&mut out, report);
+    head(&mut out, report);
+    knobs::groups(&mut out, report, detail, styles);
+    cpus::table(&mut out, &report.table, &report.recommended, detail.is_verbose, styles);
+    if !detail.has_all {
+        knobs::hidden(&mut out, report);
+    }
     out
+}
+
+/// Whether something is left to tune, and the command for it.
+fn conclusion(out: &mut String, report: &SystemReport, styles: &Styles) {
+    let count = |standing| report.standing(standing).count();
+    let (open, by_hand) = (count(Standing::NotTuned), count(Standing::ByHand));
+    let settings = |n: usize| if n == 1 { "1 setting".into() } else { format!("{n} settings") };
+    let (style, first) = match open {
+        0 => (styles.same, "Nothing is left to tune while the machine runs.".to_owned()),
+        1 => (styles.attention, "1 setting adds noise and can be changed now.".to_owned()),
+        n => (styles.attention, format!("{n} settings add noise and can be changed now.")),
+    };
+    writeln!(out, "{}", paint(style, &first)).ok();
+    if let Some(command) = &report.command {
+        writeln!(out, "to change: {command}").ok();
+        writeln!(out, "to undo: sudo stillwell system reset").ok();
+    }
+    if by_hand > 0 {
+        let need = if by_hand == 1 { "needs" } else { "need" };
+        writeln!(out, "{} {need} a reboot or a decision of yours: see below", settings(by_hand))
+            .ok();
+    }
 }
 
 fn head(out: &mut String, report: &SystemReport) {
     let cpus = name_cpus(&report.cpus);
     let text = match report.cpus_from {
-        CpusFrom::Asked => format!("for benchmarks on {cpus}"),
-        CpusFrom::Isolated => format!("for benchmarks on {cpus}, isolated at boot"),
-        CpusFrom::Nobody => {
-            "for the whole machine; nobody has said which CPUs benchmarks are to have".into()
-        }
+        CpusFrom::Asked => format!("benchmarks on {cpus}"),
+        CpusFrom::Isolated => format!("benchmarks on {cpus}, isolated at boot"),
+        CpusFrom::Nobody => "the whole machine; --cpus names the CPUs of benchmarks".into(),
     };
-    wrap(out, "", 0, &text);
+    wrap(out, "shown for: ", 11, &text);
     out.push('\n');
 }
 
@@ -62,10 +96,51 @@ fn recommended(out: &mut String, report: &SystemReport) {
     let found = &report.recommended;
     let why = found.why.join(", ");
     let text = match found.cpus.as_slice() {
-        [] => format!("no CPU can be recommended for benchmarks: {why}"),
-        cpus => format!("recommended for benchmarks (*): --cpus {} ({why})", format_cpu_list(cpus)),
+        [] => format!("none for benchmarks: {why}"),
+        cpus => format!("{} (* below; {why})", format_cpu_list(cpus)),
     };
-    wrap(out, "", 2, &text);
+    wrap(out, "recommended CPUs: ", 18, &text);
+}
+
+/// Says which CPUs slow each other, or that none does.
+fn core_pairs(out: &mut String, report: &SystemReport) {
+    let Some(found) = &report.core_pairs else { return };
+    let factor = |pair: &CorePair| {
+        let [low, high] = pair.interval;
+        format!("{:.2} times as long ({low:.2} to {high:.2})", pair.slowdown)
+    };
+    for pair in found.pairs.iter().filter(|pair| pair.are_siblings()) {
+        let [one, other] = pair.cpus;
+        let text = format!(
+            "measured: CPUs {one} and {other} share a core, though the machine does not say so: while one is busy, \
+             arithmetic on the other takes {}",
+            factor(pair)
+        );
+        wrap(out, "", 2, &text);
+    }
+    let apart = found.pairs.iter().filter(|pair| !pair.are_siblings());
+    let most = apart.clone().max_by(|a, b| a.slowdown.total_cmp(&b.slowdown));
+    if let Some(most) = most {
+        let (who, n) = (name_cpus(&most.cpus), apart.count());
+        let text = match n {
+            1 => format!(
+                "measured: while one of {who} is busy, arithmetic on the other takes {}",
+                factor(most)
+            ),
+            _ => format!(
+                "measured: in {n} pairs of CPUs that share no core, a busy one makes arithmetic on the other \
+                          take at most {}: {who}",
+                factor(most)
+            ),
+        };
+        wrap(out, "", 2, &text);
+    }
+    if let Some([_, busy]) = found.busy.first() {
+        let text = format!(
+            "not measured: which CPUs slow each other; other programs use CPU {busy}. Ask again when it is idle"
+        );
+        wrap(out, "", 2, &text);
+    }
 }
 
 /// Writes a heading and the action after it.

@@ -9,8 +9,8 @@ use crate::render::styles::paint;
 use crate::render::t0;
 use crate::render::text::SummaryContext;
 use crate::render::uncertain;
-use crate::render::units::{DisplayUnit, kind_of, percent};
-use crate::values::Clock;
+use crate::render::units::{DisplayUnit, kind_of, percent, unit_of_value};
+use crate::values::{Clock, VALUE};
 
 const INDENT: usize = 3;
 /// Smallest share of a run's time that is worth a line if other programs took it.
@@ -21,10 +21,18 @@ pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
 
 impl MetricUnits {
     pub(super) fn new(page: &SummaryContext<'_>) -> Self {
-        let shown = page.plan.metrics.iter().filter(|shown| shown.name != "wall");
+        // What decides is in the headline.
+        let headline = match page.plan.policy.decide_on {
+            Some(decide_on) if decide_on.clock().is_none() => decide_on.name(),
+            _ => "wall".into(),
+        };
+        let shown = page.plan.metrics.iter().filter(|shown| shown.name != headline);
         let unit_of = |name: &str, requested: Option<&str>| {
             let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
-            DisplayUnit::choose(kind_of(name), requested, means)
+            match page.plan.arms.first().filter(|_| name == VALUE) {
+                Some(arm) => unit_of_value(arm, means),
+                None => DisplayUnit::choose(kind_of(name), requested, means),
+            }
         };
         Self(
             shown
@@ -32,13 +40,18 @@ impl MetricUnits {
                 .collect(),
         )
     }
+
+    /// The means of an arm, each with its name and unit.
+    pub(super) fn items(&self, arm: &ArmSummary) -> Vec<String> {
+        self.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect()
+    }
 }
 
 fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
     arm.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// Appends number and label, t0, the spread, the other metrics and the histogram line.
+/// Appends label, t0, the spread, the other metrics and the histogram line.
 pub(super) fn block(
     out: &mut String,
     page: &SummaryContext<'_>,
@@ -55,8 +68,7 @@ pub(super) fn block(
             stalls(out, page, arm);
         }
     }
-    let mut items: Vec<String> =
-        metrics.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect();
+    let mut items = metrics.items(arm);
     if let Some(first) = items.first_mut() {
         first.insert_str(0, "means: ");
         flow(out, INDENT, &items);
@@ -73,9 +85,8 @@ pub(super) fn block(
 fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     let is_reference = arm.arm == page.plan.reference && page.candidates().count() > 1;
     let mark = if is_reference { "  (reference)" } else { "" };
-    let number = format!("{:<INDENT$}", arm.arm + 1);
-    let label = shorten(&arm.label, COLUMNS - number.len() - mark.len());
-    writeln!(out, "{number}{label}{mark}").ok();
+    let label = shorten(&arm.label, COLUMNS - mark.len());
+    writeln!(out, "{label}{mark}").ok();
 }
 
 /// Appends t0; with a control, t0 net of the control's.
@@ -84,7 +95,8 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     if wall.is_upper_limit {
         return upper_limit(out, page, arm, t0.value);
     }
-    let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
+    let location = page.quantity.location(page.plan);
+    let text = page.unit.label(&format!("{location} {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
     if let Some(subtracted) =
         arm.net.and_then(|_| subtracted(page, COLUMNS.saturating_sub(INDENT + text.len() + 2)))

@@ -1,61 +1,46 @@
-//! The summary of several benchmarks: one line for each, one column for each program.
+//! The summary of several benchmarks: one line for each.
 
-use std::fmt::Write as _;
-
-use crate::analysis::{ArmSummary, Comparison, Evidence};
-use crate::render::columns::{COLUMNS, shorten, wrap};
-use crate::render::exported::ratio;
-use crate::render::text::comparison::{no_test, verdict_word};
-use crate::render::text::ratios::ratio_text;
-use crate::render::text::{SummaryContext, arms};
-use crate::render::units::{DisplayUnit, kind_of_unit};
-use crate::render::{t0, table};
-use crate::verdict::Judgement;
+use crate::analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
+use crate::render::columns::{shorten, wrap, wrap_headline};
+use crate::render::exported::shown_value;
+use crate::render::text::comparison::{no_test, numbers_line};
+use crate::render::text::{SummaryContext, arms, ranked};
+use crate::render::units::unit_of_arm;
+use crate::render::{t0, table, uncertain};
+use crate::verdict::{Judgement, Verdict};
 
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends the programs, if there are several, and the table.
+/// Appends the number of verdicts of each kind, and a line for each benchmark.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let programs = programs(page);
-    let is_compared = !page.analysis.comparisons.is_empty();
-    if is_compared {
-        for (index, program) in programs.iter().enumerate() {
-            let mark = if index == 0 { "  (reference)" } else { "" };
-            let label = shorten(program, COLUMNS - 3 - mark.len());
-            writeln!(out, "{:<3}{label}{mark}", index + 1).ok();
-        }
+    if page.analysis.comparisons.is_empty() {
+        let rows = page.candidates().map(|arm| {
+            let [name, t0] = [name(page, arm.arm).to_owned(), t0(page, arm)];
+            ([name, t0], anstyle::Style::new())
+        });
+        let location = page.quantity.location(page.plan);
+        ranked::draw(out, ["benchmark", location].map(String::from), rows.collect());
         out.push('\n');
+        return;
     }
-    let rows = if is_compared {
-        page.analysis
-            .comparisons
-            .iter()
-            .zip(judgements)
-            .map(|(found, judgement)| compared(page, found, judgement, &programs))
-            .collect()
-    } else {
-        page.candidates().map(|arm| alone(page, arm)).collect()
+    counts(out, page, judgements, &programs);
+    let rows = page.analysis.comparisons.iter().zip(judgements);
+    let rows = rows.map(|(found, judgement)| compared(page, found, judgement, &programs));
+    let location = page.quantity.location(page.plan);
+    let heading = match &programs[..] {
+        [old, _] => format!("{location} of {}", shorten(old, 12)),
+        _ => format!("{location} of the reference"),
     };
-    let headings: &[&str] = match (is_compared, programs.len() > 2) {
-        (true, true) => &["benchmark", "", "t0 of 1", "t0", "ratio", ""],
-        (true, false) => &["benchmark", "t0 of 1", "t0 of 2", "ratio", ""],
-        (false, _) => &["benchmark", "t0", "median", "mean", "CV", "n"],
-    };
-    let unpaired: Vec<Vec<String>> = if is_compared { not_compared(page) } else { Vec::new() };
-    draw(out, headings, rows);
-    if !unpaired.is_empty() {
-        let names: Vec<String> = unpaired.into_iter().flatten().collect();
+    ranked::draw(
+        out,
+        ["benchmark", &heading, "ratio", "verdict"].map(String::from),
+        rows.collect(),
+    );
+    let names = not_compared(page);
+    if !names.is_empty() {
         wrap(out, "in one program only: ", 6, &names.join(", "));
-    }
-    for arm in page.candidates() {
-        let counters = arm.sliced.iter().flat_map(|found| &found.counters);
-        let counted: Vec<String> = counters.map(arms::counted).collect();
-        if !counted.is_empty() {
-            let of = if programs.len() > 1 { format!(" of {}", arm.label) } else { String::new() };
-            let text = format!("{}{of}: {}", name(page, arm.arm), counted.join(", "));
-            wrap(out, "counters: ", 6, &text);
-        }
     }
     let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
         Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
@@ -65,6 +50,95 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
         wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
     }
     out.push('\n');
+}
+
+/// Appends how many benchmarks have which verdict, and the geometric mean of their ratios.
+fn counts(
+    out: &mut String,
+    page: &SummaryContext<'_>,
+    judgements: &[Judgement],
+    programs: &[String],
+) {
+    let tested =
+        |index: &usize| matches!(page.analysis.comparisons[*index].evidence, Evidence::Paired(_));
+    let n_of = |verdict| {
+        let all = (0..judgements.len()).filter(tested);
+        all.filter(|&index| judgements[index].verdict == verdict).count()
+    };
+    let n_tested = (0..judgements.len()).filter(tested).count();
+    let (slower, faster) =
+        if page.quantity.is_time() { ("slower", "faster") } else { ("worse", "better") };
+    let all = [
+        (n_of(Verdict::Slower), slower),
+        (n_of(Verdict::Faster), faster),
+        (n_of(Verdict::Same), "the same"),
+        (n_of(Verdict::Undecided), "undecided"),
+        (judgements.len() - n_tested, "without a verdict"),
+    ];
+    let said: Vec<String> =
+        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let n = judgements.len();
+    let what = if n == 1 { "benchmark" } else { "benchmarks" };
+    let text = match programs {
+        [old, new] => {
+            let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
+            format!("{new} against {old} in {n} {what}: {}", said.join(", "))
+        }
+        _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
+    };
+    let mean = geometric_mean(&page.analysis.comparisons).filter(|(_, n)| *n > 1);
+    let mean = mean.filter(|_| programs.len() == 2).map_or_else(String::new, |(mean, _)| {
+        format!(
+            "; geometric mean of the ratios {}",
+            uncertain::significant(shown_value(mean, page.plan), 4)
+        )
+    });
+    wrap_headline(out, page.styles.headline, &(text + &mean));
+    out.push('\n');
+}
+
+fn compared(
+    page: &SummaryContext<'_>,
+    found: &Comparison,
+    judgement: &Judgement,
+    programs: &[String],
+) -> ([String; 4], anstyle::Style) {
+    let old = &page.analysis.arms[found.reference];
+    let (ratio, word) = ranked::ratio_and_word(&found.evidence, judgement, page.plan);
+    let benchmark = name(page, found.arm).to_owned();
+    let row = if programs.len() > 2 {
+        format!("{benchmark}: {}", page.analysis.arms[found.arm].label)
+    } else {
+        benchmark
+    };
+    ([row, t0(page, old), ratio, word], page.styles.verdict(judgement.verdict))
+}
+
+/// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
+pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+    let has_programs = programs(page).len() > 1;
+    let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
+    draw(out, &["benchmark", page.quantity.location(page.plan), "median", "mean", "CV", "n"], rows);
+    out.push('\n');
+    for arm in page.candidates() {
+        let counters = arm.sliced.iter().flat_map(|found| &found.counters);
+        let counted: Vec<String> = counters.map(arms::counted).collect();
+        if !counted.is_empty() {
+            let of = if has_programs { format!(" of {}", arm.label) } else { String::new() };
+            let text = format!("{}{of}: {}", name(page, arm.arm), counted.join(", "));
+            wrap(out, "counters: ", 6, &text);
+        }
+    }
+    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        if let Some(numbers) = numbers_line(&found.evidence, judgement) {
+            let label = &page.analysis.arms[found.arm].label;
+            let text = format!("{}: {label}: {numbers}", name(page, found.arm));
+            wrap(out, "", 6, &text);
+        }
+    }
+    if !page.analysis.comparisons.is_empty() {
+        out.push('\n');
+    }
 }
 
 /// Distinct labels of the variants, in the order of the plan.
@@ -84,37 +158,16 @@ fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
 
 fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(wall) = &arm.times else { return "no run".into() };
-    let unit = DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+    let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
     unit.label(&t0::text(unit, wall))
 }
 
-fn compared(
-    page: &SummaryContext<'_>,
-    found: &Comparison,
-    judgement: &Judgement,
-    programs: &[String],
-) -> Vec<String> {
-    let (old, new) = (&page.analysis.arms[found.reference], &page.analysis.arms[found.arm]);
-    let ratio = ratio(&found.evidence, judgement)
-        .map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
-    let verdict = match &found.evidence {
-        Evidence::Paired(_) => verdict_word(judgement.verdict).to_lowercase(),
-        Evidence::Unpaired { .. } | Evidence::None { .. } => "no verdict".into(),
-    };
-    let mut row = vec![shorten(name(page, found.arm), NAME_MAX)];
-    if programs.len() > 2 {
-        let number = programs.iter().position(|program| *program == new.label).unwrap_or(0) + 1;
-        row.push(format!("{number} vs 1"));
-    }
-    row.extend([t0(page, old), t0(page, new), ratio, verdict]);
-    row
-}
-
-fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> Vec<String> {
-    let mut row = vec![shorten(name(page, arm.arm), NAME_MAX), t0(page, arm)];
+fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec<String> {
+    let benchmark = name(page, arm.arm);
+    let of = if has_programs { format!("{benchmark}: {}", arm.label) } else { benchmark.into() };
+    let mut row = vec![shorten(&of, NAME_MAX), t0(page, arm)];
     if let Some(wall) = &arm.times {
-        let unit =
-            DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+        let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
         for middle in [wall.median, wall.mean] {
             row.push(unit.label(&unit.number(middle.value, decimals)));
@@ -128,7 +181,7 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> Vec<String> {
 }
 
 /// Benchmarks that only one program has.
-fn not_compared(page: &SummaryContext<'_>) -> Vec<Vec<String>> {
+fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
     let is_in = |arm: &ArmSummary| {
         page.analysis
             .comparisons
@@ -136,13 +189,11 @@ fn not_compared(page: &SummaryContext<'_>) -> Vec<Vec<String>> {
             .any(|found| found.arm == arm.arm || found.reference == arm.arm)
     };
     let alone = page.candidates().filter(|arm| !is_in(arm));
-    alone.map(|arm| vec![name(page, arm.arm).to_owned()]).collect()
+    alone.map(|arm| name(page, arm.arm).to_owned()).collect()
 }
 
 fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {
-    let last = headings.len() - 1;
-    let is_right = |column: &usize| *column < last || headings[last] == "n";
-    let right: Vec<usize> = (1..=last).filter(is_right).collect();
-    rows.insert(0, headings.iter().map(ToString::to_string).collect());
+    let right: Vec<usize> = (1..headings.len()).collect();
+    rows.insert(0, table::cells(headings));
     out.push_str(&table::plain(rows, &right));
 }

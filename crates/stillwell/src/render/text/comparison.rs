@@ -7,19 +7,22 @@ use crate::analysis::{
     StatisticName, UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
-use crate::render::columns::{columns, width, wrap};
+use crate::render::budget::budget;
+use crate::render::columns::{COLUMNS, columns, shorten, width, wrap};
+use crate::render::depth::Depth;
 use crate::render::exported::shown_ratio;
+use crate::render::quantity::QuantityWords;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::text::doubt::{doubt_text, mean_text};
-use crate::render::text::ratios::{change, ratio_and_interval, ratio_text};
+use crate::render::text::ratios::{ratio_and_interval, ratio_text};
 use crate::render::units::{percent, signed_percent};
 use crate::render::{Styles, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 const INDENT: usize = 8;
 
-/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and the
+/// One comparison: its heading (`./new against ./old`), the verdict, the ratio (new ÷ reference) with its interval, and the
 /// meaning in words.
 pub(in crate::render) fn comparison(
     heading: &str,
@@ -34,7 +37,9 @@ pub(in crate::render) fn comparison(
             let shown = shown_ratio(paired, judgement);
             let of = format!("{}, ", statistic(paired.statistic));
             let numbers = numbers(shown, paired.alpha, &of, paired.p);
-            verdict(&mut out, heading, judgement, styles, &numbers);
+            let word = QuantityWords::of(plan).verdict(judgement.verdict);
+            head(&mut out, heading, word, styles.verdict(judgement.verdict));
+            wrap_after(&mut out, &numbers);
             for sentence in sentences(paired, shown, judgement, plan) {
                 line(&mut out, &sentence);
             }
@@ -115,6 +120,7 @@ pub(super) fn self_check(
     evidence: &Evidence,
     judgement: &Judgement,
     policy: DecisionRule,
+    detail: Depth,
 ) -> String {
     let mut out = String::new();
     let text = match (evidence, judgement.verdict) {
@@ -132,31 +138,33 @@ pub(super) fn self_check(
         }
     };
     wrap(&mut out, "self-check: ", INDENT, &text);
-    if let Evidence::Paired(paired) = evidence {
+    if let (Evidence::Paired(paired), Depth::Verbose) = (evidence, detail) {
         let of = format!("{}, ", statistic(paired.statistic));
         line(&mut out, &numbers(paired.ratio, paired.alpha, &of, paired.p));
     }
     out
 }
 
-/// `1.0183 +- 0.0055  [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
+/// `1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
 fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
     let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
     format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
 }
 
-fn verdict(out: &mut String, heading: &str, judgement: &Judgement, styles: &Styles, numbers: &str) {
-    head(out, heading, verdict_word(judgement.verdict), styles.verdict(judgement.verdict));
-    wrap_after(out, numbers);
-}
-
+/// Appends the heading and the verdict; a long heading has a line of its own.
 fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
+    if width(heading) >= INDENT {
+        writeln!(out, "{}", shorten(heading, COLUMNS)).ok();
+        write!(out, "{}{}", " ".repeat(INDENT), paint(style, word)).ok();
+        return;
+    }
     write!(out, "{heading:<INDENT$}{}", paint(style, word)).ok();
 }
 
 /// Appends a text to the line of the verdict if it fits, else to the next line.
 fn wrap_after(out: &mut String, text: &str) {
-    let visible = width(&anstream::adapter::strip_str(out).to_string());
+    let line_start = out.rfind('\n').map_or(0, |at| at + 1);
+    let visible = width(&anstream::adapter::strip_str(&out[line_start..]).to_string());
     if visible + 2 + width(text) <= columns() {
         writeln!(out, "  {text}").ok();
     } else {
@@ -169,16 +177,6 @@ fn line(out: &mut String, text: &str) {
     wrap(out, &" ".repeat(INDENT), INDENT, text);
 }
 
-/// The word for a verdict in the output.
-pub(in crate::render) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "FASTER",
-        Verdict::Slower => "SLOWER",
-        Verdict::Same => "SAME",
-        Verdict::Undecided => "UNDECIDED",
-    }
-}
-
 fn statistic(name: StatisticName) -> &'static str {
     match name {
         StatisticName::Typical => "typical",
@@ -189,12 +187,13 @@ fn statistic(name: StatisticName) -> &'static str {
     }
 }
 
-/// The part of the run times that a statistic is about.
-fn quantity(name: StatisticName) -> &'static str {
+/// The part of the runs that a statistic is about.
+fn part(name: StatisticName, quantity: QuantityWords) -> String {
+    let what = if quantity.is_time() { "time" } else { "value" };
     match name {
-        StatisticName::Typical | StatisticName::GeometricMean => "typical time",
-        StatisticName::LocalFloor | StatisticName::Floor => "floor",
-        StatisticName::Mean => "mean time",
+        StatisticName::Typical | StatisticName::GeometricMean => format!("typical {what}"),
+        StatisticName::LocalFloor | StatisticName::Floor => "floor".into(),
+        StatisticName::Mean => format!("mean {what}"),
     }
 }
 
@@ -210,7 +209,7 @@ pub(in crate::render) fn sentences(
     plan: &Plan,
 ) -> Vec<String> {
     let mut out = vec![meaning(paired, shown, judgement, plan)];
-    out.extend(paired.shape.map(shape_text));
+    out.extend(paired.shape.filter(|_| QuantityWords::of(plan).is_time()).map(shape_text));
     out.extend(mean_text(paired, shown, judgement));
     if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
         let what =
@@ -227,8 +226,10 @@ pub(in crate::render) fn sentences(
     }
     if paired.position_ratio != 1.0 {
         let change = percent((paired.position_ratio - 1.0).abs());
-        let which = if paired.position_ratio > 1.0 { "more" } else { "less" };
-        out.push(format!("the later run of a pair took {change} {which} time; corrected for"));
+        let is_more = (paired.position_ratio > 1.0) == plan.policy.better.is_lower();
+        let which = if is_more { "more" } else { "less" };
+        let time = if QuantityWords::of(plan).is_time() { " time" } else { "" };
+        out.push(format!("the later run of a pair took {change} {which}{time}; corrected for"));
     }
     out.push(if paired.smallest_visible.is_finite() {
         format!(
@@ -248,33 +249,36 @@ fn meaning(
     judgement: &Judgement,
     plan: &Plan,
 ) -> String {
-    let margin = margin(plan.policy);
+    let (margin, quantity) = (margin(plan.policy), QuantityWords::of(plan));
     match judgement.verdict {
-        Verdict::Slower if judgement.within_margin => {
-            format!("slower, but by less than the {margin} that counts as the same")
+        Verdict::Slower | Verdict::Faster if judgement.within_margin => {
+            let word = quantity.verdict(judgement.verdict).to_lowercase();
+            format!("{word}, but by less than the {margin} that counts as the same")
         }
-        Verdict::Faster if judgement.within_margin => {
-            format!("faster, but by less than the {margin} that counts as the same")
-        }
-        Verdict::Slower | Verdict::Faster => change(shown.ratio),
+        Verdict::Slower | Verdict::Faster => quantity.change(shown.ratio),
         Verdict::Same => format!(
             "the same {} within {margin}; a slow tail of {} of the runs would have shown",
-            quantity(paired.statistic),
+            part(paired.statistic, quantity),
             percent(paired.hidden_tail)
         ),
         Verdict::Undecided if let Some(doubt) = paired.doubt => {
-            let what = quantity(paired.statistic);
+            let what = part(paired.statistic, quantity);
             format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired))
         }
-        Verdict::Undecided => match paired.to_decide {
-            Some(to_decide) => format!(
-                "about {} blocks would decide{}; these were {}",
-                to_decide.n_pairs,
-                longer(to_decide, plan),
-                paired.n_pairs
-            ),
-            None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
-        },
+        Verdict::Undecided => to_decide(paired, plan),
+    }
+}
+
+/// The number of blocks that would decide, with the options that make room for them.
+pub(in crate::render) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
+    match paired.to_decide {
+        Some(needed) => format!(
+            "about {} blocks would decide{}; these were {}",
+            needed.n_pairs,
+            longer(needed, plan),
+            paired.n_pairs
+        ),
+        None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
     }
 }
 
@@ -305,16 +309,6 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     };
     let between = if audience == Audience::Suite { ", " } else { " " };
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
-}
-
-/// A time as `--budget` reads it.
-fn budget(time_ns: f64) -> String {
-    let time_s = time_ns / 1e9;
-    match time_s {
-        ..100.0 => format!("{}s", uncertain::fixed(time_s.ceil(), 0)),
-        ..6000.0 => format!("{}min", uncertain::fixed((time_s / 60.0).ceil(), 0)),
-        _ => format!("{}h", uncertain::fixed((time_s / 3600.0).ceil(), 0)),
-    }
 }
 
 /// The margin of the decision rule: `1 %`.

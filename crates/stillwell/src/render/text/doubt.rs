@@ -29,7 +29,7 @@ pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {
 }
 
 /// `: 10 % of the runs take 3 times as long`.
-fn slow_text(slow: Option<SlowRuns>) -> String {
+pub(super) fn slow_text(slow: Option<SlowRuns>) -> String {
     let Some(SlowRuns { is_candidate, share, factor }) = slow else { return String::new() };
     let whose = if is_candidate { "" } else { "of the reference " };
     let longer = match factor {
@@ -46,6 +46,7 @@ pub(super) fn mean_text(
     judgement: &Judgement,
 ) -> Option<String> {
     let mean = paired.mean_ratio;
+    let mean = if judgement.better.is_lower() { mean } else { mean.inverse() };
     let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
     let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
     let is_other = paired.statistic != StatisticName::Mean && (is_about_same || !is_typical);

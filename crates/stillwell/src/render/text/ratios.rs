@@ -17,28 +17,49 @@ pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     }
 }
 
-/// `1.0183 +- 0.0055  [1.0129, 1.0238]`.
-pub(super) fn ratio_and_interval(interval: RatioInterval) -> String {
+/// A ratio and its interval, `1.0183 [1.0129, 1.0238]`. The interval need not be symmetric, so there is no `+-`.
+pub fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
     if !half.is_finite() {
-        return format!("{}  [no interval]", ratio_text(interval.ratio, Some(half)));
+        return format!("{} [no interval]", uncertain::significant(interval.ratio, 3));
     }
-    let end = |end: f64| {
-        apart(
-            end,
-            match uncertain::decimals(interval.ratio, Some(half)) {
-                Some(decimals) => uncertain::fixed(end, decimals),
-                None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
-                None => uncertain::fixed(end, RATIO_DECIMALS),
-            },
-        )
+    let [lo, ratio, hi] = interval_ends(interval);
+    format!("{ratio} [{lo}, {hi}]")
+}
+
+/// The lower end, the ratio and the upper end, with as many decimals as half of the interval needs.
+pub(in crate::render) fn interval_ends(interval: RatioInterval) -> [String; 3] {
+    let RatioInterval { ratio, lo, hi } = interval;
+    let half = half_width(interval);
+    let decimals = uncertain::decimals(ratio, Some(half));
+    let text = |number: f64| match decimals {
+        Some(decimals) => uncertain::fixed(number, decimals),
+        None if half.is_finite() => uncertain::significant(number, RATIO_DECIMALS as i32),
+        None => uncertain::fixed(number, RATIO_DECIMALS),
     };
-    format!(
-        "{}  [{}, {}]",
-        ratio_text(interval.ratio, Some(half)),
-        end(interval.lo),
-        end(interval.hi)
-    )
+    [apart(lo, text(lo)), text(ratio), apart(hi, text(hi))]
+}
+
+/// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
+pub(in crate::render) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
+    let [share, lo, hi] = [share, lo, hi].map(|share| share * 100.0);
+    let half = (hi - lo) / 2.0;
+    let Some(decimals) = uncertain::decimals(share, Some(half)) else {
+        let [share, lo, hi] = [share, lo, hi].map(|number| uncertain::significant(number, 2));
+        return (format!("{share} %"), format!("{lo} to {hi} %"));
+    };
+    let text = |number: f64| {
+        let text = uncertain::fixed(number, decimals);
+        // An end next to zero decides, so it is never printed as zero.
+        let is_zero = text.parse() == Ok(0.0) && number != 0.0;
+        if is_zero { uncertain::significant(number, 1) } else { text }
+    };
+    (format!("{} %", text(share)), format!("{} to {} %", text(lo), text(hi)))
+}
+
+/// A factor with the digits that matter: `1.02`, `2.3`, `23`.
+pub(super) fn times_text(factor: f64) -> String {
+    uncertain::significant(factor, if factor < 2.0 { 3 } else { 2 })
 }
 
 /// The end of an interval with enough decimals to differ from 1: the verdict depends on that difference.

@@ -1,3 +1,5 @@
+mod brief;
+
 use super::*;
 use crate::analysis::{
     DecisionEstimate, Evidence, Finding, NoTest, PairedDecision, PairedTest, RatioInterval,
@@ -14,9 +16,24 @@ use crate::render::fixture::{
 use crate::spec::RunSpec;
 use crate::values::Order;
 
+/// The brief text.
+fn brief(record: &Record, analysis: &Analysis) -> String {
+    in_depth(Depth::Brief, record, analysis, None)
+}
+
+/// The verbose text.
 fn show(record: &Record, analysis: &Analysis, histogram: Option<&Histogram>) -> String {
+    in_depth(Depth::Verbose, record, analysis, histogram)
+}
+
+fn in_depth(
+    depth: Depth,
+    record: &Record,
+    analysis: &Analysis,
+    histogram: Option<&Histogram>,
+) -> String {
     let judgements = judgements(record, analysis);
-    let text = summary(record, analysis, &judgements, histogram, &Styles::plain());
+    let text = summary(record, analysis, &judgements, histogram, (depth, &Styles::plain()));
     for line in text.lines() {
         assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
         assert_eq!(line.trim_end(), line);
@@ -33,7 +50,7 @@ fn show_comparison_of(record: &Record, evidence: Evidence) -> String {
     let mut analysis = analysis(record, &[12.3e6, 12.5e6]);
     compare(&mut analysis, 1, evidence);
     let text = show(record, &analysis, None);
-    let start = text.find("2 vs 1").unwrap();
+    let start = text.find("\nnew against old").unwrap() + 1;
     text[start..text.find("record:").unwrap()].trim_end().to_owned()
 }
 
@@ -58,6 +75,7 @@ fn two_arms_with_everything() {
         n_above: vec![1, 0],
     };
     insta::assert_snapshot!(show(&record, &analysis, Some(&histogram)));
+    insta::assert_snapshot!("two_arms_in_brief", brief(&record, &analysis));
 }
 
 #[test]
@@ -71,17 +89,7 @@ fn one_arm_one_run() {
     let mut analysis = of_times(&record, vec![Some(single(345_678.0))], 1);
     analysis.end = None;
     record.torn_bytes = 9;
-    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
-    1  true
-       t0 345.7 µs
-       n 1
-       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
-
-    not measured here: cycles (why: --json, gaps)
-    killed, or still running: what had finished is shown
-    the last line of the record was cut off; it is left out
-    record: /tmp/a.swell
-    "#);
+    insta::assert_snapshot!(show(&record, &analysis, None));
 }
 
 #[test]
@@ -99,27 +107,7 @@ fn an_empty_shell_is_subtracted_and_may_take_longer() {
             ..paired(1.2, 1.1, 1.3)
         }),
     );
-    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
-    1  a | b  (reference)
-       t0 -0.0600 +- 0.0016 ms  minus 0.6100 +- 0.0012 ms of empty shell
-       as measured: median 0.5555 [0.5511 … 0.5665]  mean 0.5610  sd 0.0068
-       CV 1.2 %  n 60
-       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
-
-    2  c
-       t0 0.6400 +- 0.0028 ms  minus 0.6100 +- 0.0012 ms of empty shell
-       as measured: median 1.2625 [1.2525 … 1.2875]  mean 1.2750  sd 0.0154
-       CV 1.2 %  n 60
-       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
-
-    2 vs 1  SLOWER  1.90 +- 0.10  [1.80, 2.00] at 99 %, floor, p = 0.0005
-            90 % slower
-            with the empty shell: 1.20 +- 0.10 [1.10, 1.30]
-            smallest difference this run could have seen: 0.73 %
-
-    shell: sh -c, because command 1 has "|"
-    record: /tmp/a.swell
-    "#);
+    insta::assert_snapshot!(show(&record, &analysis, None));
 }
 
 #[test]
@@ -142,30 +130,7 @@ fn a_failed_session_shows_what_the_run_said() {
     let mut analysis = of_times(&record, vec![Some(single(1000.0)), None], 1);
     analysis.end = Some(EndReason::Failed);
     compare(&mut analysis, 1, Evidence::None { because: NoTest::Sequential });
-    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
-    1  false  (reference)
-       t0 1.000 µs
-       n 1
-       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
-
-    2  true
-       no finished run
-
-    2 vs 1  NO VERDICT
-            one command ran after the other (--order sequential), so drift between
-            them is not controlled
-
-    order: sequential; drift between the commands is not controlled
-    seed: 42
-    failed: the session ended here, every finished run is kept
-    a run of command 1 (step 0) was ended by signal 9: false
-      | two
-      | three
-      | four
-      | five
-      | six \u{1b}[31m
-    record: /tmp/a.swell
-    "#);
+    insta::assert_snapshot!(show(&record, &analysis, None));
 }
 
 #[test]
@@ -176,7 +141,7 @@ fn verdicts_in_words() {
     };
     is(
         paired(1.0183, 1.0129, 1.0238),
-        "SLOWER  1.0183 +- 0.0055  [1.0129, 1.0238] at 99 %, floor, p = 0.0005\n",
+        "SLOWER  1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005\n",
     );
     is(paired(1.0183, 1.0129, 1.0238), "        1.8 % slower\n");
     is(paired(1.017, 1.0002, 1.03), "[1.0002, 1.030]");
@@ -188,7 +153,7 @@ fn verdicts_in_words() {
     is(paired(0.995, 0.992, 0.998), "faster, but by less than the 1 % that counts as the same");
     is(paired(1.001, 0.995, 1.008), "SAME");
     is(paired(1.001, 0.995, 1.008), "the same floor within 1 %; a slow tail of 7.4 % of the runs");
-    is(paired(1.001, 0.995, 1.008), "        mean 1.0010 +- 0.0065 [0.9950, 1.0080]\n");
+    is(paired(1.001, 0.995, 1.008), "        mean 1.0010 [0.9950, 1.0080]\n");
     is(paired(1.01, 0.98, 1.04), "UNDECIDED");
     is(paired(1.01, 0.98, 1.04), "60 blocks are too few to say how many would decide");
     let to_decide = |n_pairs, time_ns| PairedTest {
@@ -234,8 +199,8 @@ fn what_speaks_against_the_same_is_said() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let tripled = text(doubted(SameDoubt::MeanDiffers, slow(0.1, 3.0)));
-    let expected = "UNDECIDED 1.0010 +- 0.0065 [0.9950, 1.0080] at 99 %, floor, p = 0.0005 the same floor \
-        within 1 %, but 21 % slower on average: 10 % of the runs take 3.0 times as long mean 1.21 +- 0.11";
+    let expected = "UNDECIDED 1.0010 [0.9950, 1.0080] at 99 %, floor, p = 0.0005 the same floor \
+        within 1 %, but 21 % slower on average: 10 % of the runs take 3.0 times as long mean 1.21 [1.10, 1.32]";
     assert!(tripled.contains(expected), "{tripled}");
     let longer = text(doubted(SameDoubt::TailDiffers, slow(0.3, 1.05)));
     assert!(longer.contains("not the same tail: 30 % of the runs take 5.0 % longer"), "{longer}");
@@ -258,32 +223,22 @@ fn two_ratios_instead_of_one() {
         doubt: Some(SameDoubt::Uneven),
         ..paired(1.001, 0.995, 1.008)
     };
-    insta::assert_snapshot!(
-        show_comparison(Evidence::Paired(uneven)), @r#"
-    2 vs 1  UNDECIDED  1.0010 +- 0.0065  [0.9950, 1.0080] at 99 %, floor, p = 0.0005
-            the same floor within 1 %, but not by one ratio
-            not a uniform slowdown: floor +0.30 %, typical +4.7 %
-            mean 1.0010 +- 0.0065 [0.9950, 1.0080]
-            smallest difference this run could have seen: 0.73 %
-    "#);
+    insta::assert_snapshot!(show_comparison(Evidence::Paired(uneven)));
 }
 
 #[test]
 fn an_interval_without_an_end() {
     let unbounded =
         PairedTest { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
-    insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @r#"
-    2 vs 1  UNDECIDED  1.2000  [no interval] at 99 %, floor, p = 0.0005
-            60 blocks are too few to say how many would decide
-            too few pairs to see any difference
-    "#);
+    insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)));
 }
 
 #[test]
 fn no_test_says_why() {
     let is = |evidence: Evidence, expected: &str| {
         let text = show_comparison(evidence);
-        assert!(text.starts_with("2 vs 1  NO VERDICT") && text.contains(expected), "{text}");
+        assert!(text.starts_with("new against old\n        NO VERDICT"), "{text}");
+        assert!(text.contains(expected), "{text}");
     };
     is(too_few(), "a verdict at 99 % needs 8 complete pairs of runs; there are 5");
     is(Evidence::None { because: NoTest::UnfitNumbers }, "zero, or all are equal");
@@ -303,7 +258,7 @@ fn long_and_strange_labels_stay_in_80_columns() {
     compare(&mut analysis, 3, Evidence::Paired(paired(400_000.0, 390_000.0, 410_000.0)));
     let text = show(&record, &analysis, None);
     assert!(
-        text.contains("1  program --with many words") && text.contains("words  --end  (reference)"),
+        text.contains("program --with many words") && text.contains("words  --end  (reference)"),
         "{text}"
     );
     assert!(text.contains("a\\nb\\u{1b}[2J"), "{text}");
@@ -330,7 +285,7 @@ fn many_arms_are_a_table() {
     }
     compare(&mut analysis, 12, Evidence::Paired(paired(1.005, 1.002, 1.008)));
     compare(&mut analysis, 13, too_few());
-    insta::assert_snapshot!(show(&record, &analysis, None));
+    insta::assert_snapshot!(brief(&record, &analysis));
 }
 
 #[test]
@@ -350,11 +305,13 @@ fn colours_mark_the_verdict_and_the_headline() {
     let mut analysis = analysis(&record, &[1e6, 2e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
     let judgements = judgements(&record, &analysis);
-    let colored = summary(&record, &analysis, &judgements, None, &Styles::colored());
-    assert!(
-        crate::terminal::escaped(&colored).contains("\u{1b}[1m\u{1b}[31mSLOWER\u{1b}[0m"),
-        "{colored:?}"
-    );
-    let stripped = anstream::adapter::strip_str(&colored).to_string();
-    assert_eq!(stripped, summary(&record, &analysis, &judgements, None, &Styles::plain()));
+    for (depth, word) in [(Depth::Brief, "slower"), (Depth::Verbose, "SLOWER")] {
+        let text =
+            |styles: Styles| summary(&record, &analysis, &judgements, None, (depth, &styles));
+        let colored = text(Styles::colored());
+        let red = format!("\u{1b}[1m\u{1b}[31m{word}\u{1b}[0m");
+        assert!(crate::terminal::escaped(&colored).contains(&red), "{colored:?}");
+        let stripped = anstream::adapter::strip_str(&colored).to_string();
+        assert_eq!(stripped, text(Styles::plain()));
+    }
 }

@@ -129,7 +129,7 @@ fn most_similar<'a>(
 }
 
 /// Keys that only one kind of benchmark has.
-fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 13] {
+fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 18] {
     let is = Option::is_some;
     [
         ("shell", "command", benchmark.shell.is_some()),
@@ -140,6 +140,11 @@ fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 1
         ("validate", "command", is(&benchmark.validate)),
         ("input", "command", is(&benchmark.input)),
         ("expect_exit", "command", benchmark.expect_exit.is_some()),
+        ("value", "command", is(&benchmark.value)),
+        ("value_json", "command", is(&benchmark.value_json)),
+        ("value_file", "command", is(&benchmark.value_file)),
+        ("value_unit", "command", is(&benchmark.value_unit)),
+        ("value_better", "command", benchmark.value_better.is_some()),
         ("code_setup", "statement", !benchmark.code_setup.text().is_empty()),
         ("code_teardown", "statement", !benchmark.code_teardown.text().is_empty()),
         ("inner_loops", "statement", benchmark.inner_loops.is_some()),

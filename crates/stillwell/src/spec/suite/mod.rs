@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::values::{Clock, Estimand, Gc, Percent, TimeSpan};
+use crate::values::{Better, Clock, DecideOn, Estimand, Gc, Percent, TimeSpan};
 
 pub use mistakes::parse;
 pub use places::{Flaw, Mistake, Text};
@@ -149,6 +149,16 @@ pub struct SuiteBenchmark {
     pub input: Option<String>,
     /// Of a command: exit statuses that are right [default: 0].
     pub expect_exit: Option<Vec<i32>>,
+    /// Of a command: the value of a run is what the first group of this expression matches in its standard output.
+    pub value: Option<String>,
+    /// Of a command: the value of a run is the number at this JSON Pointer in its standard output.
+    pub value_json: Option<String>,
+    /// Of a command: the file that has the value instead, relative to the directory in which it runs.
+    pub value_file: Option<String>,
+    /// Of a command: the unit of the value.
+    pub value_unit: Option<String>,
+    /// Of a command: which values are better, lower or higher [default: lower].
+    pub value_better: Option<Better>,
     /// Variables to set, in every variant.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -177,6 +187,9 @@ pub struct Policy {
     pub estimand: Option<Estimand>,
     /// The time that is compared: clean, wall or cpu [default: clean].
     pub clock: Option<Clock>,
+    /// What is compared instead of a time: user, sys, maxrss, faults, switches, instructions, cycles or value; of a statement
+    /// or program only maxrss.
+    pub decide_on: Option<DecideOn>,
     /// Fewest blocks.
     pub min_blocks: Option<u32>,
     /// Most blocks.
@@ -205,6 +218,7 @@ impl Policy {
             same: self.same.or(other.same),
             estimand: self.estimand.or(other.estimand),
             clock: self.clock.or(other.clock),
+            decide_on: self.decide_on.or(other.decide_on),
             min_blocks: self.min_blocks.or(other.min_blocks),
             max_blocks: self.max_blocks.or(other.max_blocks),
             warmup: self.warmup.or(other.warmup),

@@ -1,0 +1,46 @@
+//! Programs of benchmark frameworks among those of `bench` and of suites.
+
+use anyhow::{Result, anyhow, bail};
+
+use crate::measure::harnesses::{benchmarks, recognise};
+use crate::plan::Arm;
+use crate::plan::programs::ProgramBenchmark;
+use crate::sys::User;
+
+/// The benchmarks of each program; `None` if no program is of a known framework, so that all speak the worker protocol.
+///
+/// # Errors
+/// Only some programs are of a framework, or one has no benchmark.
+pub fn listed(programs: &[Arm], user: Option<&User>) -> Result<Option<Vec<Vec<ProgramBenchmark>>>> {
+    let wrong = |index: usize, why: String| {
+        anyhow!(
+            "program {} ({:?}): {why}; nothing was measured",
+            index + 1,
+            programs[index].label()
+        )
+    };
+    let mut harnesses = Vec::new();
+    for (index, program) in programs.iter().enumerate() {
+        harnesses.push(recognise(program, user).map_err(|why| wrong(index, why))?);
+    }
+    let Some((first, harness)) =
+        harnesses.iter().enumerate().find_map(|(index, found)| Some((index, (*found)?)))
+    else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for (index, (program, found)) in programs.iter().zip(&harnesses).enumerate() {
+        let Some(found) = found else {
+            bail!(
+                "program {} ({:?}) is of {}, and program {} ({:?}) of no framework that is known; compare them apart",
+                first + 1,
+                programs[first].label(),
+                harness.name(),
+                index + 1,
+                program.label()
+            );
+        };
+        all.push(benchmarks(*found, program, user).map_err(|why| wrong(index, why))?);
+    }
+    Ok(Some(all))
+}

@@ -1,0 +1,145 @@
+//! `gate`: finds the benchmark programs of two builds, measures them as one suite, and writes what a pull request shows.
+#![expect(clippy::disallowed_methods, reason = "writes the suite and links to the programs")]
+
+mod pairs;
+mod trees;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser as _;
+use jiff::Zoned;
+use tempfile::TempDir;
+
+use crate::cmd::assessment::Assessment;
+use crate::cmd::open::whole_suite;
+use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::print::print;
+use crate::cmd::suites;
+use crate::plan::defaults;
+use crate::record;
+use crate::render::pull_request::{self, GateResult};
+use crate::spec::{Cli, GateVerb, Verb};
+use crate::values::{FailOn, exit_code};
+
+use pairs::{Changes, Pair};
+use trees::Trees;
+
+/// The names of the variants.
+const SIDES: [&str; 2] = ["base", "head"];
+
+/// Measures the programs that differ, and writes the verdict. Returns the exit code.
+pub fn gate(verb: &GateVerb) -> Result<u8> {
+    let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
+    for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
+        path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
+    }
+    let trees = Trees::of(verb)?;
+    let changes = Changes::find(&trees, &verb.programs)?;
+    let (measured, code) = match changes.pairs.is_empty() {
+        true => (None, exit_code::SUCCESS),
+        false => measure(verb, &trees, &changes.pairs)?,
+    };
+    let code = if changes.failing.is_empty() { code } else { exit_code::ERROR };
+    let result = GateResult {
+        base: &trees.base,
+        head: &trees.head,
+        measured: measured.as_ref().map(|it| (&it.record, &it.analysis, &it.judgements[..])),
+        fail_on: fail_on(verb),
+        code,
+        same: &changes.same,
+        new: &changes.new,
+        gone: &changes.gone,
+        failing: &changes.failing,
+    };
+    print(&pull_request::remarks(&result))?;
+    if let Some(path) = &verb.markdown {
+        write_one(path, |to| Ok(to.write_all(pull_request::markdown(&result).as_bytes())?))?;
+    }
+    if let Some(path) = &verb.junit {
+        write_one(path, |to| Ok(to.write_all(pull_request::junit(&result).as_bytes())?))?;
+    }
+    if let Some(path) = &verb.json {
+        let text = format!("{:#}\n", pull_request::json(&result));
+        write_one(path, |to| Ok(to.write_all(text.as_bytes())?))?;
+    }
+    Ok(code)
+}
+
+fn fail_on(verb: &GateVerb) -> FailOn {
+    verb.fail_on.unwrap_or(defaults::GATE_FAIL_ON)
+}
+
+/// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
+fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Assessment>, u8)> {
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let file = suite_of(&folder, trees, pairs)?;
+    let directory = match &verb.record {
+        Some(directory) => directory.clone(),
+        None => record::new_path(&Zoned::now())?.with_extension("suite"),
+    };
+    let words = bench_words(verb, &file, &directory);
+    let Verb::Bench(bench) = Cli::try_parse_from(words)?.verb else {
+        unreachable!("the words begin with bench")
+    };
+    let code = suites::bench(&bench)?;
+    let whole = if directory.is_dir() { whole_suite(&directory)? } else { None };
+    Ok((whole.map(Assessment::of), code))
+}
+
+/// The command line of the suite.
+fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::OsString> {
+    let budget = verb.budget.unwrap_or(defaults::GATE_BUDGET);
+    let mut words: Vec<std::ffi::OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
+    words.push(file.into());
+    let seconds = format!("{}s", budget.ns as f64 / 1e9);
+    let limit = format!("slower:{}%", fail_on(verb).slower_pct);
+    words.extend(["--budget", &seconds, "--fail-on", &limit, "-o"].map(Into::into));
+    words.push(directory.into());
+    for (option, percent) in [("--same", verb.same), ("--alpha", verb.alpha)] {
+        words.extend(percent.iter().flat_map(|it| [option.into(), it.0.to_string().into()]));
+    }
+    words.extend(verb.report.iter().flat_map(|path| ["--report".into(), path.into()]));
+    words
+}
+
+/// Writes the suite, with the programs of both sides under one name each. Returns its path.
+fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<PathBuf> {
+    let mut suite = toml::Table::new();
+    suite.insert("name".into(), "gate".into());
+    let variants = SIDES.iter().zip(&trees.directories).map(|(name, directory)| {
+        let shown = directory.to_string_lossy().into_owned();
+        toml::Table::from_iter([("name".into(), (*name).into()), ("cwd".into(), shown.into())])
+    });
+    suite.insert("variant".into(), variants.map(toml::Value::from).collect::<Vec<_>>().into());
+    let mut benchmarks = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let program = match &pair.files {
+            None => pair.name.clone(),
+            Some(files) => {
+                for (side, file) in SIDES.iter().zip(files) {
+                    let place = folder.path().join(side).join(index.to_string());
+                    let parent = place.parent().unwrap_or(folder.path());
+                    std::fs::create_dir_all(parent)?;
+                    std::os::unix::fs::symlink(file, &place)?;
+                }
+                format!("{}/{{variant}}/{index}", folder.path().display())
+            }
+        };
+        let mut benchmark = toml::Table::from_iter([("program".into(), program.into())]);
+        if pairs.len() > 1 {
+            benchmark.insert("name".into(), pair.name.clone().into());
+        }
+        let common: Vec<toml::Value> = pair.common.iter().map(|it| it.clone().into()).collect();
+        benchmark.insert("only".into(), common.into());
+        benchmarks.push(toml::Value::from(benchmark));
+    }
+    suite.insert("benchmark".into(), benchmarks.into());
+    let path = folder.path().join("gate.toml");
+    std::fs::write(&path, toml::to_string(&suite)?)
+        .context("cannot write the suite of the gate")?;
+    // The programs may run as another user, who has to reach the links.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).ok();
+    Ok(path)
+}

@@ -1,0 +1,174 @@
+//! `bench --as-pyperf` and `bench pyperformance`: scripts that import pyperf get the Python package of this program
+//! instead (`python/stillwell/pyperf_compat`). Nothing needs to be installed in the Pythons that are measured.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "writes the package into the cache; reads PYTHONPATH, which it extends"
+)]
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::host::{command_of_invoker, with_their_files};
+use crate::plan::Arm;
+use crate::plan::programs::PYTHON;
+use crate::record;
+
+/// The word that stands for the benchmarks of the package pyperformance.
+pub const PYPERFORMANCE: &str = "pyperformance";
+const PYTHON_PATH: &str = "PYTHONPATH";
+/// Below this folder of the package, `pyperf` is the package's own.
+const SHADOW: &str = "stillwell/pyperf_compat/shadow";
+
+/// The files of the package with these paths below `python/`.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../python/", $path)))),*]
+    };
+}
+
+const FILES: &[(&str, &str)] = files![
+    "stillwell/__init__.py",
+    "stillwell/__main__.py",
+    "stillwell/benchmarks.py",
+    "stillwell/binary.py",
+    "stillwell/comparison.py",
+    "stillwell/forks.py",
+    "stillwell/histogram.py",
+    "stillwell/interrupts.py",
+    "stillwell/options.py",
+    "stillwell/place.py",
+    "stillwell/pyperf_compat/__init__.py",
+    "stillwell/pyperf_compat/__main__.py",
+    "stillwell/pyperf_compat/_hooks.py",
+    "stillwell/pyperf_compat/benchmark.py",
+    "stillwell/pyperf_compat/commands.py",
+    "stillwell/pyperf_compat/convert.py",
+    "stillwell/pyperf_compat/direct.py",
+    "stillwell/pyperf_compat/files.py",
+    "stillwell/pyperf_compat/from_record.py",
+    "stillwell/pyperf_compat/metadata.py",
+    "stillwell/pyperf_compat/options.py",
+    "stillwell/pyperf_compat/pyperformance_suite.py",
+    "stillwell/pyperf_compat/report.py",
+    "stillwell/pyperf_compat/run.py",
+    "stillwell/pyperf_compat/runner.py",
+    "stillwell/pyperf_compat/shadow/pyperf/__init__.py",
+    "stillwell/pyperf_compat/suite.py",
+    "stillwell/pyperf_compat/values.py",
+    "stillwell/pytest_plugin.py",
+    "stillwell/record.py",
+    "stillwell/runner.py",
+    "stillwell/script.py",
+    "stillwell/variants.py",
+    "stillwell/worker.py",
+];
+
+/// Lets scripts import this package as pyperf. A script that is named without an interpreter gets the usual one.
+///
+/// # Errors
+/// The package cannot be written into the cache.
+pub fn prepare(arms: &mut [Arm]) -> Result<()> {
+    let path = python_path()?;
+    for arm in arms {
+        if Path::new(&arm.argv[0]).extension().is_some_and(|extension| extension == "py") {
+            arm.argv.insert(0, PYTHON.into());
+        }
+        arm.environment.push((PYTHON_PATH.into(), path.clone()));
+    }
+    Ok(())
+}
+
+/// The text of a suite of the benchmarks that all these interpreters can run. Those that are left out are told on
+/// standard error.
+///
+/// # Errors
+/// No interpreter has the package pyperformance, or none of its scripts works in all of them.
+pub fn suite_of_pyperformance(pythons: &[String]) -> Result<String> {
+    let first = pythons.first().map_or(PYTHON, String::as_str);
+    let words = shell_words::split(first).with_context(|| format!("the interpreter {first:?}"))?;
+    let (program, options) = words.split_first().context("the interpreter is empty")?;
+    let mut command = command_of_invoker(program);
+    command.args(options).args(["-m", "pyperf", "pyperformance_suite"]);
+    command.args(if pythons.is_empty() {
+        vec![PYTHON]
+    } else {
+        pythons.iter().map(String::as_str).collect()
+    });
+    command.env(PYTHON_PATH, python_path()?).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let done = command.output().with_context(|| format!("cannot execute {program}"))?;
+    ensure!(
+        done.status.success(),
+        "the benchmarks of pyperformance cannot be listed by {first}, which ended with {}",
+        done.status
+    );
+    String::from_utf8(done.stdout).context("the suite of pyperformance is not UTF-8")
+}
+
+/// The value of `PYTHONPATH` with the package in front.
+fn python_path() -> Result<String> {
+    let shadow = installed()?.join(SHADOW);
+    let shadow = shadow.to_str().with_context(|| format!("{} is not UTF-8", shadow.display()))?;
+    Ok(match std::env::var(PYTHON_PATH) {
+        Ok(path) if !path.is_empty() => format!("{shadow}:{path}"),
+        _ => shadow.to_owned(),
+    })
+}
+
+/// The folder that has the package. Each version of it has its own, so that a running session keeps what it began with.
+fn installed() -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    for (path, text) in FILES {
+        hasher.write(path.as_bytes());
+        hasher.write(text.as_bytes());
+    }
+    let folder = record::cache_path(&format!("python-{:016x}", hasher.finish()))?;
+    for (path, text) in FILES {
+        let path = folder.join(path);
+        with_their_files(|| write(&path, text))
+            .with_context(|| format!("cannot write {}; set XDG_CACHE_HOME", path.display()))?;
+    }
+    Ok(folder)
+}
+
+/// Writes a file that is not there as it should be. Another session that reads it sees the old file or the new one.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn python_files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                python_files(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "py") {
+                found.insert(path);
+            }
+        }
+    }
+
+    /// A module that is missing here would be missed only by a user without the package.
+    #[test]
+    fn the_program_has_every_file_of_the_package() {
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python");
+        let mut found = BTreeSet::new();
+        python_files(&python.join("stillwell"), &mut found);
+        let listed: BTreeSet<PathBuf> = FILES.iter().map(|(path, _)| python.join(path)).collect();
+        assert_eq!(listed, found);
+    }
+}

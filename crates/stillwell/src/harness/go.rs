@@ -1,0 +1,64 @@
+//! Test programs of Go, made by `go test -c`. Only a run shows the sub-benchmarks, so the list comes from a run of one
+//! iteration each.
+
+use regex_lite::{Regex, escape};
+
+use crate::harness::{Adapter, median, time_ns, with};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "go test",
+    markers: &["test.benchtime"],
+    programs: &[],
+    help: &["-test.bench ", "-test.benchtime"],
+    listing: |program| with(program, &["-test.run=^$", "-test.bench=.", "-test.benchtime=1x"]),
+    list: |text| lines(text).into_iter().map(|(name, _)| name).collect(),
+    command: |program, benchmark| {
+        // Each part of the expression is for one level of sub-benchmarks.
+        let parts: Vec<String> =
+            benchmark.split('/').map(|part| format!("^{}$", escape(part))).collect();
+        let bench = format!("-test.bench={}", parts.join("/"));
+        with(program, &["-test.run=^$", &bench, "-test.benchtime=50ms"])
+    },
+    value_ns: |benchmark, text| {
+        let of = lines(text).into_iter().filter(|(name, _)| name == benchmark);
+        median(of.map(|(_, ns)| ns).collect())
+    },
+    writes_file: false,
+};
+
+/// The benchmarks with their times, ns. A name ends with GOMAXPROCS unless that is 1; the number is the same for all.
+fn lines(text: &str) -> Vec<(String, f64)> {
+    let Ok(line) = Regex::new(r"^(Benchmark\S*)\s+\d+\s+([0-9.e+]+) ns/op") else {
+        return Vec::new();
+    };
+    let found = text.lines().filter_map(|text| line.captures(text));
+    let found: Vec<(String, f64)> =
+        found.filter_map(|found| Some((found[1].to_owned(), time_ns(&found[2], "ns")?))).collect();
+    let suffix = |name: &str| {
+        let (_, digits) = name.rsplit_once('-')?;
+        digits.parse::<u32>().ok().filter(|&n| n > 1).map(|_| format!("-{digits}"))
+    };
+    let first = found.first().and_then(|(name, _)| suffix(name));
+    let common = first.filter(|common| found.iter().all(|(name, _)| name.ends_with(common)));
+    let without = |name: String| match &common {
+        Some(common) => name.strip_suffix(&**common).map_or(name.clone(), String::from),
+        None => name,
+    };
+    found.into_iter().map(|(name, ns)| (without(name), ns)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::harness::Harness;
+    use crate::harness::tests::check;
+
+    #[test]
+    fn the_number_of_processors_is_no_part_of_a_name() {
+        let said = "goos: linux\nBenchmarkSum/n-8-4  \t  100\t  12.5 ns/op\t 0 B/op\nBenchmarkX-4 1 3e+06 ns/op\nPASS\n";
+        check(Harness::Go, said, &["BenchmarkSum/n-8", "BenchmarkX"], said, 12.5);
+        let one = "BenchmarkSum 100 12.5 ns/op\nBenchmarkN/8-2 1 2 ns/op\n";
+        assert_eq!(Harness::Go.list(one), ["BenchmarkSum", "BenchmarkN/8-2"]);
+        let command = Harness::Go.command(&["./t".into()], "BenchmarkSum/n=8");
+        assert_eq!(command[2], "-test.bench=^BenchmarkSum$/^n=8$");
+    }
+}

@@ -1,0 +1,93 @@
+//! JMH, 1.21 and later: `java -jar benchmarks.jar`. A benchmark with parameters is one for each combination of their
+//! values. It forks one virtual machine, because the options that a benchmark asks for only hold there.
+
+use serde_json::Value;
+
+use crate::harness::{Adapter, time_ns, with};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "JMH",
+    // A file in the jar that its annotation processor writes.
+    markers: &["META-INF/BenchmarkList"],
+    programs: &[],
+    // It has `-h` only.
+    help: &["not a recognized option"],
+    listing: |program| with(program, &["-lp"]),
+    list: |text| {
+        let mut found: Vec<Vec<String>> = Vec::new();
+        for line in text.lines().skip_while(|line| !line.starts_with("Benchmarks:")).skip(1) {
+            match (parameter(line), found.last_mut()) {
+                (Some((name, values)), Some(all)) => *all = combined(all, name, &values),
+                (None, _) if !line.trim().is_empty() => found.push(vec![line.trim().to_owned()]),
+                _ => {}
+            }
+        }
+        found.concat()
+    },
+    command: |program, benchmark| {
+        let mut words = benchmark.split(' ');
+        let name = format!("^{}$", regex_lite::escape(words.next().unwrap_or_default()));
+        let parameters: Vec<&str> = words.flat_map(|word| ["-p", word]).collect();
+        let short =
+            ["-f", "1", "-wi", "5", "-w", "100ms", "-i", "5", "-r", "100ms", "-foe", "true"];
+        let said =
+            ["-bm", "avgt", "-tu", "ns", "-rf", "json", "-rff", "/dev/stdout", "-o", "/dev/stderr"];
+        with(program, &[&[&*name], &parameters[..], &short, &said].concat())
+    },
+    value_ns: |benchmark, text| {
+        let document: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
+        let of = document.as_array()?.iter().find(|it| is(it, benchmark))?;
+        let metric = &of["primaryMetric"];
+        let middle = metric["scorePercentiles"]["50.0"].as_f64().or(metric["score"].as_f64())?;
+        Some(middle * time_ns("1", metric["scoreUnit"].as_str()?.strip_suffix("/op")?)?)
+    },
+    writes_file: false,
+};
+
+/// A parameter of a benchmark and its values: `  param "n" = {100, 1000}`.
+fn parameter(line: &str) -> Option<(&str, Vec<&str>)> {
+    let (name, values) = line.trim_start().strip_prefix("param \"")?.split_once("\" = {")?;
+    Some((name, values.strip_suffix('}')?.split(", ").collect()))
+}
+
+/// Each of these with each value of one more parameter: `demo.Sums.sum n=100`.
+fn combined(all: &[String], name: &str, values: &[&str]) -> Vec<String> {
+    let of = |one: &String| {
+        values.iter().map(|value| format!("{one} {name}={value}")).collect::<Vec<String>>()
+    };
+    all.iter().flat_map(of).collect()
+}
+
+/// Whether a result is of this benchmark with these values of its parameters.
+fn is(result: &Value, benchmark: &str) -> bool {
+    let mut words = benchmark.split(' ');
+    let parameters: Vec<(&str, &str)> =
+        words.clone().skip(1).filter_map(|it| it.split_once('=')).collect();
+    result["benchmark"].as_str() == words.next()
+        && parameters.iter().all(|(name, value)| result["params"][name].as_str() == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::harness::Harness;
+    use crate::harness::tests::check;
+
+    #[test]
+    fn each_combination_of_parameters_is_a_benchmark() {
+        let listed = "# JMH\nBenchmarks: \ndemo.Sums.sum\n  param \"n\" = {1, 20}\n  param \"k\" = {a, b}\ndemo.Sums.logs\n";
+        let names = [
+            "demo.Sums.sum n=1 k=a",
+            "demo.Sums.sum n=1 k=b",
+            "demo.Sums.sum n=20 k=a",
+            "demo.Sums.sum n=20 k=b",
+            "demo.Sums.logs",
+        ];
+        let said = r#"[{"benchmark": "demo.Sums.sum", "params": {"n": "1", "k": "a"}, "primaryMetric":
+            {"score": 9.0, "scoreUnit": "us/op", "scorePercentiles": {"50.0": 2.5}}}]"#;
+        check(Harness::Jmh, listed, &names, said, 2500.0);
+        assert_eq!(Harness::Jmh.value_ns("demo.Sums.sum n=20 k=a", said), None);
+        let program = ["java", "-jar", "b.jar"].map(String::from);
+        let command = Harness::Jmh.command(&program, names[3]);
+        assert_eq!(command[3..8], ["^demo\\.Sums\\.sum$", "-p", "n=20", "-p", "k=b"]);
+    }
+}

@@ -1,0 +1,38 @@
+//! Rust's own `#[bench]`, in test programs of nightly Rust.
+
+use regex_lite::Regex;
+
+use crate::harness::{Adapter, time_ns, with};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "libtest",
+    markers: &["The FILTER string is tested against the name of all tests"],
+    programs: &[],
+    help: &["The FILTER string is tested against the name of all tests", "--bench"],
+    listing: |program| with(program, &["--bench", "--list"]),
+    list: |text| {
+        let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));
+        names.map(String::from).collect()
+    },
+    command: |program, benchmark| with(program, &["--bench", "--exact", benchmark]),
+    value_ns: |benchmark, text| {
+        let line = Regex::new(r"^test (.*) \.\.\. bench:\s+([0-9.,]+) ns/iter").ok()?;
+        let mut found = text.lines().filter_map(|text| line.captures(text));
+        time_ns(&found.find(|found| &found[1] == benchmark)?[2], "ns")
+    },
+    writes_file: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::harness::Harness;
+    use crate::harness::tests::check;
+
+    #[test]
+    fn the_line_of_the_benchmark_is_read() {
+        let listed = "tests::works: test\nbenches::fib: benchmark\n\n1 test, 1 benchmark\n";
+        let said =
+            "running 1 test\ntest benches::fib ... bench:       1,234.56 ns/iter (+/- 7.10)\n";
+        check(Harness::Libtest, listed, &["benches::fib"], said, 1234.56);
+    }
+}

@@ -1,0 +1,233 @@
+//! Samples of the runs: where each task is, every so much of its CPU time. One perf event on each CPU, inherited by
+//! every task of a run, as for the switch records. The launcher copies the kernel's records unread to a file.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use stats::Stream;
+
+use crate::measure::switches::RECORD_LOST;
+use crate::measure::wire::{RowId, SamplingSettings};
+use crate::sys;
+use crate::words::reason;
+
+/// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), whether
+/// the kernel is sampled too (u32), the period in ns (u64; 0 for a run without samples).
+pub const RUN_BEGINS: u32 = 0x1_0000;
+/// Kind of the entry that ends a run. Its body: the number of records that were lost (u64).
+pub const RUN_ENDS: u32 = 0x1_0001;
+/// Number of bytes of an entry before its body: kind, the header's misc, the length of the body (u32 each).
+pub const ENTRY_HEAD_BYTES: usize = 12;
+/// One block in so many is not sampled, so that the cost of sampling can be seen.
+pub const UNSAMPLED_EVERY: u32 = 8;
+
+/// Ring buffers of each CPU in bytes, the largest that the kernel gives; users may have 516 KiB for each CPU
+/// (kernel.perf_event_mlock_kb).
+const RING_BYTES: [usize; 3] = [1 << 20, 256 << 10, 64 << 10];
+/// The buffers are emptied at least so often while a run lasts.
+const DRAIN_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// The most return addresses of a sample.
+const DEPTH_MAX: u16 = 64;
+/// A period that no run reaches: 13 days of CPU time.
+const NEVER_NS: u64 = 1 << 50;
+/// Most bytes of the file. Later samples count as lost.
+const FILE_BYTES_MAX: u64 = 2 << 30;
+/// The shortest period, as a part of the mean one. Periods of the runs are drawn evenly around the mean: with a fixed
+/// one, every run of a program would be sampled at the same places.
+const PERIOD_MIN: f64 = 0.75;
+
+/// The open events, and the file.
+pub struct Sampling {
+    rings: Vec<Sampler>,
+    file: BufWriter<File>,
+    n_bytes: u64,
+    has_kernel: bool,
+    period_ns: u64,
+    stream: Stream,
+    /// Whether the run that is under way has an entry in the file.
+    is_kept: bool,
+    n_lost: u64,
+}
+
+impl Sampling {
+    /// Opens an event on each CPU that a run may use, and the file.
+    ///
+    /// # Errors
+    /// The kernel permits no samples, or the file cannot be opened.
+    pub fn open(settings: &SamplingSettings, cpus: &[usize]) -> Result<Self> {
+        let open = |with_kernel: bool| {
+            let rings = cpus.iter().map(|&cpu| open_ring(cpu, settings.period_ns, with_kernel));
+            rings.collect::<io::Result<Vec<Sampler>>>().map(|rings| (rings, with_kernel))
+        };
+        let opened = open(true).or_else(|_| open(false));
+        let (rings, has_kernel) = opened.map_err(|error| anyhow!("{}", refused(&error)))?;
+        let path = Path::new(OsStr::from_bytes(&settings.file));
+        let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty())
+            .with_context(|| format!("cannot open the file for samples {}", path.display()))?;
+        Ok(Self {
+            rings,
+            file: BufWriter::with_capacity(1 << 16, file.into()),
+            n_bytes: 0,
+            has_kernel,
+            period_ns: settings.period_ns,
+            stream: Stream::new(settings.seed),
+            is_kept: false,
+            n_lost: 0,
+        })
+    }
+
+    /// Begins a run, or a hook or a warm-up, of which nothing is kept.
+    pub fn before(&mut self, row: Option<RowId>) {
+        for ring in &mut self.rings {
+            while ring.next_record().is_some() {}
+        }
+        let timed = row.and_then(|row| Some((row, row.block?)));
+        self.is_kept = timed.is_some();
+        self.n_lost = 0;
+        let is_sampled =
+            timed.is_some_and(|(_, block)| block % UNSAMPLED_EVERY != UNSAMPLED_EVERY - 1);
+        let spread = 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
+        let drawn_ns = (self.period_ns as f64 * (PERIOD_MIN + spread)) as u64;
+        let period_ns = if is_sampled { drawn_ns } else { NEVER_NS };
+        let is_set = self.rings.iter().all(|ring| sys::set_sample_period(ring, period_ns).is_ok());
+        if let Some((row, block)) = timed {
+            let kept_ns = if is_sampled && is_set { period_ns } else { 0 };
+            let numbers = [row.step, row.arm, block, u32::from(self.has_kernel)];
+            let mut body: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
+            body.extend(kept_ns.to_ne_bytes());
+            self.write(RUN_BEGINS, 0, &body);
+        }
+    }
+
+    /// Copies the records to the file until the child has ended.
+    pub fn drain_until_exit(&mut self, pid: i32) {
+        let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        // Without one the caller waits, and what does not fit into the buffers is lost.
+        let Some(pidfd) = pidfd else { return };
+        while !sys::has_exited(pid) {
+            let mut fds = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
+            let ready = poll(&mut fds, Some(&DRAIN_EVERY));
+            if ready != Ok(0) {
+                // It has ended, or a signal came, which the caller looks at.
+                return;
+            }
+            self.drain();
+        }
+    }
+
+    /// Ends a run.
+    pub fn after(&mut self) {
+        self.drain();
+        if self.is_kept {
+            let n_lost = self.n_lost;
+            self.write(RUN_ENDS, 0, &n_lost.to_ne_bytes());
+            // The front end reads the file after the session; a full disk loses samples, not runs.
+            self.n_lost += u64::from(self.file.flush().is_err());
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut rings = std::mem::take(&mut self.rings);
+        for ring in &mut rings {
+            while let Some(record) = ring.next_record() {
+                let body = record.to_contiguous();
+                if record.ty() == RECORD_LOST {
+                    let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
+                    self.n_lost += n.map_or(1, u64::from_ne_bytes);
+                } else if self.is_kept {
+                    self.write(record.ty(), record.misc(), &body);
+                }
+            }
+        }
+        self.rings = rings;
+    }
+
+    fn write(&mut self, kind: u32, misc: u16, body: &[u8]) {
+        let n_bytes = (ENTRY_HEAD_BYTES + body.len()) as u64;
+        if self.n_bytes + n_bytes > FILE_BYTES_MAX && kind < RUN_BEGINS {
+            self.n_lost += 1;
+            return;
+        }
+        let head = [kind, u32::from(misc), body.len() as u32].map(u32::to_ne_bytes).concat();
+        let written = self.file.write_all(&head).and_then(|()| self.file.write_all(body));
+        self.n_bytes += n_bytes;
+        self.n_lost += u64::from(written.is_err());
+    }
+}
+
+/// `cpu-clock`, which needs no performance monitoring unit: a timer of the kernel's that runs while a task runs. So a
+/// sample is a time, whatever the frequency of the processor is.
+fn open_ring(cpu: usize, period_ns: u64, with_kernel: bool) -> io::Result<Sampler> {
+    let open = |bytes: usize| {
+        let mut builder = Builder::new(Software::CPU_CLOCK);
+        builder
+            .observe_self()
+            .one_cpu(cpu)
+            .inherit(true)
+            .enabled(false)
+            .enable_on_exec(true)
+            .exclude_kernel(!with_kernel)
+            .exclude_hv(true)
+            .sample_period(period_ns)
+            .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
+            .sample_max_stack(DEPTH_MAX)
+            .exclude_callchain_kernel(!with_kernel)
+            .sample_id_all(true)
+            .clockid(Clock::MONOTONIC)
+            .mmap(true)
+            .mmap2(true)
+            .comm(true)
+            .comm_exec(true)
+            .task(true);
+        builder.build()?.sampled(bytes)
+    };
+    open(RING_BYTES[0]).or_else(|_| open(RING_BYTES[1])).or_else(|_| open(RING_BYTES[2]))
+}
+
+/// The reason why there are no samples, and the remedy.
+fn refused(error: &io::Error) -> String {
+    let (why, fix) = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => (
+            "the kernel does not permit perf events to this user (kernel.perf_event_paranoid above 2, or a container's \
+             seccomp filter)",
+            "set kernel.perf_event_paranoid to 2 or lower, give a container CAP_PERFMON, or run it as root; \
+             `stillwell run` compares the times without it",
+        ),
+        Some(libc::ENOSYS) => (
+            "the kernel was built without perf events, or a container's filter hides them",
+            "use a kernel with CONFIG_PERF_EVENTS, or give the container CAP_PERFMON; `stillwell run` compares \
+             the times without it",
+        ),
+        Some(libc::EMFILE) => {
+            ("each CPU takes an open file", "raise ulimit -n, or name fewer CPUs")
+        }
+        _ => ("perf_event_open failed", "see perf_event_open(2)"),
+    };
+    format!("the runs cannot be sampled: {why} ({}); {fix}", reason(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_names_the_setting_and_what_still_works() {
+        let text = |error: i32| refused(&io::Error::from_raw_os_error(error));
+        assert!(text(libc::EACCES).contains("kernel.perf_event_paranoid to 2"));
+        assert!(text(libc::EPERM).contains("`stillwell run` compares the times"));
+        assert!(text(libc::ENOSYS).contains("CONFIG_PERF_EVENTS"));
+        assert!(text(libc::EMFILE).contains("ulimit -n"));
+        assert!(text(libc::EINVAL).contains("perf_event_open(2)"));
+    }
+}

@@ -1,0 +1,157 @@
+//! The time of each function and of each other part in every block, as columns of numbers.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::profile::saved::{Origin, Profile, ProfiledRun};
+
+/// Most rows of the test. More blocks are put together: consecutive ones have the same labels, so the test stays exact.
+const ROWS_MAX: usize = 150;
+/// A function with fewer samples cannot be told from noise.
+const SAMPLES_MIN: u64 = 10;
+/// A function in which so much of all samples are, with callees, is the whole program.
+const WHOLE_SHARE: f64 = 0.95;
+/// Call chains are used if so many of them are whole.
+const WHOLE_CHAINS_MIN: f64 = 0.9;
+
+/// Complete blocks: the run of each arm.
+pub struct BlockRuns<'a> {
+    pub profile: &'a Profile,
+    /// Sampled blocks, in order.
+    pub sampled: Vec<Vec<&'a ProfiledRun>>,
+    /// Blocks that were not sampled.
+    pub unsampled: Vec<Vec<&'a ProfiledRun>>,
+    /// Number of blocks in which samples were lost.
+    pub n_lost: usize,
+}
+
+/// The time that a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeOf {
+    /// Time in the function itself.
+    Own(u32),
+    /// Time in the function and what it calls.
+    WithCallees(u32),
+}
+
+/// The value of each row, for each arm.
+pub type ArmColumn = Vec<Vec<f64>>;
+
+impl<'a> BlockRuns<'a> {
+    /// Sorts the runs of a profile into blocks.
+    pub fn of(profile: &'a Profile) -> Self {
+        let mut blocks: BTreeMap<u32, Vec<Option<&ProfiledRun>>> = BTreeMap::new();
+        for run in &profile.runs {
+            let runs = blocks.entry(run.block).or_insert_with(|| vec![None; profile.arms.len()]);
+            runs[run.arm as usize] = Some(run);
+        }
+        let mut found = Self { profile, sampled: Vec::new(), unsampled: Vec::new(), n_lost: 0 };
+        for runs in blocks.into_values() {
+            let Some(runs) = runs.into_iter().collect::<Option<Vec<&ProfiledRun>>>() else {
+                continue;
+            };
+            if runs.iter().all(|run| run.period_ns == 0) {
+                found.unsampled.push(runs);
+            } else if runs.iter().any(|run| run.n_lost > 0 || run.period_ns == 0) {
+                found.n_lost += 1;
+            } else {
+                found.sampled.push(runs);
+            }
+        }
+        found
+    }
+
+    /// Number of blocks in a row, and number of rows.
+    fn shape(&self) -> (usize, usize) {
+        let n_together = self.sampled.len().div_ceil(ROWS_MAX).max(1);
+        (n_together, self.sampled.len() / n_together)
+    }
+
+    /// Number of blocks that the rows have.
+    pub fn n_blocks(&self) -> usize {
+        let (n_together, n_rows) = self.shape();
+        n_together * n_rows
+    }
+
+    /// A column of what `value` says of a run: means of the blocks of each row.
+    pub fn column(&self, value: impl Fn(&ProfiledRun) -> f64) -> ArmColumn {
+        let (n_together, n_rows) = self.shape();
+        let row = |arm: usize, row: usize| {
+            let blocks = &self.sampled[row * n_together..(row + 1) * n_together];
+            blocks.iter().map(|runs| value(runs[arm])).sum::<f64>() / n_together as f64
+        };
+        let arms = 0..self.profile.arms.len();
+        arms.map(|arm| (0..n_rows).map(|at| row(arm, at)).collect()).collect()
+    }
+
+    /// Whether the call chains reach the start of the program: with frame pointers they do.
+    pub fn has_chains(&self) -> bool {
+        let profile = self.profile;
+        profile.n_samples > 0
+            && profile.n_whole_chains as f64 >= WHOLE_CHAINS_MIN * profile.n_samples as f64
+    }
+
+    /// The columns of all functions with enough samples in both arms together. That depends on the sums of the arms alone,
+    /// so which arm is which does not matter.
+    pub fn functions(&self) -> Vec<(TimeOf, ArmColumn)> {
+        let n_blocks = self.n_blocks();
+        let used = || self.sampled[..n_blocks].iter().flatten();
+        let (mut own, mut with_callees, mut n_all) = (BTreeMap::new(), BTreeMap::new(), 0);
+        for &(stack, n) in used().flat_map(|run| &run.samples) {
+            n_all += u64::from(n);
+            *own.entry(self.leaf(stack)).or_insert(0) += u64::from(n);
+            for function in self.all_of(stack) {
+                *with_callees.entry(function).or_insert(0) += u64::from(n);
+            }
+        }
+        let has_enough = |n: &u64| *n >= SAMPLES_MIN;
+        let mut quantities: Vec<TimeOf> =
+            own.iter().filter(|(_, n)| has_enough(n)).map(|(&it, _)| TimeOf::Own(it)).collect();
+        if self.has_chains() {
+            // A function that calls nothing has one column.
+            let calls = |(function, n): &(&u32, &u64)| own.get(*function) != Some(n);
+            let is_part = |(_, n): &(&u32, &u64)| (**n as f64) < WHOLE_SHARE * n_all as f64;
+            let found =
+                with_callees.iter().filter(|it| has_enough(it.1) && calls(it) && is_part(it));
+            quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
+        }
+        quantities.into_iter().map(|it| (it, self.column(|run| self.time_of(run, it)))).collect()
+    }
+
+    /// Time of a function in a run, ns.
+    fn time_of(&self, run: &ProfiledRun, quantity: TimeOf) -> f64 {
+        let is_in = |stack: u32| match quantity {
+            TimeOf::Own(function) => self.leaf(stack) == function,
+            TimeOf::WithCallees(function) => {
+                self.profile.stacks[stack as usize].contains(&function)
+            }
+        };
+        let n = run.samples.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, n)| u64::from(*n));
+        n.sum::<u64>() as f64 * run.period_ns as f64
+    }
+
+    /// Time of the functions of this origin but those that are named, ns.
+    pub fn rest(&self, run: &ProfiledRun, is_kernel: bool, named: &HashSet<u32>) -> f64 {
+        let is_in = |stack: u32| {
+            let leaf = self.leaf(stack);
+            let origin = self.profile.functions[leaf as usize].origin;
+            (origin == Origin::Kernel) == is_kernel && !named.contains(&leaf)
+        };
+        let n = run.samples.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, n)| u64::from(*n));
+        n.sum::<u64>() as f64 * run.period_ns as f64
+    }
+
+    /// The innermost function of a chain. A profile has no empty chain.
+    fn leaf(&self, stack: u32) -> u32 {
+        self.profile.stacks[stack as usize].last().copied().unwrap_or_default()
+    }
+
+    fn all_of(&self, stack: u32) -> HashSet<u32> {
+        self.profile.stacks[stack as usize].iter().copied().collect()
+    }
+}
+
+/// All samples of a run as CPU time, ns.
+pub fn sampled_ns(run: &ProfiledRun) -> f64 {
+    let n: u64 = run.samples.iter().map(|(_, n)| u64::from(*n)).sum();
+    n as f64 * run.period_ns as f64
+}

@@ -1,0 +1,268 @@
+//! The file of samples: entries of the launcher around the kernel's records (perf_event_open(2), "MMAP layout").
+
+use std::io::{self, Read};
+
+use crate::measure::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
+use crate::measure::switches::RECORD_SAMPLE;
+
+/// `PERF_RECORD_COMM`.
+const RECORD_COMM: u32 = 3;
+/// `PERF_RECORD_FORK`.
+const RECORD_FORK: u32 = 7;
+/// `PERF_RECORD_MMAP2`.
+const RECORD_MMAP2: u32 = 10;
+/// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
+const COMM_EXEC: u16 = 1 << 13;
+/// An entry longer than this is no entry: the length of the kernel's records is a u16.
+const BODY_BYTES_MAX: usize = 1 << 16;
+/// Bytes that `sample_id_all` adds behind a record that is no sample: process, thread (u32 each), time (u64).
+const ID_BYTES: usize = 16;
+
+/// One record of the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskRecord {
+    /// A process mapped code.
+    Map {
+        process: u32,
+        start: u64,
+        len: u64,
+        /// Offset in the file.
+        offset: u64,
+        path: String,
+    },
+    /// A process executed a program: its mappings are gone.
+    Exec { process: u32 },
+    /// A process was made.
+    Fork { process: u32, parent: u32 },
+    /// A task was here. The addresses are those of its calls, the innermost first, with the kernel's marks between.
+    Sample { process: u32, chain: Vec<u64> },
+}
+
+/// The samples of one run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SampledRun {
+    /// Its step.
+    pub step: u32,
+    /// Its arm.
+    pub arm: u32,
+    /// Its block.
+    pub block: u32,
+    /// Whether the kernel was sampled too.
+    pub has_kernel: bool,
+    /// CPU time between two samples, ns; 0 if it was not sampled.
+    pub period_ns: u64,
+    /// Records that were lost.
+    pub n_lost: u64,
+    /// Its records in the order of time.
+    pub records: Vec<TaskRecord>,
+}
+
+/// Reads the next run; `None` at the end of the file. A run without an end, after a kill, is left out.
+///
+/// # Errors
+/// The file cannot be read, or its content is no list of entries.
+pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
+    let mut run = SampledRun::default();
+    let mut records: Vec<(u64, TaskRecord)> = Vec::new();
+    while let Some((kind, misc, body)) = next_entry(from)? {
+        match kind {
+            RUN_BEGINS => {
+                run = begun(&body).ok_or_else(damaged)?;
+                records.clear();
+            }
+            RUN_ENDS => {
+                run.n_lost = long(&body, 0).ok_or_else(damaged)?;
+                // Each CPU has a buffer of its own; records of one moment keep their order.
+                records.sort_by_key(|(time_ns, _)| *time_ns);
+                run.records = records.into_iter().map(|(_, record)| record).collect();
+                return Ok(Some(run));
+            }
+            _ => records.extend(record(kind, misc, &body)),
+        }
+    }
+    Ok(None)
+}
+
+fn next_entry(from: &mut impl Read) -> io::Result<Option<(u32, u16, Vec<u8>)>> {
+    let mut head = [0; ENTRY_HEAD_BYTES];
+    if !is_filled(from, &mut head)? {
+        return Ok(None);
+    }
+    let number = |at: usize| word(&head, at).unwrap_or_default();
+    let n_bytes = number(8) as usize;
+    if n_bytes > BODY_BYTES_MAX {
+        return Err(damaged());
+    }
+    let mut body = vec![0; n_bytes];
+    let misc = u16::try_from(number(4)).map_err(|_| damaged())?;
+    Ok(is_filled(from, &mut body)?.then_some((number(0), misc, body)))
+}
+
+/// Fills the buffer; `false` if the file ends before.
+fn is_filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match from.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file of samples is damaged")
+}
+
+fn begun(body: &[u8]) -> Option<SampledRun> {
+    Some(SampledRun {
+        step: word(body, 0)?,
+        arm: word(body, 4)?,
+        block: word(body, 8)?,
+        has_kernel: word(body, 12)? != 0,
+        period_ns: long(body, 16)?,
+        ..SampledRun::default()
+    })
+}
+
+/// A record with its time; `None` for one of another kind, and for one that is too short.
+fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
+    if kind == RECORD_SAMPLE {
+        return sample(body);
+    }
+    let time_ns = long(body, body.len().checked_sub(8)?)?;
+    let record = match kind {
+        RECORD_MMAP2 => map(body)?,
+        RECORD_COMM if misc & COMM_EXEC != 0 => TaskRecord::Exec { process: word(body, 0)? },
+        // Process, parent, thread, its parent: a new thread is in the same process.
+        RECORD_FORK => {
+            let (process, parent) = (word(body, 0)?, word(body, 4)?);
+            (process != parent).then_some(TaskRecord::Fork { process, parent })?
+        }
+        _ => return None,
+    };
+    Some((time_ns, record))
+}
+
+/// Address (u64), process, thread (u32 each), time, number of addresses (u64 each), the addresses.
+fn sample(body: &[u8]) -> Option<(u64, TaskRecord)> {
+    let (ip, process, time_ns) = (long(body, 0)?, word(body, 8)?, long(body, 16)?);
+    let n = usize::try_from(long(body, 24)?).ok()?;
+    let addresses = body.get(32..)?.chunks_exact(8).take(n);
+    let mut chain: Vec<u64> = addresses.filter_map(|bytes| long(bytes, 0)).collect();
+    if chain.is_empty() {
+        chain.push(ip);
+    }
+    Some((time_ns, TaskRecord::Sample { process, chain }))
+}
+
+/// Process, thread (u32 each), address, length, offset (u64 each), 24 bytes that name the file, protection, flags (u32
+/// each), the path with a NUL.
+fn map(body: &[u8]) -> Option<TaskRecord> {
+    const PATH: usize = 64;
+    let path = body.get(PATH..body.len().checked_sub(ID_BYTES)?)?;
+    let path = path.split(|&byte| byte == 0).next()?;
+    Some(TaskRecord::Map {
+        process: word(body, 0)?,
+        start: long(body, 8)?,
+        len: long(body, 16)?,
+        offset: long(body, 24)?,
+        path: String::from_utf8_lossy(path).into_owned(),
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(kind: u32, misc: u32, body: &[u8]) -> Vec<u8> {
+        let mut out = [kind, misc, body.len() as u32].map(u32::to_ne_bytes).concat();
+        out.extend(body);
+        out
+    }
+
+    fn words(numbers: &[u32]) -> Vec<u8> {
+        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
+    }
+
+    fn longs(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
+    }
+
+    fn begin() -> Vec<u8> {
+        entry(RUN_BEGINS, 0, &[words(&[4, 1, 2, 1]), longs(&[250_000])].concat())
+    }
+
+    fn sample_of(time_ns: u64, chain: &[u64]) -> Vec<u8> {
+        let body = [longs(&[7]), words(&[30, 31]), longs(&[time_ns, chain.len() as u64])].concat();
+        entry(RECORD_SAMPLE, 2, &[body, longs(chain)].concat())
+    }
+
+    fn end() -> Vec<u8> {
+        entry(RUN_ENDS, 0, &longs(&[3]))
+    }
+
+    #[test]
+    fn a_run_has_its_records_in_the_order_of_time() {
+        let id = [words(&[30, 30]), longs(&[5])].concat();
+        let map = [
+            [words(&[30, 30]), longs(&[0x1000, 0x2000, 0x40])].concat(),
+            vec![0; 24],
+            words(&[5, 2]),
+            b"/bin/a\0\0".to_vec(),
+            id.clone(),
+        ];
+        let comm = [words(&[30, 30]), b"a\0\0\0\0\0\0\0".to_vec(), id].concat();
+        let fork = [words(&[40, 30, 40, 30]), longs(&[8]), words(&[40, 40]), longs(&[8])].concat();
+        let thread = [words(&[30, 30, 41, 30]), longs(&[8]), words(&[30, 41]), longs(&[8])];
+        let file = [
+            begin(),
+            sample_of(9, &[1, 2]),
+            entry(RECORD_FORK, 0, &fork),
+            entry(RECORD_FORK, 0, &thread.concat()),
+            // A new name alone is not an exec.
+            entry(RECORD_COMM, 0, &comm),
+            entry(RECORD_COMM, COMM_EXEC.into(), &comm),
+            entry(RECORD_MMAP2, 0, &map.concat()),
+            entry(77, 0, &[0; 40]),
+            sample_of(10, &[]),
+            end(),
+        ];
+        let run = next_run(&mut &file.concat()[..]).unwrap().unwrap();
+        let path = "/bin/a".to_owned();
+        assert_eq!((run.step, run.arm, run.block, run.has_kernel), (4, 1, 2, true));
+        assert_eq!((run.period_ns, run.n_lost), (250_000, 3));
+        assert_eq!(
+            run.records,
+            [
+                TaskRecord::Exec { process: 30 },
+                TaskRecord::Map { process: 30, start: 0x1000, len: 0x2000, offset: 0x40, path },
+                TaskRecord::Fork { process: 40, parent: 30 },
+                TaskRecord::Sample { process: 30, chain: vec![1, 2] },
+                TaskRecord::Sample { process: 30, chain: vec![7] },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_cut_has_the_whole_runs() {
+        let file = [begin(), sample_of(9, &[1]), end(), begin(), sample_of(9, &[1])].concat();
+        let mut rest = &file[..];
+        assert!(next_run(&mut rest).unwrap().is_some());
+        assert!(next_run(&mut rest).unwrap().is_none());
+        for n in 0..file.len() {
+            next_run(&mut &file[..n]).unwrap();
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_not_a_huge_allocation() {
+        let file = [u32::MAX; 3].map(u32::to_ne_bytes).concat();
+        assert_eq!(next_run(&mut &file[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,16 @@
+//! Where the time of programs goes, by function: samples → names → times by block → which function differs.
+//!
+//! [`entries`] reads the samples of the launcher, [`symbols`] gives addresses a name, [`collect`] joins both with the
+//! record to a [`saved::Profile`]. [`breakdown`] is pure: it sees a profile alone.
+
+pub mod breakdown;
+pub mod collect;
+mod columns;
+mod entries;
+pub mod folded;
+mod jit;
+mod maps;
+mod names;
+pub mod saved;
+mod symbols;
+mod table;

@@ -1,0 +1,191 @@
+//! The profile of a session: a file next to its record, from which everything can be shown again.
+#![expect(clippy::disallowed_methods, reason = "reads a profile")]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::host::with_their_files;
+use crate::record::Readers;
+
+/// `format` of every profile.
+const FORMAT: &str = "stillwell-profile";
+/// Version of the format that this program writes.
+const VERSION: u32 = 1;
+/// Extension of a profile, behind the name of its record.
+pub const EXTENSION: &str = "profile";
+/// Largest profile after unpacking.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Where the time of each run of a session went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`FORMAT`].
+    format: String,
+    /// [`VERSION`].
+    version: u32,
+    /// Names of the arms.
+    pub arms: Vec<String>,
+    /// Error rate of the session's test.
+    pub alpha: f64,
+    /// Seed of the re-labellings.
+    pub seed: u64,
+    /// Whether the kernel was sampled too.
+    pub has_kernel: bool,
+    /// Mean CPU time between two samples, ns.
+    pub period_ns: u64,
+    /// Samples of programs, and those among them whose call chain is whole.
+    pub n_samples: u64,
+    /// Samples of programs whose call chain reaches the start of the program or of a thread.
+    pub n_whole_chains: u64,
+    /// All functions.
+    pub functions: Vec<ProfiledFunction>,
+    /// All call chains, as numbers of functions, the innermost last.
+    pub stacks: Vec<Vec<u32>>,
+    /// All timed runs.
+    pub runs: Vec<ProfiledRun>,
+}
+
+/// The kind of code that a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A function of a program or a library.
+    User,
+    /// A function of the kernel.
+    Kernel,
+    /// Code of a program without a symbol: all that is in one file.
+    Unnamed,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfiledFunction {
+    /// Its name.
+    pub name: String,
+    /// The file that it is in, without the directory.
+    pub file: String,
+    /// The kind of code.
+    pub origin: Origin,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProfiledRun {
+    /// Its arm.
+    pub arm: u32,
+    /// Its block.
+    pub block: u32,
+    /// Wall time, ns.
+    pub wall_ns: u64,
+    /// CPU time of all its tasks, ns.
+    pub cpu_ns: u64,
+    /// Time in which it was ready and other programs had the CPU, ns; `None` if nothing tells.
+    pub stalled_ns: Option<u64>,
+    /// Instructions, where the machine counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
+    /// Page faults, without and with input or output.
+    pub faults: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// CPU time between two samples, ns; 0 if it was not sampled.
+    pub period_ns: u64,
+    /// Records that were lost.
+    pub n_lost: u64,
+    /// Call chains, and the number of samples of each.
+    pub samples: Vec<(u32, u32)>,
+}
+
+impl Profile {
+    /// A profile without runs.
+    pub fn new(arms: Vec<String>, alpha: f64, seed: u64, period_ns: u64) -> Self {
+        Self {
+            format: FORMAT.into(),
+            version: VERSION,
+            arms,
+            alpha,
+            seed,
+            has_kernel: false,
+            period_ns,
+            n_samples: 0,
+            n_whole_chains: 0,
+            functions: Vec::new(),
+            stacks: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Writes it to a new file.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written.
+    pub fn write(&self, path: &Path, readers: Readers) -> Result<()> {
+        let shown = path.display();
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(readers.file_mode());
+        let file = with_their_files(|| Ok(rustix::fs::open(path, flags, mode)?))
+            .with_context(|| format!("cannot create the profile {shown}"))?;
+        let mut to = GzEncoder::new(File::from(file), Compression::default());
+        serde_json::to_writer(&mut to, self)
+            .map_err(anyhow::Error::from)
+            .and_then(|()| Ok(to.finish()?.flush()?))
+            .with_context(|| format!("cannot write the profile {shown}"))
+    }
+
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no profile.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let file = File::open(path).with_context(|| format!("cannot read the profile {shown}"))?;
+        let text = GzDecoder::new(BufReader::new(file)).take(BYTES_MAX);
+        let profile: Self = serde_json::from_reader(BufReader::new(text))
+            .with_context(|| format!("{shown} is no profile of `stillwell why`"))?;
+        if profile.version > VERSION {
+            bail!(
+                "{shown} was written by a newer Stillwell (version {}); use that",
+                profile.version
+            );
+        }
+        ensure!(profile.is_sound(), "{shown} is damaged: a number in it is out of range");
+        Ok(profile)
+    }
+
+    /// Whether each number of an arm, a function or a chain exists.
+    fn is_sound(&self) -> bool {
+        let is_run = |run: &ProfiledRun| {
+            let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
+            (run.arm as usize) < self.arms.len() && run.samples.iter().all(is_known)
+        };
+        let is_stack = |stack: &Vec<u32>| {
+            !stack.is_empty() && stack.iter().all(|&it| (it as usize) < self.functions.len())
+        };
+        let is_alpha = self.alpha > 0.0 && self.alpha < 1.0;
+        let is_ours = self.format == FORMAT && is_alpha && !self.arms.is_empty();
+        is_ours && self.stacks.iter().all(is_stack) && self.runs.iter().all(is_run)
+    }
+}
+
+/// The profile of a record: the same name with another extension behind it.
+pub fn path_of(record: &Path) -> PathBuf {
+    if record.extension().is_some_and(|extension| extension == EXTENSION) {
+        return record.into();
+    }
+    let mut name = OsString::from(record);
+    name.push(".");
+    name.push(EXTENSION);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests;

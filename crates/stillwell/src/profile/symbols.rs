@@ -1,0 +1,188 @@
+//! Symbols of ELF files and of the kernel: which function is at an address.
+#![expect(clippy::disallowed_methods, reason = "reads the files of the profiled programs")]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use object::read::ReadCache;
+use object::{Object as _, ObjectSegment as _, SymbolKind};
+
+use crate::profile::names::readable;
+
+/// Directory of split debug files.
+const DEBUG_FILES: &str = "/usr/lib/debug";
+/// Largest size of a function whose symbol has none, as in hand-written assembly.
+const UNSIZED_BYTES_MAX: u64 = 4096;
+
+/// The functions of a file by their addresses.
+#[derive(Debug, Default)]
+pub struct SymbolTable {
+    /// Start and size of what is loaded, by offset in the file, and the address it is linked to.
+    segments: Vec<LoadedSegment>,
+    functions: Vec<SymbolRange>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LoadedSegment {
+    offset: u64,
+    size: u64,
+    address: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SymbolRange {
+    start: u64,
+    end: u64,
+    symbol: String,
+}
+
+impl SymbolTable {
+    /// Reads the table of a file; without symbols in it, that of its debug file; else the exported functions. A file
+    /// that cannot be read has no functions.
+    pub fn of_file(path: &Path) -> Self {
+        let Some((table, debug_files)) = read(path) else { return Self::default() };
+        if debug_files.is_empty() {
+            return table;
+        }
+        let whole = debug_files.iter().filter_map(|path| read(path)).map(|(found, _)| found);
+        let functions = whole.map(|found| found.functions).find(|found| found.len() > 1);
+        Self { functions: functions.unwrap_or(table.functions), segments: table.segments }
+    }
+
+    /// The name of the function at an offset of the file.
+    pub fn name_at(&self, offset: u64) -> Option<String> {
+        let is_here = |it: &&LoadedSegment| offset.wrapping_sub(it.offset) < it.size;
+        let segment = self.segments.iter().find(is_here)?;
+        self.symbol_at(segment.address + (offset - segment.offset)).map(readable)
+    }
+
+    fn symbol_at(&self, address: u64) -> Option<&str> {
+        let at = self.functions.partition_point(|it| it.start <= address);
+        let found = self.functions.get(at.checked_sub(1)?)?;
+        (address < found.end).then_some(found.symbol.as_str())
+    }
+
+    /// The functions of the kernel; none where the kernel hides their addresses (kernel.kptr_restrict).
+    pub fn of_kernel() -> Self {
+        let text = read_small_file("/proc/kallsyms", 64 << 20).unwrap_or_default();
+        Self { segments: Vec::new(), functions: kernel_functions(&text) }
+    }
+
+    /// The function of the kernel at an address.
+    pub fn kernel_name(&self, address: u64) -> Option<String> {
+        self.symbol_at(address).map(readable)
+    }
+}
+
+/// Reads a text file; `None` if it cannot be read or is larger.
+pub fn read_small_file(path: &str, bytes_max: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a file's own functions, and where its debug file may be; that list is empty if the file has all symbols.
+fn read(path: &Path) -> Option<(SymbolTable, Vec<PathBuf>)> {
+    // Only the parts that are needed are read: a debug file may have gigabytes.
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let segment = |it: object::Segment<'_, '_, &ReadCache<File>>| {
+        let (offset, size) = it.file_range();
+        LoadedSegment { offset, size, address: it.address() }
+    };
+    let segments = file.segments().map(segment).collect();
+    let functions = functions(file.symbols());
+    if !functions.is_empty() {
+        return Some((SymbolTable { segments, functions }, Vec::new()));
+    }
+    let mut debug_files = Vec::new();
+    if let Ok(Some([first, rest @ ..])) = file.build_id() {
+        let hex: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+        debug_files.push(format!("{DEBUG_FILES}/.build-id/{first:02x}/{hex}.debug").into());
+    }
+    if let Ok(Some((name, _))) = file.gnu_debuglink() {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let below = directory.strip_prefix("/").unwrap_or(directory);
+        debug_files.push(directory.join(&name));
+        debug_files.push(directory.join(".debug").join(&name));
+        debug_files.push(Path::new(DEBUG_FILES).join(below).join(&name));
+    }
+    let functions = self::functions(file.dynamic_symbols());
+    Some((SymbolTable { segments, functions }, debug_files))
+}
+
+/// Sorted ranges that do not overlap. Of several names of one address the plainest counts.
+fn functions<'data>(
+    symbols: impl Iterator<Item = impl object::ObjectSymbol<'data>>,
+) -> Vec<SymbolRange> {
+    let mut found: Vec<(u64, u64, String)> = symbols
+        .filter(|it| it.kind() == SymbolKind::Text && it.is_definition())
+        .filter_map(|it| Some((it.address(), it.size(), it.name().ok()?.to_owned())))
+        .filter(|(.., name)| !name.is_empty())
+        .collect();
+    let plainness =
+        |name: &str| (name.bytes().take_while(|&byte| byte == b'_').count(), name.len());
+    found.sort_by(|a, b| {
+        // A size of 0 comes after a known one at the same address.
+        let key = |it: &(u64, u64, String)| (it.0, it.1 == 0, plainness(&it.2));
+        key(a).cmp(&key(b)).then_with(|| a.2.cmp(&b.2))
+    });
+    found.dedup_by_key(|it| it.0);
+    let next: Vec<u64> = found.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
+    let range = |((start, size, symbol), next): ((u64, u64, String), u64)| {
+        let size = if size == 0 { UNSIZED_BYTES_MAX } else { size };
+        SymbolRange { start, end: start.saturating_add(size).min(next), symbol }
+    };
+    found.into_iter().zip(next).map(range).collect()
+}
+
+/// Lines `address type name [module]`; `t`, `T`, `w` and `W` are code (proc_kallsyms(5)).
+fn kernel_functions(text: &str) -> Vec<SymbolRange> {
+    let parse = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let start = u64::from_str_radix(words.next()?, 16).ok().filter(|&start| start > 0)?;
+        let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
+        is_code.then_some((start, words.next()?.to_owned()))
+    };
+    let mut found: Vec<(u64, String)> = text.lines().filter_map(parse).collect();
+    found.sort_by_key(|(start, _)| *start);
+    found.dedup_by_key(|(start, _)| *start);
+    let next: Vec<u64> = found.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
+    let range = |((start, symbol), end)| SymbolRange { start, end, symbol };
+    found.into_iter().zip(next).map(range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_list_names_code_alone() {
+        let text = "0000000000000000 T hidden\nffffffff81000000 T _text\nffffffff81000100 t work.isra.0\n\
+                    ffffffff81000180 D data\nffffffff81000200 W other\t[module]\n";
+        let table = SymbolTable { segments: Vec::new(), functions: kernel_functions(text) };
+        let name = |address| table.kernel_name(address);
+        assert_eq!(name(0xffff_ffff_8100_01ff).as_deref(), Some("work"));
+        assert_eq!(name(0xffff_ffff_8100_0200).as_deref(), Some("other"));
+        assert_eq!(name(0xffff_ffff_80ff_ffff), None);
+        assert_eq!(kernel_functions("0000000000000000 T hidden\n"), []);
+    }
+
+    /// The test's own program: a function of it has its name at the offset of its code.
+    #[test]
+    fn a_file_names_its_functions() {
+        let table = SymbolTable::of_file(Path::new("/proc/self/exe"));
+        assert!(table.functions.len() > 1000);
+        assert!(table.functions.windows(2).all(|pair| pair[0].end <= pair[1].start));
+        let main = table.functions.iter().find(|it| it.symbol == "main").unwrap();
+        let segment =
+            table.segments.iter().find(|it| main.start.wrapping_sub(it.address) < it.size);
+        let segment = segment.unwrap();
+        let offset = main.start - segment.address + segment.offset;
+        assert_eq!(table.name_at(offset).as_deref(), Some("main"));
+        assert_eq!(table.name_at(u64::MAX), None);
+        assert!(SymbolTable::of_file(Path::new("/nonexistent")).functions.is_empty());
+    }
+}

@@ -1,0 +1,183 @@
+//! The brief summary: the answer, the table and the notes.
+
+use super::*;
+
+/// The answer of two commands, in one line.
+fn answer_to(evidence: Evidence) -> String {
+    let record = record(&["old", "new"]);
+    let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
+    compare(&mut analysis, 1, evidence);
+    let text = brief(&record, &analysis);
+    let sentence = text.lines().take_while(|line| !line.is_empty());
+    sentence.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_first_line_is_the_answer_with_its_interval() {
+    let is = |lo: f64, ratio: f64, hi: f64, expected: &str| {
+        assert_eq!(answer_to(Evidence::Paired(paired(ratio, lo, hi))), expected);
+    };
+    is(1.09, 1.124, 1.145, "new is 12.4 % slower than old (9.0 to 14.5 %)");
+    is(1.0002, 1.017, 1.03, "new is 1.7 % slower than old (0.02 to 3.0 %)");
+    is(0.6, 0.7, 0.8, "new is faster than old: it takes 30 % less time (20 to 40 %)");
+    is(1.5, 2.3, 2.9, "old is 2.30 times (1.50 to 2.90) as fast as new");
+    is(0.2, 0.25, 0.3, "new is 4.00 times (3.33 to 5.00) as fast as old");
+    let small =
+        "new is 0.50 % slower than old (0.20 to 0.80 %), less than the 1 % that counts as the same";
+    is(1.002, 1.005, 1.008, small);
+    let same = "new and old take the same time within 1 %: new takes 0.9950 to 1.0080 times as long as old";
+    is(0.995, 1.001, 1.008, same);
+    let open = "cannot tell yet whether new or old is faster: new takes 0.980 to 1.040 times as long as old; 60 \
+                blocks are too few to say how many would decide";
+    is(0.98, 1.01, 1.04, open);
+    is(
+        0.0,
+        1.2,
+        f64::INFINITY,
+        "cannot tell yet whether new or old is faster: 60 blocks are too few for an interval",
+    );
+}
+
+#[test]
+fn below_the_limit_of_a_gate_nothing_is_open() {
+    let mut record = record(&["old", "new"]);
+    record.header.plan.slower_limit = 0.1;
+    let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
+    let mean_ratio = RatioInterval { ratio: 1.01, lo: 0.97, hi: 1.05 };
+    let passes = PairedTest { mean_ratio, ..paired(1.01, 0.98, 1.04) };
+    compare(&mut analysis, 1, Evidence::Paired(passes));
+    let text = brief(&record, &analysis);
+    let expected =
+        "new is not 10 % slower than old: new takes 0.980 to 1.040 times as long as old\n";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn an_answer_without_a_test_says_so() {
+    let untested = Evidence::Unpaired {
+        ratio: uncertain(1.2, 0.1),
+        because: NoTest::TooFewPairs { have: 5, need: 8 },
+        past: None,
+    };
+    let expected = "new took 1.20 times as long as old, which is an estimate and no verdict: a verdict at 99 % \
+                    needs 8 complete pairs of runs; there are 5";
+    assert_eq!(answer_to(untested), expected);
+    assert!(answer_to(too_few()).starts_with("no verdict on new against old: a verdict at 99 %"));
+}
+
+/// A doubt about "the same" names the command that it is about.
+#[test]
+fn an_answer_with_a_doubt_names_the_slower_command() {
+    let doubted = PairedTest {
+        decision: PairedDecision::Undecided,
+        doubt: Some(SameDoubt::MeanDiffers),
+        mean_ratio: RatioInterval { ratio: 1.21, lo: 1.1, hi: 1.32 },
+        slow_runs: Some(SlowRuns { is_candidate: true, share: 0.1, factor: 3.0 }),
+        ..paired(1.001, 0.995, 1.008)
+    };
+    let expected = "cannot call new and old the same yet: within 1 % they are, but on average new takes 1.21 times \
+                    as long: 10 % of the runs take 3.0 times as long";
+    assert_eq!(answer_to(Evidence::Paired(doubted)), expected);
+}
+
+/// Six commands with these intervals against the first, which takes 10 ms.
+fn six(intervals: [(f64, f64); 5]) -> String {
+    let commands = ["zstd -1 f", "gzip -1 f", "xz -0 f", "bzip2 -1 f", "lz4 f", "brotli -1 f"];
+    let record = record(&commands);
+    let t0 = |(lo, hi): &(f64, f64)| 1e7 * (lo + hi) / 2.0;
+    let t0s: Vec<f64> = [1e7].into_iter().chain(intervals.iter().map(t0)).collect();
+    let mut analysis = analysis(&record, &t0s);
+    for (arm, (lo, hi)) in intervals.into_iter().enumerate() {
+        compare(&mut analysis, arm + 1, Evidence::Paired(paired((lo + hi) / 2.0, lo, hi)));
+    }
+    let text = brief(&record, &analysis);
+    assert!(text.lines().count() < 24, "{text}");
+    text
+}
+
+#[test]
+fn several_commands_are_ranked_and_the_fastest_is_named() {
+    let clear = six([(2.0, 2.2), (8.0, 9.0), (5.0, 5.5), (0.7, 0.8), (1.1, 1.2)]);
+    insta::assert_snapshot!(clear);
+    let first_line = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    let two = six([(2.0, 2.2), (8.0, 9.0), (5.0, 5.5), (0.7, 0.8), (0.78, 0.9)]);
+    assert!(
+        first_line(two)
+            .starts_with("lz4 f and brotli -1 f are the fastest, 1.33 to 11 times as fast")
+    );
+    let open = six([(0.9, 1.2), (0.95, 1.3), (0.9, 1.1), (0.96, 1.1), (0.94, 1.2)]);
+    assert!(first_line(open).starts_with("cannot tell yet which of the 6 is the fastest"));
+    let same = six([(0.995, 1.005); 5]);
+    assert_eq!(first_line(same), "all 6 are the same within 1 % of zstd -1 f");
+}
+
+#[test]
+fn a_scan_keeps_its_order_and_marks_the_fastest() {
+    let mut record = record(&["sort 1", "sort 2", "sort 4"]);
+    for (arm, value) in record.header.plan.arms.iter_mut().zip(["1", "2", "4"]) {
+        arm.parameters = vec![("threads".into(), value.into())];
+    }
+    let mut analysis = analysis(&record, &[4e6, 2e6, 3e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(0.5, 0.45, 0.55)));
+    compare(&mut analysis, 2, Evidence::Paired(paired(0.75, 0.7, 0.8)));
+    insta::assert_snapshot!(brief(&record, &analysis));
+}
+
+/// The same command twice, and long commands that differ in one word: no two rows have the same name.
+#[test]
+fn rows_have_different_names() {
+    let long =
+        |level: u32| format!("compressor {} --level {level} {}", "a".repeat(60), "b".repeat(60));
+    let record = record(&["true", "true", &long(1), &long(2)]);
+    let mut analysis = analysis(&record, &[1e6, 1e6, 2e6, 3e6]);
+    for arm in 1..4 {
+        compare(&mut analysis, arm, Evidence::Paired(paired(1.01, 0.98, 1.04)));
+    }
+    let text = brief(&record, &analysis);
+    let names = text.lines().filter_map(|line| Some(line.split_once("  ")?.0));
+    let names: Vec<&str> = names.collect();
+    let mut distinct = names.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(names.len(), distinct.len(), "{text}");
+}
+
+/// Notes that change nothing are left out while the answer is clear; the verbose text has all.
+#[test]
+fn notes_that_change_nothing_are_counted() {
+    let record = record(&["a", "b"]);
+    let mut analysis = analysis(&record, &[1e6, 2e6]);
+    analysis.notes = vec![
+        note(Finding::FailedRuns { arm: 1, n: 3, n_runs: 60 }),
+        note(Finding::NoFloor { arm: 0 }),
+        note(Finding::Busy { load: 1.4, n_cpus: 2 }),
+    ];
+    compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
+    let clear = brief(&record, &analysis);
+    assert_eq!(clear.matches("note: ").count(), 1, "{clear}");
+    assert!(clear.contains("note: 3 of 60 runs of b exited with a failure"), "{clear}");
+    assert!(clear.contains("histograms and 2 further notes"), "{clear}");
+    analysis.comparisons[0].evidence = Evidence::Paired(paired(1.01, 0.98, 1.04));
+    assert!(brief(&record, &analysis).contains("note: a shows no lower limit"));
+    assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
+}
+
+/// The noise of a session that failed is no reason to do anything.
+#[test]
+fn a_failed_session_has_no_notes_about_noise() {
+    let mut record = record(&["true", "false"]);
+    run(&mut record, 0, Some(0), 1000);
+    let stderr = "cannot open x".into();
+    record.events.insert(0, Event::Failure { step: 0, stderr });
+    let mut analysis = of_times(&record, vec![Some(single(1000.0)), None], 1);
+    analysis.end = Some(EndReason::Failed);
+    analysis.notes = vec![note(Finding::NoFloor { arm: 0 })];
+    let text = brief(&record, &analysis);
+    let first: Vec<&str> = text.lines().take(2).collect();
+    let expected = [
+        "FAILED: true was ended by signal 9 in its run 1; every finished run is kept",
+        "  | cannot open x",
+    ];
+    assert_eq!(first, expected);
+    assert!(!text.contains("note: "), "{text}");
+}

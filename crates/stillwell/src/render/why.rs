@@ -1,0 +1,256 @@
+//! Output of `why`: the answer in sentences, a table of the parts, notes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
+use crate::profile::saved::Origin;
+use crate::render::columns::{one_line, shorten, wide, wrap};
+use crate::render::table::{cells, plain};
+use crate::render::uncertain;
+use crate::render::units::{DisplayUnit, UnitKind};
+
+/// Columns of a table beside the name.
+const NUMBER_COLUMNS: usize = 52;
+/// Fewest columns of a name.
+const NAME_COLUMNS_MIN: usize = 20;
+/// Functions in sentences; the table has all.
+const N_IN_WORDS: usize = 3;
+/// Functions of a plain profile.
+const N_PROFILE_ROWS: usize = 25;
+
+/// The whole answer.
+pub fn text(found: &Breakdown) -> String {
+    let mut out = String::new();
+    if found.arms.len() > 1 {
+        for sentence in answer(found) {
+            wrap(&mut out, "", 0, &sentence);
+        }
+        out.push('\n');
+        out += &differences(found);
+    } else {
+        let runs = format!("{}: {} runs.", one_line(&found.arms[0]), found.n_blocks);
+        wrap(&mut out, "", 0, &runs);
+        out.push('\n');
+        out += &times(found);
+    }
+    out.push('\n');
+    for note in notes(found) {
+        wrap(&mut out, "", 2, &note);
+    }
+    out
+}
+
+/// The last line of a new session.
+pub fn kept(record: &Path) -> String {
+    format!("Show it again: stillwell why {}\n", one_line(&record.display().to_string()))
+}
+
+/// A value and the ends of its interval, with the decimals that the interval allows.
+fn interval(value: f64, half_width: f64) -> [String; 3] {
+    let decimals = uncertain::decimals(value, Some(half_width)).unwrap_or(1);
+    [value, value - half_width, value + half_width].map(|it| uncertain::fixed(it, decimals))
+}
+
+/// One to three sentences.
+fn answer(found: &Breakdown) -> Vec<String> {
+    let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], 40));
+    let clean = &found.clean;
+    let whole_ns = clean.means_ns[0];
+    let pct = |ns: f64| 100.0 * ns / whole_ns;
+    let unit = DisplayUnit::choose(UnitKind::Time, None, clean.means_ns.iter().copied());
+    let time = |ns: f64| unit.label(&unit.number(ns, None));
+    let times = format!("{} against {}", time(clean.means_ns[1]), time(whole_ns));
+    let mut sentences = Vec::new();
+    let change = clean.estimate_ns;
+    sentences.push(if clean.is_different() {
+        let [value, lo, hi] = interval(pct(change.abs()), pct(clean.half_width_ns));
+        let word = if change > 0.0 { "slower" } else { "faster" };
+        format!("{after} is {value} % {word} than {before} ({lo} to {hi} %): {times}.")
+    } else {
+        let [_, lo, hi] = interval(pct(change), pct(clean.half_width_ns));
+        format!(
+            "{after} and {before} differ by less than the noise: {times}, a change of {lo} to {hi} %."
+        )
+    });
+    let explained = |part: &FunctionPart| {
+        let time = &part.time;
+        let [value, lo, hi] = interval(pct(time.estimate_ns.abs()), pct(time.half_width_ns));
+        let word = if time.estimate_ns > 0.0 { "more" } else { "less" };
+        format!("{} takes {value} points {word} ({lo} to {hi})", name(part, 60))
+    };
+    let named: Vec<String> = found.functions.iter().take(N_IN_WORDS).map(explained).collect();
+    if named.is_empty() {
+        sentences.push(match found.with_callees.first() {
+            Some(part) => format!("With what it calls, {}.", explained(part)),
+            None => format!("None of {} functions differs beyond the noise.", found.n_functions),
+        });
+        return sentences;
+    }
+    sentences.push(format!("{}.", named.join("; ")));
+    let n_more = found.functions.len().saturating_sub(N_IN_WORDS);
+    let is_own = |part: &&TimePart| part.is_different() && part.kind != PartKind::Stalled;
+    let parts: Vec<&TimePart> = found.parts.iter().filter(is_own).collect();
+    if n_more > 0 {
+        sentences.push(format!("{n_more} more functions differ; they are in the table."));
+    }
+    if parts.is_empty() {
+        sentences.push("The rest is not distinguishable from noise.".into());
+    } else {
+        let words: Vec<&str> = parts.iter().map(|part| label(part.kind, found)).collect();
+        sentences.push(format!("Beside these, there is a difference in: {}.", words.join(", ")));
+    }
+    sentences
+}
+
+/// The name of a function, with the kernel's marked.
+fn name(part: &FunctionPart, columns: usize) -> String {
+    match part.origin {
+        Origin::Kernel if part.name != "[kernel]" => {
+            format!("{} [kernel]", shorten(&part.name, columns.saturating_sub(9)))
+        }
+        _ => shorten(&part.name, columns),
+    }
+}
+
+fn label(kind: PartKind, found: &Breakdown) -> &'static str {
+    match kind {
+        PartKind::Wall => "= wall time",
+        PartKind::Clean if has_stalls(found) => "= time without other programs",
+        PartKind::Clean => "= wall time",
+        PartKind::Cpu => "  of it CPU time",
+        PartKind::Function => "function",
+        PartKind::OtherFunctions if found.functions.is_empty() => "all functions",
+        PartKind::OtherFunctions => "other functions",
+        PartKind::OtherKernel => "kernel",
+        PartKind::NotSampled if found.has_kernel => "not sampled",
+        PartKind::NotSampled => "kernel, and not sampled",
+        PartKind::Stalled => "other programs had the CPU",
+        PartKind::Sleeping => "asleep",
+        PartKind::OffCpu => "off the CPU",
+        PartKind::Overlap => "off the CPU, less threads at once",
+    }
+}
+
+/// Whether the time that other programs took is known.
+fn has_stalls(found: &Breakdown) -> bool {
+    found.parts.iter().any(|part| part.kind == PartKind::Stalled)
+}
+
+/// The parts and the sums that they add up to.
+fn rows(found: &Breakdown) -> Vec<(String, &TimePart)> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    let functions = found.functions.iter().map(|part| (name(part, columns), &part.time));
+    let (stalled, own): (Vec<_>, Vec<_>) =
+        found.parts.iter().partition(|part| part.kind == PartKind::Stalled);
+    let total = stalled.first().map(|_| &found.wall);
+    let sums = [&found.clean, &found.cpu].into_iter().chain(stalled).chain(total);
+    let parts = own.into_iter().chain(sums);
+    functions.chain(parts.map(|part| (label(part.kind, found).to_owned(), part))).collect()
+}
+
+/// A change with its sign and its error, and the number of its decimals.
+fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
+    let (text, decimals) =
+        uncertain::in_column(part.estimate_ns / unit.size, part.half_width_ns / unit.size);
+    (if text.starts_with('-') { text } else { format!("+{text}") }, decimals)
+}
+
+fn differences(found: &Breakdown) -> String {
+    let means = found.wall.means_ns.iter().copied();
+    let unit = DisplayUnit::choose(UnitKind::Time, None, means);
+    let arm = |at: usize| shorten(&found.arms[at], 12);
+    let heading = format!("change [{}]", unit.name);
+    let mut table = vec![cells(&["", &arm(0), &arm(1), &heading, "of the change"])];
+    let whole = &found.clean;
+    let row = |name: String, part: &TimePart| {
+        let (change, decimals) = signed(unit, part);
+        let mean = |at: usize| unit.number(part.means_ns[at], decimals);
+        let share = 100.0 * part.estimate_ns / whole.estimate_ns;
+        let has_share = whole.is_different() && part.is_different();
+        let share = if has_share { format!("{share:.0} %") } else { "-".into() };
+        vec![name, mean(0), mean(1), change, share]
+    };
+    let listed = rows(found).into_iter().map(|(name, part)| row(name, part));
+    table.extend(listed);
+    let mut out = plain(table, &[1, 2, 3, 4]);
+    if !found.with_callees.is_empty() {
+        out.push_str("\nwith what they call:\n");
+        let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+        let rows = found.with_callees.iter().take(N_PROFILE_ROWS);
+        let rows = rows.map(|part| row(name(part, columns), &part.time)).collect();
+        out += &plain(rows, &[1, 2, 3, 4]);
+    }
+    out
+}
+
+fn times(found: &Breakdown) -> String {
+    let unit = DisplayUnit::choose(UnitKind::Time, None, found.wall.means_ns.iter().copied());
+    let heading = format!("time per run [{}]", unit.name);
+    let mut table = vec![cells(&["", &heading, "share"])];
+    let row = |name: String, part: &TimePart| {
+        let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
+        let time = unit.uncertain(part.estimate_ns, Some(part.half_width_ns));
+        vec![name, time, format!("{share:.1} %")]
+    };
+    let n_functions = found.functions.len();
+    let n_hidden = n_functions.saturating_sub(N_PROFILE_ROWS);
+    for (at, (name, part)) in rows(found).into_iter().enumerate() {
+        if at < N_PROFILE_ROWS || at >= n_functions {
+            table.push(row(name, part));
+        }
+    }
+    let mut out = plain(table, &[1, 2]);
+    if n_hidden > 0 {
+        writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
+    }
+    out
+}
+
+fn notes(found: &Breakdown) -> Vec<String> {
+    let level = uncertain::significant(100.0 * (1.0 - found.alpha), 3);
+    let level = level.trim_end_matches('0').trim_end_matches('.').to_owned();
+    let mut notes = vec![format!(
+        "{} blocks; all intervals together hold at {level} %; times are means of a run.",
+        found.n_blocks
+    )];
+    let period = DisplayUnit::for_largest(UnitKind::Time, found.period_ns as f64);
+    let period = period.label(&uncertain::trimmed(found.period_ns as f64 / period.size, 3));
+    let cost = match found.cost {
+        Some([cost, half_width]) => {
+            let [_, lo, hi] = interval(100.0 * cost, 100.0 * half_width);
+            format!("they cost {lo} to {hi} % of the CPU time")
+        }
+        None => "there are too few blocks to say what they cost".into(),
+    };
+    notes.push(format!("Samples: one every {period} of CPU time on average; {cost}."));
+    if let Some(ns) = found.visible_ns {
+        let pct = uncertain::significant(100.0 * ns / found.clean.means_ns[0], 2);
+        notes.push(format!(
+            "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
+        ));
+    }
+    notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
+    if !found.has_kernel {
+        notes.push(
+            "The kernel was not sampled: set kernel.perf_event_paranoid to 1 or lower, or run it as root.".into(),
+        );
+    }
+    if !found.has_chains {
+        notes.push(
+            "Call chains are cut, so times with callees are unknown: build with -fno-omit-frame-pointer.".into(),
+        );
+    }
+    if found.n_lost_blocks > 0 {
+        notes.push(format!(
+            "{} blocks are left out because samples were lost; a lower --rate loses fewer.",
+            found.n_lost_blocks
+        ));
+    }
+    notes
+}
+
+fn changed_count(count: &CountPart) -> String {
+    let number = |at: usize| uncertain::significant(count.means[at], 4);
+    format!("Also different: {} {}, before {}.", number(1), count.name, number(0))
+}

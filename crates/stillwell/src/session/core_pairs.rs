@@ -1,0 +1,81 @@
+//! The CPUs of this machine that slow each other: measured once after each boot, and kept.
+#![expect(clippy::disallowed_methods, reason = "keeps what was measured")]
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::host::{CorePairs, Host, look, pairs_to_measure, read_cpu_table, with_their_files};
+use crate::noise::core_pairs::measure_core_pairs;
+use crate::record::cores_path;
+
+/// The pairs of CPUs that share a core although the machine does not say so.
+pub fn hidden_siblings(host: &Host) -> Vec<[usize; 2]> {
+    core_pairs(host).map(|pairs| pairs.siblings()).unwrap_or_default()
+}
+
+/// How much the CPUs slow each other, as measured since the boot, or now. `None` where there is no pair to measure, and
+/// on hardware, which says itself which threads share a core.
+pub fn core_pairs(host: &Host) -> Option<CorePairs> {
+    if !host.is_this_machine() || look(host).facts.virtualisation.is_none() {
+        return None;
+    }
+    if pairs_to_measure(&read_cpu_table(host, None)).is_empty() {
+        return None;
+    }
+    // Without a place to keep them they are measured each time.
+    let path = cores_path().ok();
+    let kept = path.as_deref().and_then(read).filter(|pairs| pairs.hold_for(host));
+    if kept.is_some() {
+        return kept;
+    }
+    let found = measure_core_pairs(host)?;
+    if let Some(path) = path.filter(|_| found.busy.is_empty()) {
+        with_their_files(|| write(&path, &found)).ok();
+    }
+    Some(found)
+}
+
+fn read(path: &Path) -> Option<CorePairs> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}
+
+/// Writes beside the file and renames: another process may read meanwhile.
+fn write(path: &Path, pairs: &CorePairs) -> std::io::Result<File> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(directory)?;
+    serde_json::to_writer(&mut file, pairs)?;
+    Ok(file.persist(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CorePair, expand};
+
+    #[test]
+    fn what_was_kept_holds_until_the_next_boot() {
+        let machine = |boot: &str| {
+            let boot = format!("proc/sys/kernel/random/boot_id = {boot}");
+            expand(&format!("sys/devices/system/cpu/online = 0-1\n{boot}\n"))
+        };
+        let (_directory, host) = machine("one");
+        let pair = CorePair { cpus: [0, 1], slowdown: 1.5, interval: [1.4, 1.6] };
+        let pairs = CorePairs { pairs: vec![pair], ..CorePairs::empty(&host) };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cores.json");
+        write(&path, &pairs).unwrap();
+        assert_eq!(read(&path), Some(pairs.clone()));
+        assert!(pairs.hold_for(&host));
+        assert!(!pairs.hold_for(&machine("two").1));
+        fs::write(&path, "{\"boot_id\": 1}").unwrap();
+        assert_eq!(read(&path), None);
+    }
+
+    #[test]
+    fn a_machine_of_files_is_not_measured() {
+        let (_directory, host) = expand("sys/devices/system/cpu/online = 0-3\n");
+        assert_eq!(core_pairs(&host), None);
+    }
+}

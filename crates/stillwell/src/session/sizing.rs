@@ -1,0 +1,35 @@
+//! When the size of a decided difference is known well enough to end.
+//!
+//! The first look that decides can say `0.03 to 43 % slower`. So some of the budget goes into the size, except for a
+//! gate, which does not ask for it.
+
+use stats::Invalid;
+
+use crate::analysis::watch::ArmComparison;
+use crate::plan::Plan;
+use crate::session::SessionState;
+
+/// A difference is sized when half of its interval is at most this share of it: `28 % slower (14 to 42 %)`.
+const SIZE_SHARE: f64 = 0.5;
+/// Share of the budget after which the size is no reason to go on.
+const BUDGET_SHARE: f64 = 0.2;
+
+impl SessionState {
+    /// Whether the size of each of these decided differences is known, each at its share of alpha. An interval without
+    /// an end is never enough.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn is_sized(
+        &self,
+        plan: &Plan,
+        budget_ns: u64,
+        decided: &[(&ArmComparison, f64)],
+    ) -> Result<bool, Invalid> {
+        let is_gate = plan.slower_limit > 0.0;
+        let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
+        let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
+        let Some(watch) = &self.watch else { return Ok(true) };
+        watch.is_sized(&self.walls, decided, share_max)
+    }
+}

@@ -1,0 +1,63 @@
+//! `gate`: the benchmarks of a change, old and new side by side.
+
+use std::path::PathBuf;
+
+use crate::values::{FailOn, Percent, TimeSpan};
+
+/// `gate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 1 if a benchmark is slower, 3 if that is undecided, 2 after an error or if a benchmark fails, \
+                  otherwise 0"
+)]
+pub struct GateVerb {
+    /// Benchmark programs, as paths in each tree (NAME also means the newest NAME-HASH of Cargo), or commands in one word
+    /// [default: all programs of known frameworks in both trees]
+    #[arg(value_name = "PROGRAM")]
+    pub programs: Vec<String>,
+    /// Compare HEAD with its merge base with this revision. Each is checked out in a work tree of its own and built there
+    #[arg(
+        long,
+        value_name = "REV",
+        conflicts_with = "old",
+        required_unless_present = "old",
+        requires = "build"
+    )]
+    pub base: Option<String>,
+    /// Builds the benchmarks; executed by a shell in each work tree
+    #[arg(long, value_name = "COMMAND", requires = "base")]
+    pub build: Option<String>,
+    /// Directory with the old build
+    #[arg(long, value_name = "DIR", requires = "new")]
+    pub old: Option<PathBuf>,
+    /// Directory with the new build
+    #[arg(long, value_name = "DIR", requires = "old")]
+    pub new: Option<PathBuf>,
+    /// Most time to measure; the gate ends as soon as all is decided [default: 300s]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
+    pub budget: Option<TimeSpan>,
+    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent [default: slower]
+    #[arg(long, value_name = "slower[:PCT]")]
+    pub fail_on: Option<FailOn>,
+    /// Differences below this many percent count as the same [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub same: Option<Percent>,
+    /// In how many percent of gates anything that is the same may be called different [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// Write the verdict for a comment on a pull request, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write one test case for each benchmark, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the verdict for programs, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page for the browser
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Directory for the records; it must not exist [default: a new one in $XDG_STATE_HOME/stillwell]
+    #[arg(short = 'o', long = "record", value_name = "DIR")]
+    pub record: Option<PathBuf>,
+}

@@ -1,0 +1,65 @@
+//! The verbs in groups, for `--help` and the manual page.
+
+use clap::builder::{StyledStr, Styles};
+use clap::{Command, Subcommand as _};
+
+use crate::spec::Verb;
+
+/// The verbs of each group, in the order of the help. Hidden verbs are in none.
+pub const GROUPS: [(&str, &[&str]); 6] = [
+    ("Measure", &["run", "timeit", "bench", "gate", "why"]),
+    ("Read results", &["show", "compare", "stats", "check", "plot", "report"]),
+    ("Files", &["convert", "dump"]),
+    ("Machine", &["system", "noise", "calibrate", "shield", "load", "link-order"]),
+    ("Over time, on many machines", &["history", "pool"]),
+    ("Help", &["help", "man", "completions"]),
+];
+
+/// The usage: the verb `run` may be left out.
+pub const USAGE: &str = "stillwell <VERB> [...]\n       stillwell [OPTIONS of run] <COMMAND>...";
+
+/// The last lines of `stillwell --help`.
+pub const AFTER: &str = "\
+`stillwell help VERB` describes a verb; `stillwell man VERB` is its manual page.
+A first word with a blank or a slash is timed: `stillwell ./a ./b` means `run`.";
+
+/// The template of `stillwell --help`, with the verbs in groups.
+pub fn template() -> StyledStr {
+    let verbs = Verb::augment_subcommands(Command::new("stillwell"));
+    let header = Styles::styled().get_header().to_owned();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        text += &format!("\n{header}{group}:{header:#}\n");
+        for name in names {
+            let literal = Styles::styled().get_literal().to_owned();
+            let about = verbs.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
+        }
+    }
+    text += &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    StyledStr::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_verb_is_in_one_group() {
+        let verbs = Verb::augment_subcommands(Command::new("stillwell"));
+        let visible = verbs.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut visible: Vec<&str> = visible.map(Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
+        visible.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, visible);
+    }
+
+    #[test]
+    fn each_verb_is_one_line_of_80_columns() {
+        for line in template().to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}

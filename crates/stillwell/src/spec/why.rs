@@ -1,0 +1,70 @@
+//! `why`: the difference of two commands by function.
+
+use std::path::PathBuf;
+
+use crate::spec::run::{HookOptions, ProcessOptions, Style};
+use crate::values::{Percent, Shell, TimeSpan};
+use crate::words::command_parser;
+
+/// `why`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "One file of an earlier `why` instead of commands is shown again: its record or its profile. \
+                  docs/why.md explains the numbers."
+)]
+pub struct WhyVerb {
+    /// Commands to profile, each one argument: the reference and the other one. One alone gets a profile with error bars
+    #[arg(value_name = "COMMAND", required = true, num_args = 1..=2, value_parser = command_parser())]
+    pub commands: Vec<String>,
+    /// Name to show for a command; give it once for each command [default: the command itself]
+    #[arg(short = 'n', long = "command-name", value_name = "NAME")]
+    pub command_names: Vec<String>,
+    /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
+    /// command line [default: auto]
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<Shell>,
+    /// Time to measure, for example 30s or 2min. A smaller difference needs more [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
+    pub budget: Option<TimeSpan>,
+    /// Exactly this many timed runs of each command, at least 10 [default: as many as fit the budget]
+    #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",
+          value_parser = clap::value_parser!(u32).range(10..))]
+    pub runs: Option<u32>,
+    /// Warm-up runs of each command before the timed ones [default: 1]
+    #[arg(short = 'w', long, value_name = "NUM")]
+    pub warmup: Option<u32>,
+    /// Seed of the random order and of the test [default: drawn anew, and recorded]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// In how many percent of sessions any function of the same program may be named [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// Samples in a second of CPU time, 10 to 20000. More see more, and slow the runs more; the output says how much
+    /// [default: 1000]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(10..=20_000))]
+    pub rate: Option<u32>,
+    #[command(flatten)]
+    pub hooks: HookOptions,
+    #[command(flatten)]
+    pub process: ProcessOptions,
+    /// Where to keep the record, with the profile next to it; the file must not exist [default: a new file in
+    /// $XDG_STATE_HOME/stillwell]
+    #[arg(short = 'o', long = "record", value_name = "RECORD", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// Let other users read the record and the profile [default: only you]
+    #[arg(long, help_heading = "Output")]
+    pub shared: bool,
+    /// Print the answer as JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write folded stacks for flame graphs: call chain, then the time per run of each command, ns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub folded: Option<PathBuf>,
+    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
+    /// [default: auto]
+    #[arg(long, value_name = "STYLE", help_heading = "Output")]
+    pub style: Option<Style>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}

@@ -1,0 +1,176 @@
+//! The quantity of a run that decides a comparison, and the direction in which it is better.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::values::metric::Metric;
+use crate::values::{Clock, ValueUnit};
+
+/// The quantity of a run that decides.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum DecideOn {
+    Clean,
+    Wall,
+    Cpu,
+    User,
+    Sys,
+    Maxrss,
+    Faults,
+    Switches,
+    Instructions,
+    Cycles,
+    Value,
+}
+
+impl DecideOn {
+    /// The clock, if it is a time that the arms are compared by without further words.
+    pub fn clock(self) -> Option<Clock> {
+        match self {
+            Self::Clean => Some(Clock::Clean),
+            Self::Wall => Some(Clock::Wall),
+            Self::Cpu => Some(Clock::Cpu),
+            _ => None,
+        }
+    }
+
+    /// The metrics whose sum it is. A time of a clock and a value have none.
+    pub fn metrics(self) -> &'static [Metric] {
+        match self {
+            Self::User => &[Metric::UserUs],
+            Self::Sys => &[Metric::SysUs],
+            Self::Maxrss => &[Metric::MaxrssKib],
+            Self::Faults => &[Metric::MinorFaults, Metric::MajorFaults],
+            Self::Switches => &[Metric::VoluntarySwitches, Metric::InvoluntarySwitches],
+            Self::Instructions => &[Metric::Instructions],
+            Self::Cycles => &[Metric::Cycles],
+            Self::Clean | Self::Wall | Self::Cpu | Self::Value => &[],
+        }
+    }
+
+    /// The unit of its values. The unit of a value is that of its rule.
+    pub fn unit(self) -> ValueUnit {
+        match self {
+            Self::Clean | Self::Wall | Self::Cpu | Self::User | Self::Sys => ValueUnit::Time,
+            Self::Maxrss => ValueUnit::Bytes,
+            _ => ValueUnit::Count,
+        }
+    }
+
+    /// Its name as an option's value.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The sum of its metrics in their base unit.
+    pub fn sum(self, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
+        let running_ppm = get(Metric::RunningPpm);
+        let values = self
+            .metrics()
+            .iter()
+            .map(|metric| Some(metric.info().in_base_unit(get(*metric)?, running_ppm)));
+        values.sum()
+    }
+}
+
+/// The direction in which a value is better.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ValueEnum,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    #[default]
+    Lower,
+    Higher,
+}
+
+impl Better {
+    /// Whether less is better.
+    pub fn is_lower(&self) -> bool {
+        *self == Self::Lower
+    }
+}
+
+/// The quantity of a run that is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    /// The time, if no other quantity decides.
+    pub clock: Clock,
+    /// The quantity that the user chose. Without one a row's own value counts, or else the time.
+    pub decide_on: Option<DecideOn>,
+    /// The direction in which it is better.
+    pub better: Better,
+}
+
+impl Default for Compared {
+    /// Wall time, unless the plan says another.
+    fn default() -> Self {
+        Self { clock: Clock::Wall, decide_on: None, better: Better::Lower }
+    }
+}
+
+impl Compared {
+    /// The quantity, of a row with this value of its own and these metrics.
+    pub fn value(self, own: Option<f64>, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
+        match self.decide_on {
+            None => own.or_else(|| time_ns(self.clock, get)),
+            Some(DecideOn::Value) => own,
+            Some(quantity) => match quantity.clock() {
+                Some(clock) => time_ns(clock, get),
+                None => quantity.sum(get),
+            },
+        }
+    }
+
+    /// A value as a cost. For throughput and the like it is the inverse, so above 1 every ratio of costs is worse.
+    pub fn cost(self, value: f64) -> f64 {
+        match self.better {
+            Better::Lower => value,
+            Better::Higher => 1.0 / value,
+        }
+    }
+}
+
+/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time.
+pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
+    let ns = match clock {
+        Clock::Wall => get(Metric::WallNs)?,
+        Clock::Clean => get(Metric::WallNs)?.saturating_sub(get(Metric::StalledNs).unwrap_or(0)),
+        Clock::Cpu => match get(Metric::CpuNs) {
+            Some(ns) => ns,
+            None => 1000 * (get(Metric::UserUs)? + get(Metric::SysUs)?),
+        },
+    };
+    Some(ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_needs_all_of_its_metrics() {
+        let get = |metric| match metric {
+            Metric::MinorFaults => Some(5),
+            Metric::MajorFaults => Some(2),
+            Metric::Instructions => Some(10),
+            Metric::RunningPpm => Some(500_000),
+            Metric::VoluntarySwitches => Some(1),
+            _ => None,
+        };
+        assert_eq!(DecideOn::Faults.sum(get), Some(7.0));
+        assert_eq!(DecideOn::Instructions.sum(get), Some(20.0));
+        assert_eq!(DecideOn::Switches.sum(get), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! `gate`: the benchmarks of two builds, from directories and from revisions, and what it writes for a pull request.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, STILLWELL};
+use crate::harnesses::google_benchmark;
+
+/// Two builds in `old` and `new`; the first benchmark of the new one takes this many ns, where the old one takes 1000.
+fn builds(new_ns: u32) -> Bench {
+    let bench = Bench::new();
+    for (side, ns) in [("old", 1000), ("new", new_ns)] {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        bench.script(&format!("{side}/sums"), &google_benchmark(ns));
+    }
+    bench
+}
+
+fn gate(bench: &Bench, options: &[&str]) -> Ran {
+    let files = ["--markdown", "c.md", "--junit", "j.xml", "--json", "g.json", "-o", "out.suite"];
+    let builds = ["gate", "--old", "old", "--new", "new"];
+    bench.stillwell(&[&builds[..], &files, options].concat())
+}
+
+fn json(bench: &Bench) -> Value {
+    serde_json::from_str(&bench.read("g.json")).unwrap()
+}
+
+#[test]
+fn a_slowdown_fails_the_gate_and_is_in_every_file() {
+    let bench = builds(1300);
+    let ran = gate(&bench, &["--report", "r.html"]).ends_with(1);
+    assert!(ran.stdout.contains("gate: fail"), "{ran:#?}");
+    let comment = bench.read("c.md");
+    assert!(comment.starts_with("### Benchmarks: fail\n"), "{comment}");
+    let row = comment.lines().find(|line| line.starts_with("| `BM_fib/8`")).unwrap();
+    assert!(row.contains("slower**") && row.contains("1.3"), "{row}");
+    let xml = bench.read("j.xml");
+    assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\""), "{xml}");
+    assert!(xml.contains("name=\"BM_fib/8\"><failure message="), "{xml}");
+    let found = json(&bench);
+    assert_eq!((&found["answer"], &found["exit_code"]), (&"fail".into(), &1.into()));
+    assert_eq!(found["benchmarks"].as_array().unwrap().len(), 2);
+    assert!(bench.read("r.html").contains("BM_fib/8"));
+}
+
+#[test]
+fn a_slowdown_within_the_limit_passes() {
+    let bench = builds(1300);
+    gate(&bench, &["--fail-on", "slower:50%"]).ends_with(0);
+    let comment = bench.read("c.md");
+    assert!(comment.starts_with("### Benchmarks: pass\n"), "{comment}");
+    assert!(comment.contains("<details>") && comment.contains("Runner: "), "{comment}");
+    assert!(!bench.read("j.xml").contains("<failure"));
+}
+
+#[test]
+fn too_little_time_is_no_verdict() {
+    let bench = builds(1001);
+    gate(&bench, &["--budget", "50ms"]).ends_with(3);
+    assert!(bench.read("c.md").starts_with("### Benchmarks: not decided\n"));
+    assert!(bench.read("j.xml").contains("<skipped message="));
+}
+
+#[test]
+fn builds_that_are_the_same_are_not_measured() {
+    let bench = builds(1000);
+    let ran = gate(&bench, &[]).ends_with(0);
+    assert!(ran.stdout.contains("gate: pass: nothing was measured, exit code 0"), "{ran:#?}");
+    assert_eq!(json(&bench)["same"], serde_json::json!(["sums"]));
+    assert!(!bench.path("out.suite").exists() && !bench.path("old/n").exists());
+}
+
+#[test]
+fn what_is_new_gone_or_failing_is_named() {
+    let bench = builds(1001);
+    bench.script("new/more", &google_benchmark(5));
+    bench.script("old/less", &google_benchmark(5));
+    let renamed = google_benchmark(1001).replace("BM_sum", "BM_total");
+    bench.script("new/sums", &renamed);
+    gate(&bench, &["--fail-on", "slower:50%"]).ends_with(0);
+    let found = json(&bench);
+    assert_eq!(found["new"], serde_json::json!(["more", "sums: BM_total"]));
+    assert_eq!(found["gone"], serde_json::json!(["less", "sums: BM_sum"]));
+    let broken = builds(1001);
+    broken.script("new/sums", &google_benchmark(1001).replace("BM_fib/8\\nBM_sum", ""));
+    let ran = gate(&broken, &["sums"]).ends_with(2);
+    assert!(ran.stdout.contains("failing: sums (head): asked for"), "{ran:#?}");
+    assert!(broken.read("j.xml").contains("errors=\"1\""));
+    gate(&broken, &["nothing"]).ends_with(2).says(&["there is no program \"nothing\""]);
+}
+
+#[test]
+fn a_program_of_cargo_is_found_without_its_hash() {
+    let bench = builds(1001);
+    for (side, hash) in [("old", "0123456789abcdef"), ("new", "fedcba9876543210")] {
+        std::fs::create_dir_all(bench.path(&format!("{side}/target/release/deps"))).unwrap();
+        let program = format!("{side}/target/release/deps/sort-{hash}");
+        bench.script(&program, &google_benchmark(if side == "old" { 1000 } else { 1300 }));
+    }
+    gate(&bench, &["target/release/deps/sort"]).ends_with(1);
+    assert_eq!(json(&bench)["benchmarks"][0]["name"], "BM_fib/8");
+}
+
+/// Executes git in a directory of the bench.
+fn git(bench: &Bench, directory: &str, words: &[&str]) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"];
+    let mut git = Command::new("git");
+    let git = git.args(identity).args(words).current_dir(bench.path(directory));
+    let done = git.env("HOME", bench.path(".")).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+/// Commits a program whose first benchmark takes this many ns.
+fn commit(bench: &Bench, ns: u32) {
+    bench.script("sums.in", &google_benchmark(ns));
+    git(bench, ".", &["add", "sums.in"]);
+    git(bench, ".", &["commit", "-q", "-m", &ns.to_string()]);
+}
+
+/// A repository whose branch `change` is slower than its merge base with `main`, which went on.
+fn repository() -> Bench {
+    let bench = Bench::new();
+    git(&bench, ".", &["init", "-q"]);
+    commit(&bench, 1000);
+    git(&bench, ".", &["switch", "-q", "-c", "change"]);
+    commit(&bench, 1300);
+    git(&bench, ".", &["switch", "-q", "main"]);
+    // Not in the merge base, so it changes nothing.
+    commit(&bench, 9000);
+    git(&bench, ".", &["switch", "-q", "change"]);
+    bench
+}
+
+const BUILD: &str = "mkdir bin && cp sums.in bin/sums";
+
+#[test]
+fn the_merge_base_and_the_head_are_built_and_compared() {
+    let bench = repository();
+    let words = ["gate", "--base", "main", "--build", BUILD];
+    let files = ["--budget", "60s", "-o", "out.suite", "--json", "g.json", "bin/sums"];
+    bench.stillwell(&[&words[..], &files].concat()).ends_with(1);
+    let ratio = json(&bench)["benchmarks"][0]["ratio"]["ratio"].as_f64().unwrap();
+    assert!((1.28..1.32).contains(&ratio), "{ratio}");
+    let words = ["gate", "--base", "main", "--build", "exit 3", "bin/sums"];
+    bench.stillwell(&words).ends_with(2).says(&["build"]);
+    let words = ["gate", "--base", "nowhere", "--build", "true"];
+    bench.stillwell(&words).ends_with(2).says(&["nowhere"]);
+}
+
+/// `ci/gate` in a shallow clone of a bare repository, as on a runner.
+#[test]
+fn the_script_for_ci_runs_in_a_shallow_clone() {
+    let bench = repository();
+    git(&bench, ".", &["clone", "-q", "--bare", ".", "origin.git"]);
+    let origin = format!("file://{}", bench.path("origin.git").display());
+    git(&bench, ".", &["clone", "-q", "--depth", "1", "-b", "change", &origin, "clone"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/gate");
+    let program = Path::new(STILLWELL).parent().unwrap().display().to_string();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    let mut command = bench.command("sh");
+    let command = command.arg(script).current_dir(bench.path("clone")).envs([
+        ("PATH", path.as_str()),
+        ("BASE", "main"),
+        ("BUILD", BUILD),
+        ("PROGRAMS", "bin/sums"),
+        ("OPTIONS", "--budget 60s"),
+        ("GITHUB_STEP_SUMMARY", "summary.md"),
+    ]);
+    let done = command.output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert!(bench.read("clone/summary.md").starts_with("### Benchmarks: fail\n"));
+    let results = ["gate.md", "gate.xml", "gate.json", "gate.html"];
+    assert!(results.iter().all(|it| bench.path(&format!("clone/gate-results/{it}")).is_file()));
+}

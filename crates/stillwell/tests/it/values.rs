@@ -1,0 +1,137 @@
+//! The quantity that decides: a value that the program says, memory, a count. And programs that do not say theirs.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran};
+
+/// Says a value that depends on its name, with a little noise.
+const SERVER: &str = "#!/bin/sh
+n=$(( $(cat count 2>/dev/null || echo 0) + 1 )); echo $n > count
+noise=$(( (n * 7919) % 13 ))
+echo \"warming up: 1 req/s\"
+echo \"throughput: $(( $1 + noise )).5 req/s\"
+echo \"{\\\"latency\\\": {\\\"p99\\\": $(( $1 + noise ))}}\" > result.json
+";
+
+const VALUE: [&str; 4] = ["--value", r"throughput: ([0-9.]+)", "--value-unit", "req/s"];
+
+fn server() -> Bench {
+    let bench = Bench::new();
+    bench.script("server", SERVER);
+    bench
+}
+
+fn run(bench: &Bench, options: &[&str]) -> Ran {
+    bench.run(&[options, &["-w", "0", "-r", "30", "./server 1000", "./server 1200"]].concat())
+}
+
+#[test]
+fn more_throughput_is_better_only_where_higher_is() {
+    let higher = run(&server(), &[&VALUE[..], &["--value-better", "higher"]].concat()).ends_with(0);
+    let sentence = higher.stdout.replace('\n', " ");
+    assert!(
+        sentence.contains("higher than ./server 1000") && sentence.contains("better"),
+        "{sentence}"
+    );
+    assert!(higher.stdout.contains("req/s") && higher.stdout.contains("median"), "{higher:#?}");
+    let lower = run(&server(), &VALUE);
+    assert!(lower.stdout.replace('\n', " ").contains("which is worse"), "{lower:#?}");
+    assert!(!lower.stdout.contains("slower") && !lower.stdout.contains("faster"), "{lower:#?}");
+}
+
+#[test]
+fn a_gate_knows_the_direction() {
+    let gate = |better: &str| {
+        let options = ["--value-better", better, "--fail-on", "slower:5%"];
+        run(&server(), &[&VALUE[..], &options].concat())
+    };
+    gate("higher").ends_with(0);
+    let failed = gate("lower").ends_with(1);
+    assert!(failed.stdout.contains("gate: fail"), "{failed:#?}");
+}
+
+#[test]
+fn a_value_of_a_file_is_in_the_record_and_in_the_exports() {
+    let bench = server();
+    let options = ["--value-json", "/latency/p99", "--value-file", "result.json"];
+    let json = ["--value-unit", "ms", "--json", "--export-csv", "t.csv"];
+    let ran = run(&bench, &[&options[..], &json].concat()).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let median = &document["analysis"]["arms"][0]["wall"]["median"]["value"];
+    let ns = median.as_f64().unwrap();
+    assert!((1e9..1.013e9).contains(&ns), "1000 to 1012 ms, not {ns} ns");
+    let metrics = document["analysis"]["arms"][0]["metrics"].as_array().unwrap();
+    let named = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap();
+    assert_eq!(named("value")["n"], 30);
+    assert!(named("wall")["median"].as_f64().unwrap() < 1e9, "the wall time is kept too");
+    let csv = bench.read("t.csv");
+    assert!(csv.lines().next().unwrap().contains("value"), "{csv}");
+    let record = bench.record();
+    assert!(record.header["columns"].as_array().unwrap().contains(&"value".into()));
+}
+
+#[test]
+fn a_run_that_does_not_say_its_value_is_a_failure() {
+    let bench = Bench::new();
+    // The file of an earlier run does not count.
+    bench.script("once", "#!/bin/sh\n[ -e done ] || echo 5 > out; touch done; echo oops >&2\n");
+    let options = ["--value", "[0-9]+", "--value-file", "out", "-w", "0", "-r", "3", "./once"];
+    let ran =
+        bench.run(&options).ends_with(2).says(&["did not say its value", "did not write out"]);
+    assert!(ran.stdout.contains("FAILED: ./once did not say its value in its run 2"), "{ran:#?}");
+    assert!(ran.stdout.contains("oops"), "{ran:#?}");
+    assert_eq!(bench.record().end(), Some("failed"));
+    let ignored = Bench::new();
+    ignored.script("never", "#!/bin/sh\nexit 3\n");
+    ignored.run(&["--value", "x", "-i", "-w", "0", "-r", "3", "./never"]).ends_with(124);
+}
+
+#[test]
+fn memory_decides_in_words_of_memory() {
+    let bench = Bench::new();
+    let use_memory = "python3 -c \"x = bytearray(64 << 20)\"";
+    let options = ["--decide-on", "maxrss", "-w", "0", "-r", "12", "python3 -c pass", use_memory];
+    let ran = bench.run(&options).ends_with(0);
+    assert!(ran.stdout.replace('\n', " ").contains("times as much memory as"), "{ran:#?}");
+    assert!(ran.stdout.contains("worse") && ran.stdout.contains("MiB"), "{ran:#?}");
+}
+
+#[test]
+fn a_time_can_decide_beside_a_value() {
+    let options =
+        ["--decide-on", "wall", "--value", "t", "-w", "0", "-r", "12", "echo t", "echo t"];
+    let bench = Bench::new();
+    bench.run(&options).ends_with(2).says(&["where a number is expected"]);
+    let options =
+        ["--decide-on", "wall", "--value", "1", "-w", "0", "-r", "12", "echo 1", "echo 1"];
+    let ran = Bench::new().run(&options).ends_with(0);
+    assert!(ran.stdout.contains("t0"), "{ran:#?}");
+}
+
+#[test]
+fn a_suite_has_values_and_a_quantity_too() {
+    let bench = server();
+    let suite = r#"
+[[variant]]
+name = "old"
+[[variant]]
+name = "new"
+[[benchmark]]
+name = "serve"
+command = "./server 1000"
+value = "throughput: ([0-9.]+)"
+value_better = "higher"
+[[benchmark]]
+name = "memory"
+command = "true"
+policy = { decide_on = "maxrss" }
+"#;
+    bench.write("s.toml", suite);
+    let ran =
+        bench.stillwell(&["bench", "s.toml", "--blocks", "12", "-o", "out", "--json"]).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let text = document.to_string();
+    assert!(text.contains("serve") && text.contains("memory"), "{text}");
+    bench.write("t.toml", "[[benchmark]]\nname = \"x\"\nstatement = \"1\"\nvalue = \"1\"\n");
+    bench.stillwell(&["bench", "t.toml"]).ends_with(2).says(&["value"]);
+}

@@ -1,0 +1,114 @@
+//! `why`: real programs, of which one has a slower function.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, skipped};
+
+/// A program with three functions; `work` takes so many loops. Its functions have frame pointers.
+const SOURCE: &str = "
+#include <stdint.h>
+volatile uint64_t sink;
+#define FUNCTION(name, n) __attribute__((noinline)) void name(uint64_t x) { \\
+    for (uint64_t i = 0; i < (n); i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; } sink = x; }
+FUNCTION(prepare, 1000000)
+FUNCTION(work, WORK)
+FUNCTION(finish, 1000000)
+int main(void) { prepare(1); work(2); finish(3); return 0; }
+";
+
+/// Two builds; `None` without a compiler or where the kernel permits no samples.
+fn builds() -> Option<Bench> {
+    let bench = Bench::new();
+    bench.write("two.c", SOURCE);
+    for (name, work) in [("old", 1_000_000), ("new", 2_000_000)] {
+        let mut compile = bench.command("cc");
+        compile.args(["-O1", "-o", name, &format!("-DWORK={work}"), "two.c"]);
+        let Ok(output) = compile.output() else {
+            skipped("there is no cc to compile with");
+            return None;
+        };
+        Ran::from(output).ends_with(0);
+    }
+    let ran = bench.stillwell(&["why", "-r", "10", "-o", "probe.swell", "--style=none", "true"]);
+    if ran.stderr.contains("the runs cannot be sampled") {
+        skipped(&format!("no samples of programs: {}", ran.stderr.trim()));
+        return None;
+    }
+    Some(bench)
+}
+
+fn names(found: &Value, list: &str) -> Vec<String> {
+    let list = found[list].as_array().unwrap().iter();
+    list.map(|part| part["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_slower_function_is_named_and_can_be_shown_again() {
+    let Some(bench) = builds() else { return };
+    let arguments = ["why", "-r", "40", "-o", "a.swell", "--json", "./old", "./new"];
+    let ran = bench.stillwell(&arguments).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(names(&found, "functions")[0], "work");
+    let work = &found["functions"][0];
+    assert!(work["estimate_ns"].as_f64().unwrap() > 0.0 && work["p"].as_f64().unwrap() <= 0.01);
+    // The parts add up to the difference of the wall times.
+    let sum = |list: &str| -> f64 {
+        let parts = found[list].as_array().unwrap().iter();
+        parts.map(|part| part["estimate_ns"].as_f64().unwrap()).sum()
+    };
+    let wall = found["wall"]["estimate_ns"].as_f64().unwrap();
+    assert!((sum("functions") + sum("parts") - wall).abs() < 1.0);
+    // Both are the same again, from the profile next to the record.
+    for file in ["a.swell", "a.swell.profile"] {
+        let again = bench.stillwell(&["why", "--json", file]).ends_with(0);
+        assert_eq!(again.stdout, ran.stdout);
+    }
+    let text = bench.stillwell(&["why", "a.swell"]).ends_with(0).stdout;
+    assert!(
+        text.contains("work takes ") && text.contains("= time without other programs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn folded_stacks_have_the_time_of_both_programs() {
+    let Some(bench) = builds() else { return };
+    let arguments = ["why", "-r", "20", "--folded=out.folded", "--style=none", "./old", "./new"];
+    bench.stillwell(&arguments).ends_with(0);
+    let mut of_leaf: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+    for line in bench.read("out.folded").lines() {
+        let words: Vec<&str> = line.rsplitn(3, ' ').collect();
+        let leaf = words[2].rsplit(';').next().unwrap().to_owned();
+        let sums = of_leaf.entry(leaf).or_default();
+        sums[0] += words[1].parse::<f64>().unwrap();
+        sums[1] += words[0].parse::<f64>().unwrap();
+    }
+    let work = of_leaf["work"];
+    assert!(work[1] > work[0], "{work:?}");
+}
+
+#[test]
+fn one_program_gets_a_profile() {
+    let Some(bench) = builds() else { return };
+    let ran = bench.stillwell(&["why", "-r", "20", "--json", "./new"]).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(names(&found, "functions")[0], "work");
+    assert!(found["functions"][0]["p"].is_null());
+}
+
+#[test]
+fn a_command_that_fails_ends_it_as_in_run() {
+    let Some(bench) = builds() else { return };
+    let ran = bench.stillwell(&["why", "-r", "10", "./old", "false"]).ends_with(2);
+    assert!(ran.stderr.contains("`false`") || ran.stderr.contains("false"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_record_without_a_profile_is_refused() {
+    let bench = Bench::new();
+    bench.write("a.swell", "");
+    let ran = bench.stillwell(&["why", "a.swell"]).ends_with(2);
+    assert!(ran.stderr.contains("a.swell has no profile next to it"), "{}", ran.stderr);
+}
