@@ -2,6 +2,10 @@
 CARGO_TARGET_DIR ?= target
 STILLWELL = $(abspath $(CARGO_TARGET_DIR))/debug/stillwell
 RELEASE = $(abspath $(CARGO_TARGET_DIR))/release/stillwell
+# The program that writes the manual pages and the completions: another machine's cannot run here.
+WRITER = $(RELEASE)
+# The machine that a package is for: x86_64 or aarch64.
+ARCH = $(shell uname -m)
 TESTS = crates/stillwell/tests
 # A part of the tests that cannot run here ends with 77 and says why. That is no error for a developer.
 SKIP_IS_NO_ERROR = || test $$? = 77
@@ -10,13 +14,43 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build release install demo test test-tools test-vm test-report test-slurm fuzz lint bench bless capture
+.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows oldest-rust \
+	release-check install demo test test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
 
 build: ## the program for every day and for the tests: not optimised, quick to build
 	cargo build --locked
 
-release: ## the program that is measured and installed: optimised, stripped, slow to build
-	cargo build --release --locked
+release: ## the program that is measured and installed: optimised, slow to build. With VERSION=: all of a release
+	$(if $(VERSION),packaging/release $(VERSION),cargo build --release --locked)
+
+dist: ## the static program that runs on every Linux: ARCH=x86_64 or aarch64 [this machine's]
+	packaging/build $(ARCH)
+
+deb rpm archive wheel image: dist ## the static program in a package, in target/packages: ARCH as for dist
+	packaging/$@ $(ARCH)
+
+crates: ## what `cargo publish` would send, in target/packages
+	packaging/crates
+
+packages: archive deb rpm wheel crates ## all of these
+
+reproducible: ## build the static program in two directories, and compare: ARCH as for dist
+	packaging/reproducible $(ARCH)
+
+dist-tools: ## what the targets above need: as root with apt-get; rustup, pip
+	packaging/tools
+
+deny: ## licences, sources and known security advisories of all dependencies: needs cargo-deny
+	cargo deny check
+
+workflows: ## check .github/workflows: needs actionlint
+	actionlint
+
+oldest-rust: ## check all code with the oldest Rust that Cargo.toml promises, which rustup has
+	cargo +$(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0 check --locked --workspace --all-targets
+
+release-check: ## install each package for this machine in a clean root, as root, and use it there
+	packaging/check
 
 # As root there may be no cargo, so `make install` takes what `make release` has made.
 install: ## the program, its manual page and its completions: PREFIX [/usr/local], DESTDIR [empty]
@@ -24,10 +58,10 @@ install: ## the program, its manual page and its completions: PREFIX [/usr/local
 	install -d $(BIN) $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(RELEASE) $(BIN)/stillwell
-	$(RELEASE) man > $(SHARE)/man/man1/stillwell.1
-	$(RELEASE) completions bash > $(SHARE)/bash-completion/completions/stillwell
-	$(RELEASE) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
-	$(RELEASE) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
+	$(WRITER) man --dir $(SHARE)/man/man1
+	$(WRITER) completions bash > $(SHARE)/bash-completion/completions/stillwell
+	$(WRITER) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
+	$(WRITER) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
 
 demo: build ## compare two real commands of this machine
 	@mkdir -p target/demo
@@ -43,11 +77,17 @@ test-tools: ## install what the next three need: as root with apt-get, and with 
 test-vm: ## the program on real kernels, in emulated machines
 	$(TESTS)/vm/run $(SKIP_IS_NO_ERROR)
 
+test-arm: ## the static program on an ARM64 kernel, in an emulated machine: needs make dist-tools and make dist ARCH=aarch64
+	$(TESTS)/vm/arm $(SKIP_IS_NO_ERROR)
+
 test-report: ## pages of `stillwell report` in a real browser
 	$(TESTS)/report/run $(SKIP_IS_NO_ERROR)
 
 test-slurm: ## pools on a real Slurm
 	$(TESTS)/slurm/run $(SKIP_IS_NO_ERROR)
+
+docs: ## the manual as a book, in target/book: needs mdbook, which `make test-tools` installs
+	$(TESTS)/docs/run $(SKIP_IS_NO_ERROR)
 
 fuzz: ## every reader with inputs that coverage guides: SECONDS for each [3600]; needs nightly Rust and cargo-fuzz
 	fuzz/run $(or $(SECONDS),3600) $(SKIP_IS_NO_ERROR)
@@ -71,7 +111,10 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/busy/run
 	experiments/history/run
 	experiments/pool/run
-	cargo run --release --locked -p stats --example pools
+	experiments/gate/run
+	experiments/pyperf/run
+	experiments/hyperfine/run
+	cargo run --release --locked -p stillwell-stats --example pools
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
