@@ -86,7 +86,9 @@ def hyperfine() -> Peer | None:
 
 def pyperf() -> Peer | None:
     """pyperf with one worker and no calibration, for the most runs in the time. The error rate of `compare_to` is always 5 %."""
-    if not importlib.util.find_spec("pyperf"):
+    found = importlib.util.find_spec("pyperf")
+    # The folder experiments/pyperf looks like a package without a file.
+    if not found or not found.origin:
         return None
 
     def side(command: Command, n_runs: int, path: str) -> list[float]:
