@@ -6,13 +6,13 @@ use anyhow::{Result, anyhow};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
-use crate::cmd::{frameworks, pyperf, suites};
+use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::host::{Host, user_of_commands};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
-use crate::plan::Arm;
 use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::{decide_bench, names, programs};
+use crate::plan::{Arm, across};
 use crate::record::Readers;
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
@@ -31,7 +31,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if suites::is_suite(spec) {
         return suites::bench(verb);
     }
-    let mut commands = programs(spec)?;
+    let mut commands = across(programs(spec)?, &revisions::built(&spec.revisions)?);
     if spec.as_pyperf {
         pyperf::prepare(&mut commands)?;
     }

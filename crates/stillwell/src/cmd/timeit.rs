@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
+use crate::cmd::revisions;
 use crate::host::Host;
 use crate::measure::programs::behind_shim;
 use crate::plan::priority::{HIGHEST, raise};
@@ -16,10 +17,11 @@ use crate::sys::may_raise_priority;
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &by_suffix(&verb.spec.session)?;
+    let revisions = revisions::built(&verb.spec.revisions)?;
     Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);
-        let mut plan = decide_timeit(&verb.spec, &survey.facts, drawn_seed()?)?;
+        let mut plan = decide_timeit(&verb.spec, &revisions, &survey.facts, drawn_seed()?)?;
         raise(&mut plan.process, &session.workers.priority, || may_raise_priority(HIGHEST));
         place(&host, &mut plan, &session.workers.placement, guard, &mut survey)?;
         for arm in &mut plan.arms {

@@ -20,11 +20,11 @@ pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
     numbered(results.collect())
 }
 
-/// Numbers results with the same name: the second result of a command is `command (#2)`.
+/// Numbers results with the same name and commit: the second result of a command is `command (#2)`.
 fn numbered(mut results: Vec<BenchmarkResult>) -> Vec<BenchmarkResult> {
-    let mut counts: HashMap<(String, String, String), usize> = HashMap::new();
+    let mut counts: HashMap<_, usize> = HashMap::new();
     for it in &mut results {
-        let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone());
+        let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone(), it.revision.clone());
         let count = counts.entry(key).or_default();
         *count += 1;
         if *count > 1 {
@@ -45,6 +45,8 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         ValueUnit::Count => "count",
     };
     let suite = record.header.plan.suite.as_ref();
+    // Revisions are the commits of one series.
+    let has_programs = has_programs && !arm.is_revision;
     let (benchmark, arm) = match suite.map(|suite| &suite.benchmark).or(arm.benchmark.as_ref()) {
         // A file of another program has one value for each name and no arms.
         Some(name) if imported.is_none() => {

@@ -66,6 +66,32 @@ const MIGRATIONS: &[Migration] = &[
         sql: "ALTER TABLE result ADD COLUMN t0_is_limit INTEGER NOT NULL DEFAULT 0;",
         then: None,
     },
+    // A record may have one benchmark at several commits. An unknown commit is empty text, as NULL is no part of a key.
+    Migration {
+        sql: "
+    ALTER TABLE result RENAME TO result_of_one_commit;
+    CREATE TABLE result (
+        record INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+        benchmark TEXT NOT NULL,
+        arm TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        n_runs INTEGER NOT NULL,
+        t0 REAL NOT NULL,
+        t0_err REAL,
+        median REAL NOT NULL,
+        mean REAL NOT NULL,
+        revision TEXT NOT NULL,
+        committed_s INTEGER,
+        t0_is_limit INTEGER NOT NULL,
+        PRIMARY KEY (record, benchmark, arm, unit, revision)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO result SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean,
+        ifnull(revision, ''), committed_s, t0_is_limit FROM result_of_one_commit;
+    DROP TABLE result_of_one_commit;
+    CREATE INDEX result_by_benchmark ON result (benchmark, arm);
+    ",
+        then: None,
+    },
 ];
 
 /// Creates the tables, or migrates them to the newest version.

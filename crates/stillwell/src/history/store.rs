@@ -131,7 +131,7 @@ impl HistoryStore {
     fn try_entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
         let origins = self.origins()?;
         let mut select = self.connection.prepare(
-            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s, t0_is_limit
+            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, nullif(revision, ''), committed_s, t0_is_limit
              FROM result WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
         )?;
         let mut rows = select.query([filter])?;
@@ -217,13 +217,19 @@ fn missing<'a>(
     record: i64,
     results: &'a [BenchmarkResult],
 ) -> Result<Vec<&'a BenchmarkResult>> {
-    let mut select =
-        transaction.prepare("SELECT benchmark, arm, unit FROM result WHERE record = ?1")?;
-    let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let known: HashSet<(String, String, String)> =
+    let mut select = transaction.prepare(
+        "SELECT benchmark, arm, unit, nullif(revision, '') FROM result WHERE record = ?1",
+    )?;
+    let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let known: HashSet<(String, String, String, Option<String>)> =
         select.query_map([record], key)?.collect::<rusqlite::Result<_>>()?;
     let is_missing = |it: &&BenchmarkResult| {
-        !known.contains(&(it.benchmark.clone(), it.arm.clone(), it.unit.clone()))
+        !known.contains(&(
+            it.benchmark.clone(),
+            it.arm.clone(),
+            it.unit.clone(),
+            it.revision.clone(),
+        ))
     };
     Ok(results.iter().filter(is_missing).collect())
 }
@@ -248,7 +254,7 @@ fn add_results<'a>(
             result.t0_err,
             result.median,
             result.mean,
-            result.revision,
+            result.revision.as_deref().unwrap_or_default(),
             result.committed_s,
             result.t0_is_limit
         ])?;

@@ -6,6 +6,7 @@ use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::values::{
@@ -35,7 +36,21 @@ const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 /// # Errors
 /// As [`decide`], and of [`arms`].
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
-    decide(&spec.into(), arms(CommandRequest::from(spec))?, facts, drawn_seed)
+    decide_run_across(spec, &[], facts, drawn_seed)
+}
+
+/// The same, with each command in the checkout of each of these revisions.
+///
+/// # Errors
+/// As [`decide_run`].
+pub fn decide_run_across(
+    spec: &RunSpec,
+    revisions: &[BuiltRevision],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let arms = across_commands(arms(CommandRequest::from(spec))?, &spec.hooks, revisions)?;
+    decide(&spec.into(), arms, facts, drawn_seed)
 }
 
 /// Decides everything about these arms. `drawn_seed` is used when the request has none.

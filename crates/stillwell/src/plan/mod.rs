@@ -11,6 +11,7 @@ pub mod placement;
 pub mod priority;
 pub mod programs;
 pub mod request;
+mod revisions;
 mod shell;
 pub mod suite;
 mod value;
@@ -26,7 +27,8 @@ use crate::values::{
 
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
-pub use decide::{decide, decide_run, default_metrics};
+pub use decide::{decide, decide_run, decide_run_across, default_metrics};
+pub use revisions::{BuiltRevision, across};
 pub use suite::SuiteMembership;
 pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::{WorkerCode, Workers};
@@ -198,9 +200,13 @@ pub struct Arm {
     /// The directories that its blocks take turns with; the current one if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// Of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
+    /// Of a revision, or of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
+    /// Whether its name is that of a revision (`--revisions`). Then the arms of its benchmark are the same program at
+    /// different commits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revision: bool,
     /// The code to send to its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<WorkerCode>,
@@ -238,6 +244,7 @@ impl Arm {
             has_own_timer: false,
             directories: Vec::new(),
             git: None,
+            is_revision: false,
             source: None,
         }
     }

@@ -9,6 +9,7 @@ use crate::host::Facts;
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
+use crate::plan::revisions::{BuiltRevision, across};
 use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason, ValueRule};
 use crate::spec::groups::JudgementOptions;
@@ -46,8 +47,13 @@ pub struct ProgramBenchmark {
 ///
 /// # Errors
 /// As [`crate::plan::decide`].
-pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
-    let arms = statements(&spec.statement.join("\n"), &spec.code)?;
+pub fn decide_timeit(
+    spec: &TimeitSpec,
+    revisions: &[BuiltRevision],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let arms = across(statements(&spec.statement.join("\n"), &spec.code)?, revisions);
     decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
@@ -356,7 +362,7 @@ mod tests {
     fn timeit(words: &[&str]) -> Result<Plan> {
         let words = ["stillwell", "timeit"].iter().chain(words);
         let Verb::Timeit(verb) = Cli::try_parse_from(words)?.verb else { unreachable!() };
-        decide_timeit(&verb.spec, &facts(), 1)
+        decide_timeit(&verb.spec, &[], &facts(), 1)
     }
 
     fn labels(plan: &Plan) -> Vec<&str> {

@@ -15,6 +15,7 @@ mod noise;
 mod pool;
 mod result_file;
 mod resume;
+mod revisions;
 pub mod run;
 mod shell_option;
 mod shield;
@@ -46,6 +47,7 @@ pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{

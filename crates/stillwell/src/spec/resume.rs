@@ -63,7 +63,7 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 43] = [
+    const REFUSED: [&str; 45] = [
         "commands",
         "as_pyperf",
         "benchmark",
@@ -72,6 +72,8 @@ mod tests {
         "arms",
         "pin",
         "list",
+        "revisions",
+        "build",
         "arm_name",
         "fork_server",
         "processes",

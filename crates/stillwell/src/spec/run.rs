@@ -9,6 +9,7 @@ use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
     TuneOptions,
 };
+use crate::spec::revisions::RevisionOptions;
 use crate::values::{
     Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
     Shell, TimeSpan,
@@ -44,6 +45,8 @@ pub struct RunSpec {
     pub commands: Vec<String>,
     #[command(flatten)]
     pub arms: ArmOptions,
+    #[command(flatten)]
+    pub revisions: RevisionOptions,
     #[command(flatten)]
     pub length: LengthOptions,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
     TuneOptions,
 };
+use crate::spec::revisions::RevisionOptions;
 use crate::spec::run::OutputOptions;
 use crate::values::{Clock, Cpus, Gc, Headline, TimeSpan};
 
@@ -32,6 +33,8 @@ pub struct TimeitSpec {
     pub statement: Vec<String>,
     #[command(flatten)]
     pub code: CodeOptions,
+    #[command(flatten)]
+    pub revisions: RevisionOptions,
     #[command(flatten)]
     pub session: SessionOptions,
 }
@@ -97,6 +100,8 @@ pub struct BenchSpec {
     pub benchmark: Vec<String>,
     #[command(flatten)]
     pub suite: SuiteOptions,
+    #[command(flatten)]
+    pub revisions: RevisionOptions,
     /// Print the names of the benchmarks, and measure nothing
     #[arg(long)]
     pub list: bool,

@@ -40,6 +40,7 @@ mod privacy;
 mod privileges;
 mod process;
 mod processes;
+mod revisions;
 mod schedule;
 mod shield;
 mod streams;

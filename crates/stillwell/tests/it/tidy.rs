@@ -172,6 +172,7 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("plan/decide.rs", "these options of `run` are checked there"),
     ("plan/parameters.rs", "these options of `run` are checked there"),
     ("plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
+    ("plan/revisions.rs", "these options of `run` are checked there"),
     ("plan/suite/mod.rs", "these options of `bench` are checked there"),
 ];
 

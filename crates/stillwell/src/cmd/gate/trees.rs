@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::cmd::commits::SHORT;
+use crate::cmd::git::git;
 use crate::cmd::suites;
-use crate::host::command_of_invoker;
 use crate::spec::GateVerb;
 use crate::spec::suite::{Build, LinkOrder, Variant};
 
@@ -20,9 +21,6 @@ pub(super) struct Trees {
     /// What the new one is.
     pub head: String,
 }
-
-/// Digits of a commit that people read.
-const SHORT: usize = 10;
 
 impl Trees {
     /// The builds that the command line names. Those of revisions are checked out and built.
@@ -40,9 +38,10 @@ impl Trees {
             let [base, head] = [old, new].map(|path| path.display().to_string());
             return Ok(Self { directories, base, head });
         }
+        let here = Path::new(".");
         let revision = verb.base.as_deref().unwrap_or_default();
-        let base = git(&["merge-base", "--end-of-options", revision, "HEAD"])?;
-        let head = git(&["rev-parse", "--verify", "HEAD"])?;
+        let base = git(here, &["merge-base", "--end-of-options", revision, "HEAD"])?;
+        let head = git(here, &["rev-parse", "--verify", "HEAD"])?;
         let build = verb.build.as_ref().map(|command| Build {
             command: command.clone(),
             link_order: LinkOrder::AsBuilt,
@@ -56,19 +55,11 @@ impl Trees {
             ..Variant::default()
         };
         let variants: Vec<Variant> = SIDES.iter().zip([&base, &head]).map(variant).collect();
-        let built = suites::built(&variants)?;
-        let mut directories = built.into_iter().map(PathBuf::from);
+        let built = suites::built(&variants)?.into_iter();
+        let mut directories = built.filter_map(|it| it.directories.first().map(PathBuf::from));
         let (old, new) = (directories.next(), directories.next());
         let directories = old.zip(new).context("the builds have no directory")?.into();
         let [base, head] = [base, head].map(|id| id.chars().take(SHORT).collect());
         Ok(Self { directories, base, head })
     }
-}
-
-fn git(arguments: &[&str]) -> Result<String> {
-    let output = command_of_invoker("git").args(arguments).output();
-    let output = output.context("cannot execute git, which --base needs")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git {}: {}", arguments.join(" "), stderr.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
+use crate::cmd::revisions;
 use crate::host::Host;
 use crate::host::shield::Isolation;
 use crate::measure::wire::SamplingSettings;
-use crate::plan::{Plan, Stopping, decide_run, priority};
+use crate::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
 use crate::record::{EndReason, Readers};
 use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
 use crate::spec::RunVerb;
@@ -17,9 +18,10 @@ use crate::values::exit_code;
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let revisions = revisions::built(&verb.spec.revisions)?;
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         started(
-            verb,
+            (verb, &revisions),
             guard,
             |_| (),
             |start| conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec)),
@@ -32,7 +34,7 @@ pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)
     Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let isolation = guard.isolation().cloned();
         let screen = Presentation::of_run(&verb.spec).screen();
-        let (_, end) = started(verb, guard, |_| (), |start| start.measure(screen))?;
+        let (_, end) = started((verb, &[]), guard, |_| (), |start| start.measure(screen))?;
         Ok((end, isolation))
     })
 }
@@ -49,7 +51,7 @@ pub fn measure_profiled(
     };
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let screen = Presentation::of_run(&verb.spec).screen();
-        started(verb, guard, to_the_end, |mut start| {
+        started((verb, &[]), guard, to_the_end, |mut start| {
             start.sampling = Some(sampling);
             start.measure(screen)
         })
@@ -63,7 +65,7 @@ pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Resul
 
 /// Plans a session under a guard, and passes its start on. `change` has the last word about the plan.
 fn started<T>(
-    verb: &RunVerb,
+    (verb, revisions): (&RunVerb, &[BuiltRevision]),
     guard: &mut Guard,
     change: impl FnOnce(&mut Plan),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
@@ -72,7 +74,7 @@ fn started<T>(
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
     let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
-    let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
+    let mut plan = decide_run_across(&verb.spec, revisions, &survey.facts, drawn_seed()?)?;
     raise(verb, &mut plan);
     survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
     guard.bind(&mut plan);

@@ -238,6 +238,7 @@ impl BenchmarkPlanner<'_> {
             if let Some(variant) = variant.filter(|_| !arm.role.is_control()) {
                 arm.directories.clone_from(&variant.directories);
                 arm.git.clone_from(&variant.git);
+                arm.is_revision = !self.said.revisions.revisions.is_empty();
                 arm.environment.clone_from(&variant.environment);
             }
         }

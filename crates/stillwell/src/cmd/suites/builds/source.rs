@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::cmd::git::git;
 use crate::host::{Git, command_of_invoker, find_git};
 use crate::spec::suite::Variant;
 
@@ -132,20 +133,4 @@ pub fn copy(source: &Path, path: &Path) -> Result<()> {
         String::from_utf8_lossy(&output.stderr).trim()
     );
     Ok(())
-}
-
-/// The output of git, without the newline.
-fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
-    let mut command = command_of_invoker("git");
-    let output = command.arg("-C").arg(directory).args(arguments).output();
-    let output = output.context("cannot execute git, which `revision` needs")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "git {} in {}: {}",
-        arguments.join(" "),
-        directory.display(),
-        stderr.trim()
-    );
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }

@@ -1,0 +1,176 @@
+//! The words of `--revisions` → commits of a repository.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::cmd::git::{git, git_with};
+use crate::host::with_their_files;
+use crate::spec::suite::{Build, LinkOrder, Variant};
+
+/// Digits of a commit that people read.
+pub const SHORT: usize = 10;
+/// The revision that is HEAD with the uncommitted changes.
+const WORK: &str = "WORK";
+/// More commits than this take longer than anybody waits; a search finds one with a few builds.
+const COMMITS_MAX: usize = 100;
+/// Who made the commits of uncommitted changes. They are of no branch.
+const AUTHOR: &str = "stillwell";
+
+/// A revision that the user named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCommit {
+    /// Its name for people: `HEAD~1 (0123456789)`.
+    pub name: String,
+    /// Its commit.
+    pub id: String,
+}
+
+/// The current directory in its repository.
+pub struct Place {
+    /// The root of the work tree.
+    pub top: PathBuf,
+    /// The current directory below it; empty in the root.
+    prefix: String,
+}
+
+impl Place {
+    /// The place of the current directory.
+    ///
+    /// # Errors
+    /// It is in no repository.
+    pub fn here() -> Result<Self> {
+        Self::of(Path::new("."))
+    }
+
+    /// The place of a directory.
+    ///
+    /// # Errors
+    /// It is in no repository.
+    pub fn of(directory: &Path) -> Result<Self> {
+        let top = git(directory, &["rev-parse", "--show-toplevel"])
+            .context("revisions are those of the git repository around the current directory")?;
+        let prefix = git(directory, &["rev-parse", "--show-prefix"])?;
+        Ok(Self { top: top.into(), prefix: prefix.trim_end_matches('/').into() })
+    }
+
+    /// The commits that these words name, in order.
+    ///
+    /// # Errors
+    /// A revision is unknown, or two are the same commit.
+    pub fn named(&self, words: &[String]) -> Result<Vec<NamedCommit>> {
+        let mut found: Vec<NamedCommit> = Vec::new();
+        for word in words {
+            let new = match word.trim() {
+                "" => bail!("--revisions has an empty one"),
+                WORK => vec![self.work()?],
+                word => match word.split_once("..") {
+                    Some((from, to)) => self.range(from, to)?,
+                    None => vec![self.one(word)?],
+                },
+            };
+            found.extend(new);
+        }
+        for (index, commit) in found.iter().enumerate() {
+            let twin = found[..index].iter().find(|other| other.id == commit.id);
+            if let Some(twin) = twin {
+                bail!(
+                    "--revisions: {:?} and {:?} are the same commit; leave one out",
+                    twin.name,
+                    commit.name
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    /// The id of a revision.
+    ///
+    /// # Errors
+    /// There is no such commit.
+    pub fn commit(&self, revision: &str) -> Result<String> {
+        let wanted = format!("{revision}^{{commit}}");
+        let found = git(&self.top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
+        found.with_context(|| format!("there is no commit {revision:?} in {}", self.top.display()))
+    }
+
+    fn one(&self, revision: &str) -> Result<NamedCommit> {
+        let id = self.commit(revision)?;
+        let is_id = id.starts_with(revision);
+        let short = &id[..id.len().min(SHORT)];
+        let name = if is_id { short.to_owned() } else { format!("{revision} ({short})") };
+        Ok(NamedCommit { name, id })
+    }
+
+    /// Where `to` branched off, and each commit from there on, the oldest first.
+    fn range(&self, from: &str, to: &str) -> Result<Vec<NamedCommit>> {
+        let or_head = |word: &str| if word.is_empty() { "HEAD".into() } else { word.to_owned() };
+        let (from, to) = (or_head(from), or_head(to.trim_start_matches('.')));
+        let (from_id, to_id) = (self.commit(&from)?, self.commit(&to)?);
+        let base = git(&self.top, &["merge-base", &from_id, &to_id])
+            .with_context(|| format!("{from} and {to} have no common ancestor"))?;
+        let range = format!("{from_id}..{to_id}");
+        let listed = git(&self.top, &["rev-list", "--reverse", "--topo-order", &range])?;
+        let ids: Vec<&str> = std::iter::once(&*base).chain(listed.lines()).collect();
+        ensure!(ids.len() > 1, "--revisions {from}..{to} has no commit: {to} is in {from}");
+        ensure!(
+            ids.len() <= COMMITS_MAX,
+            "--revisions {from}..{to} are {} commits, and at most {COMMITS_MAX} are measured in one session; \
+             name some of them",
+            ids.len()
+        );
+        ids.into_iter().map(|id| self.one(id)).collect()
+    }
+
+    /// HEAD with the uncommitted changes and the new files that are not ignored, as a commit of no branch. The same files
+    /// make the same commit, so its build is found again.
+    fn work(&self) -> Result<NamedCommit> {
+        let head = self.commit("HEAD")?;
+        let short = &head[..head.len().min(SHORT)];
+        let folder = with_their_files(tempfile::tempdir);
+        let folder = folder.context("cannot make a temporary directory")?;
+        let index = folder.path().join("index");
+        let index = index.to_str().context("the temporary directory is not UTF-8")?;
+        let of_index = [("GIT_INDEX_FILE", index)];
+        let context = || "cannot take the uncommitted changes of WORK";
+        git_with(&self.top, &["read-tree", "HEAD"], &of_index).with_context(context)?;
+        git_with(&self.top, &["add", "--all", "."], &of_index).with_context(context)?;
+        let tree = git_with(&self.top, &["write-tree"], &of_index).with_context(context)?;
+        if tree == git(&self.top, &["rev-parse", &format!("{head}^{{tree}}")])? {
+            return Ok(NamedCommit { name: format!("{WORK} ({short})"), id: head });
+        }
+        let date = git(&self.top, &["show", "--no-patch", "--format=%cI", &head])?;
+        let variables = [
+            ("GIT_AUTHOR_NAME", AUTHOR),
+            ("GIT_AUTHOR_EMAIL", ""),
+            ("GIT_AUTHOR_DATE", &*date),
+            ("GIT_COMMITTER_NAME", AUTHOR),
+            ("GIT_COMMITTER_EMAIL", ""),
+            ("GIT_COMMITTER_DATE", &*date),
+        ];
+        let message = "uncommitted changes";
+        let words = ["commit-tree", "--no-gpg-sign", "-p", &head, "-m", message, &tree];
+        let id = git_with(&self.top, &words, &variables).with_context(context)?;
+        Ok(NamedCommit { name: format!("{WORK} ({short} + changes)"), id })
+    }
+
+    /// A variant of a commit, built by this command.
+    pub fn variant(&self, commit: &NamedCommit, build: Option<&str>) -> Variant {
+        Variant {
+            name: commit.name.clone(),
+            revision: Some(commit.id.clone()),
+            cwd: Some(self.prefix.clone()).filter(|prefix| !prefix.is_empty()),
+            build: build.map(|command| self.build(command)),
+            ..Variant::default()
+        }
+    }
+
+    /// The build runs where the user is, like the commands.
+    fn build(&self, command: &str) -> Build {
+        let command = match &*self.prefix {
+            "" => command.to_owned(),
+            prefix => format!("cd {} && {{ {command}\n}}", shell_words::quote(prefix)),
+        };
+        Build { command, link_order: LinkOrder::AsBuilt, builds: None, source: None }
+    }
+}

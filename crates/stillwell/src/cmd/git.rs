@@ -1,0 +1,39 @@
+//! What git says of a repository. Git runs as the user: a repository's configuration can execute programs.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::host::command_of_invoker;
+
+/// The output of git, without the newline.
+///
+/// # Errors
+/// There is no git, or it fails.
+pub fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
+    git_with(directory, arguments, &[])
+}
+
+/// The same with these variables.
+///
+/// # Errors
+/// As [`git`].
+pub fn git_with(
+    directory: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<String> {
+    let mut command = command_of_invoker("git");
+    command.envs(variables.iter().copied());
+    let output = command.arg("-C").arg(directory).args(arguments).output();
+    let output = output.context("cannot execute git, which revisions need")?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "git {} in {}: {}",
+        arguments.join(" "),
+        directory.display(),
+        stderr.trim()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}

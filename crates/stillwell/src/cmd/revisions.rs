@@ -1,0 +1,28 @@
+//! `--revisions`: what the command line says → commits that are checked out and built.
+
+use anyhow::{Context as _, Result};
+
+use crate::cmd::commits::{NamedCommit, Place};
+use crate::cmd::suites;
+use crate::plan::BuiltRevision;
+use crate::plan::suite::VariantBuild;
+use crate::spec::RevisionOptions;
+
+/// The revisions in work trees of their own, built. Empty if the command line has none.
+///
+/// # Errors
+/// A revision is unknown, or a build fails.
+pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
+    if options.revisions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let place = Place::here()?;
+    let commits = place.named(&options.revisions)?;
+    let variant = |commit: &NamedCommit| place.variant(commit, options.build.as_deref());
+    let built = suites::built(&commits.iter().map(variant).collect::<Vec<_>>())?;
+    let revision = |VariantBuild { variant, directories, git }| {
+        let git = git.context("a revision has no commit")?;
+        Ok(BuiltRevision { name: variant.name, directories, git })
+    };
+    built.into_iter().map(revision).collect()
+}

@@ -1,0 +1,170 @@
+//! `--revisions`: commands, statements, programs and suites in checkouts of a repository's commits.
+
+use std::path::Path;
+
+use crate::bench::{Bench, Ran, STILLWELL, skipped};
+use crate::suite_builds::commit;
+
+/// A repository with three commits of a script in a directory, which writes where it runs to `log`; `None` without git.
+fn repository() -> Option<Bench> {
+    let bench = Bench::new();
+    if bench.command("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return None;
+    }
+    bench.write(".gitignore", "built\nstate\ncache\nr*.swell\nlog\nstdout\nstderr\n*.suite\n");
+    std::fs::create_dir(bench.path("sub")).unwrap();
+    for n in ["one", "two", "three"] {
+        bench.write("sub/source", n);
+        bench.write("sub/module.py", &format!("WORD = {n:?}\n"));
+        commit(&bench, n);
+    }
+    Some(bench)
+}
+
+const BUILD: &str = "sed s/^/built-/ source > built";
+const SAY: &str = "sh -c 'echo {revision} $(cat built) >> $LOG'";
+
+/// Runs in the directory `sub`.
+fn below(bench: &Bench, arguments: &[&str]) -> Ran {
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("sub")).env("LOG", bench.path("log")).args(arguments);
+    Ran::from(command.output().unwrap())
+}
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let ran = Ran::from(bench.command("git").args(arguments).output().unwrap()).ends_with(0);
+    ran.stdout.trim().to_owned()
+}
+
+/// The labels of a record's arms.
+fn labels(bench: &Bench, record: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(bench.path(record)).unwrap();
+    let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let arms = header["plan"]["arms"].as_array().unwrap();
+    arms.iter().map(|arm| arm["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_command_runs_in_the_build_of_each_revision() {
+    let Some(bench) = repository() else { return };
+    let words = ["run", "--revisions", "HEAD~1,HEAD", "--build", BUILD, "-r2", "-o", "../r.swell"];
+    let ran = below(&bench, &[&words[..], &[SAY]].concat()).ends_with(0);
+    assert_eq!(ran.stderr.matches("building ").count(), 2, "{ran:#?}");
+    let [before, head] = ["HEAD~1", "HEAD"].map(|it| git(&bench, &["rev-parse", it]));
+    let names = [format!("HEAD~1 ({})", &before[..10]), format!("HEAD ({})", &head[..10])];
+    assert_eq!(labels(&bench, "r.swell"), names);
+    assert!(names.iter().all(|name| ran.stdout.contains(name)), "{ran:#?}");
+    let mut said: Vec<String> = bench.read("log").lines().map(str::to_owned).collect();
+    said.sort();
+    said.dedup();
+    let mut expected = [format!("{before} built-two"), format!("{head} built-three")];
+    expected.sort();
+    assert_eq!(said, expected);
+    // The next session finds the builds.
+    let ran = below(&bench, &["run", "--revisions", "HEAD,HEAD~1", "--build", BUILD, "-r1", SAY]);
+    assert!(!ran.ends_with(0).stderr.contains("building"));
+}
+
+#[test]
+fn uncommitted_changes_are_a_revision_and_nothing_of_the_user_changes() {
+    let Some(bench) = repository() else { return };
+    bench.write("sub/source", "four");
+    bench.write("sub/new", "five");
+    let before = git(&bench, &["status", "--porcelain"]);
+    let build = "cat source new > built";
+    let words = ["run", "--revisions", "WORK", "--build", build, "-r1", "-o", "../r.swell", SAY];
+    below(&bench, &words).ends_with(0);
+    let said = bench.read("log");
+    assert!(said.contains(" fourfive"), "{said}");
+    assert_eq!(git(&bench, &["status", "--porcelain"]), before);
+    assert_eq!(git(&bench, &["log", "--branches", "--tags", "--format=%s"]), "three\ntwo\none");
+    let head = git(&bench, &["rev-parse", "HEAD"]);
+    assert_eq!(labels(&bench, "r.swell"), [format!("WORK ({} + changes)", &head[..10])]);
+    // The same changes are found built.
+    let ran = below(&bench, &["run", "--revisions", "WORK", "--build", build, "-r1", SAY]);
+    assert!(!ran.ends_with(0).stderr.contains("building"));
+    git(&bench, &["checkout", "--quiet", "."]);
+    std::fs::remove_file(bench.path("sub/new")).unwrap();
+    let ran = below(&bench, &["run", "--revisions", "WORK,HEAD", SAY]).ends_with(2);
+    assert!(ran.stderr.contains("are the same commit"), "{ran:#?}");
+}
+
+#[test]
+fn a_range_is_each_commit_from_its_base() {
+    let Some(bench) = repository() else { return };
+    let words = ["run", "--revisions", "HEAD~2..", "--build", BUILD, "-r1", "-o", "../r.swell"];
+    below(&bench, &[&words[..], &[SAY]].concat()).ends_with(0);
+    let ids = ["HEAD~2", "HEAD~1", "HEAD"].map(|it| git(&bench, &["rev-parse", it]));
+    assert_eq!(labels(&bench, "r.swell"), ids.map(|id| id[..10].to_owned()));
+    for (word, says) in [
+        ("HEAD..HEAD~1", "has no commit"),
+        ("nothing", "there is no commit \"nothing\""),
+        ("HEAD,", "has an empty one"),
+    ] {
+        let ran = below(&bench, &["run", "--revisions", word, "true"]).ends_with(2);
+        assert!(ran.stderr.contains(says), "{ran:#?}");
+    }
+    let ran = below(&bench, &["run", "--revisions", "HEAD", "--build", "echo no luck; false", "x"]);
+    assert!(ran.ends_with(2).stderr.contains("no luck"));
+}
+
+#[test]
+fn statements_programs_and_suites_have_revisions_too() {
+    let Some(bench) = repository() else { return };
+    let two = ["--revisions", "HEAD~1,HEAD"];
+    let quick = ["--processes", "1", "--values", "1", "--loops", "1"];
+    let statement = "import module; print(module.WORD, file=open('../../../../log', 'a'))";
+    let statement = statement.replace("../../../..", bench.path("").to_str().unwrap());
+    let words = ["timeit", "-o", "../r1.swell", &*statement];
+    below(&bench, &[&words[..], &two, &quick].concat()).ends_with(0);
+    let said = bench.read("log");
+    assert!(said.contains("two") && said.contains("three") && !said.contains("one"), "{said}");
+    // A program of a framework is asked for its benchmarks in each checkout.
+    let google = crate::harnesses::google_benchmark(1000);
+    bench.script("sub/sums", &google);
+    commit(&bench, "four");
+    bench.script("sub/sums", &google.replace("BM_fib", "BM_fob"));
+    commit(&bench, "five");
+    let ran = below(&bench, &[&["bench", "--list", "./sums"][..], &two].concat()).ends_with(0);
+    assert!(ran.stdout.contains("BM_fib/8") && ran.stdout.contains("BM_fob/8"), "{ran:#?}");
+    bench.write("s.toml", "[[benchmark]]\nname = \"cat\"\ncommand = \"cat sub/built\"\n");
+    let build = "cd sub && sed s/^/built-/ source > built";
+    let words = ["bench", "s.toml", "--processes", "1", "--build", build, "-o", "o.suite"];
+    let ran = bench.stillwell(&[&words[..], &two].concat()).ends_with(0);
+    assert_eq!(ran.stderr.matches("building HEAD").count(), 2, "{ran:#?}");
+    assert!(ran.stdout.contains("HEAD~1 ("), "{ran:#?}");
+    bench.write("s.toml", "[[variant]]\nname=\"a\"\n[[variant]]\nname=\"b\"\n[[benchmark]]\nname=\"c\"\ncommand=\"d\"\n");
+    let ran = bench.stillwell(&["bench", "s.toml", "--revisions", "HEAD"]).ends_with(2);
+    assert!(ran.stderr.contains("s.toml has 2 variants"), "{ran:#?}");
+}
+
+#[test]
+fn a_history_has_one_series_of_all_commits() {
+    let Some(bench) = repository() else { return };
+    let words = ["run", "--revisions", "HEAD~2..", "--build", BUILD, "-r3", "-o", "../r.swell"];
+    below(&bench, &[&words[..], &["cat built"]].concat()).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "r.swell"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "r.swell"]).ends_with(0);
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0);
+    assert!(ran.stdout.contains("cat built        3 "), "{ran:#?}");
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "cat built"]).ends_with(0);
+    let id = |revision: &str| git(&bench, &["rev-parse", revision])[..10].to_owned();
+    for revision in ["HEAD~2", "HEAD~1", "HEAD"] {
+        assert_eq!(ran.stdout.matches(&id(revision)[..8]).count(), 1, "{ran:#?}");
+    }
+}
+
+#[test]
+fn outside_of_a_repository_the_error_says_so() {
+    let bench = Bench::new();
+    let mut command = bench.command(STILLWELL);
+    command.env("GIT_CEILING_DIRECTORIES", Path::new("/")).args([
+        "run",
+        "--revisions",
+        "HEAD",
+        "x",
+    ]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(2);
+    assert!(ran.stderr.contains("around the current directory"), "{ran:#?}");
+}
