@@ -28,6 +28,8 @@ mod noise;
 mod plan;
 #[path = "../../crates/stillwell/src/pool/mod.rs"]
 mod pool;
+#[path = "../../crates/stillwell/src/profile/mod.rs"]
+mod profile;
 #[path = "../../crates/stillwell/src/record/mod.rs"]
 mod record;
 #[path = "../../crates/stillwell/src/render/mod.rs"]

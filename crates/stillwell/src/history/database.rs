@@ -13,6 +13,10 @@ use crate::host::with_their_files;
 
 /// Longest wait for another writer.
 const WAIT: Duration = Duration::from_secs(30);
+/// Time between two tries where SQLite itself does not wait.
+const RETRY: Duration = Duration::from_millis(10);
+/// Most tries: about as long as [`WAIT`].
+const TRIES: u32 = 3000;
 
 const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 /// Flags for a file that does not change, with a name by [`immutable`].
@@ -91,9 +95,31 @@ fn connect(name: &Path, flags: OpenFlags) -> Result<Connection> {
 /// Prepares a connection for writing and migrates to the newest version.
 fn prepare(connection: &mut Connection) -> Result<()> {
     // A database in write-ahead mode keeps what was committed when a writer is killed (sqlite.org/wal.html).
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    change_to_wal(connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     schema::migrate(connection)
+}
+
+/// Turns write-ahead mode on. SQLite does not wait here: if two connections change the mode of a new database at once, one
+/// is told at once that it is locked, whatever the busy timeout.
+#[expect(clippy::disallowed_methods, reason = "SQLite tells nobody when a lock is free")]
+fn change_to_wal(connection: &Connection) -> Result<()> {
+    let is_wal = |mode: String| mode.eq_ignore_ascii_case("wal");
+    for n_tries in 1.. {
+        if connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).is_ok_and(is_wal) {
+            return Ok(());
+        }
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error) if is_busy(&error) && n_tries < TRIES => std::thread::sleep(RETRY),
+            done => return Ok(done?),
+        }
+    }
+    Ok(())
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn cannot_use(path: &Path) -> String {

@@ -95,10 +95,12 @@ fn was_too_busy(said: &str) -> bool {
     said.starts_with("cannot tell yet") || said.contains(" takes at most ")
 }
 
-/// What the lines of an answer begin with: `record:`, `gate:`. A note is there or not, as the machine is.
+/// What the lines of an answer begin with: `record:`, `gate:`. A note, or a CPU that is quieter than the others, is there
+/// or not, as the machine is.
 fn labels(said: &str) -> Vec<String> {
     let first_words = said.lines().filter_map(|line| line.split(' ').next());
-    first_words.filter(|it| it.ends_with(':') && *it != "note:").map(str::to_owned).collect()
+    let is_always = |it: &&str| it.ends_with(':') && !["note:", "quietest:"].contains(it);
+    first_words.filter(is_always).map(str::to_owned).collect()
 }
 
 /// The words of an answer without its numbers, units and the breaks of its lines.
