@@ -1,26 +1,24 @@
 //! `why`: measures two commands with samples, and says which functions make the difference.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "writes folded stacks, looks whether a word is a file"
-)]
-
-use std::io::Write as _;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
 
+use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run::{conclude_failed, measure_profiled};
 use crate::measure::wire::SamplingSettings;
 use crate::plan::defaults;
 use crate::profile::breakdown::{BLOCKS_MIN, breakdown};
 use crate::profile::collect::collect;
+use crate::profile::flame::flame_graph;
 use crate::profile::folded::folded;
 use crate::profile::saved::{EXTENSION, Profile, path_of};
 use crate::record::{EndReason, Readers, Record};
+use crate::render::why::{firefox, page as html};
 use crate::render::{json, why as page};
 use crate::session;
 use crate::spec::run::{OutputOptions, Style};
@@ -34,6 +32,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// `why`.
 pub fn why(verb: &WhyVerb) -> Result<u8> {
+    check_paths(verb)?;
     if let Some(path) = earlier(&verb.commands) {
         let profile = Profile::read(&path_of(&path)).with_context(|| {
             format!(
@@ -82,9 +81,16 @@ fn earlier(commands: &[String]) -> Option<PathBuf> {
 
 fn show(profile: &Profile, verb: &WhyVerb) -> Result<()> {
     if let Some(path) = &verb.folded {
-        write(path, &folded(profile))?;
+        write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?))?;
+    }
+    if let Some(path) = &verb.firefox {
+        write(path, |to| firefox::write(to, profile))?;
     }
     let found = breakdown(profile)?;
+    if let Some(path) = &verb.page {
+        let graph = flame_graph(profile)?;
+        write(path, |to| html::write(to, &found, &graph))?;
+    }
     if verb.json {
         return Ok(json::pretty(&mut terminal::data(), &found)?);
     }
@@ -94,12 +100,17 @@ fn show(profile: &Profile, verb: &WhyVerb) -> Result<()> {
     print(&page::text(&found))
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    let what = || format!("cannot write {}", path.display());
-    if path.as_os_str() == "-" {
-        return terminal::data().write_all(text.as_bytes()).with_context(what);
+fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write_one(path, export).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Refuses files that cannot be written, before anything is measured.
+fn check_paths(verb: &WhyVerb) -> Result<()> {
+    let paths = [("--folded", &verb.folded), ("--firefox", &verb.firefox), ("--page", &verb.page)];
+    for (option, path) in paths {
+        path.as_deref().map_or(Ok(()), |path| check_path(option, path))?;
     }
-    crate::host::with_their_files(|| std::fs::write(path, text)).with_context(what)
+    Ok(())
 }
 
 /// The options of the session.

@@ -203,7 +203,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
 }
 
 /// The difference of each block; of one program its time.
-fn estimates(column: &ArmColumn) -> Vec<f64> {
+pub fn estimates(column: &ArmColumn) -> Vec<f64> {
     match &column[..] {
         [before, after, ..] => after.iter().zip(before).map(|(b, a)| b - a).collect(),
         [only] => only.clone(),

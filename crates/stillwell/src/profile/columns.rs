@@ -1,13 +1,13 @@
 //! The time of each function and of each other part in every block, as columns of numbers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::profile::saved::{Origin, Profile, ProfiledRun};
 
 /// Most rows of the test. More blocks are put together: consecutive ones have the same labels, so the test stays exact.
 const ROWS_MAX: usize = 150;
 /// A function with fewer samples cannot be told from noise.
-const SAMPLES_MIN: u64 = 10;
+pub const SAMPLES_MIN: u64 = 10;
 /// A function in which so much of all samples are, with callees, is the whole program.
 const WHOLE_SHARE: f64 = 0.95;
 /// Call chains are used if so many of them are whole.
@@ -74,13 +74,23 @@ impl<'a> BlockRuns<'a> {
 
     /// A column of what `value` says of a run: means of the blocks of each row.
     pub fn column(&self, value: impl Fn(&ProfiledRun) -> f64) -> ArmColumn {
+        self.columns(1, |run, sums| sums[0] += value(run)).remove(0)
+    }
+
+    /// So many columns; `add` adds the values of a run to them. Means of the blocks of each row.
+    pub fn columns(&self, n: usize, add: impl Fn(&ProfiledRun, &mut [f64])) -> Vec<ArmColumn> {
         let (n_together, n_rows) = self.shape();
-        let row = |arm: usize, row: usize| {
-            let blocks = &self.sampled[row * n_together..(row + 1) * n_together];
-            blocks.iter().map(|runs| value(runs[arm])).sum::<f64>() / n_together as f64
-        };
-        let arms = 0..self.profile.arms.len();
-        arms.map(|arm| (0..n_rows).map(|at| row(arm, at)).collect()).collect()
+        let mut found = vec![vec![Vec::with_capacity(n_rows); self.profile.arms.len()]; n];
+        for blocks in self.sampled.chunks_exact(n_together) {
+            for arm in 0..self.profile.arms.len() {
+                let mut sums = vec![0.0; n];
+                blocks.iter().for_each(|runs| add(runs[arm], &mut sums));
+                for (column, sum) in found.iter_mut().zip(&sums) {
+                    column[arm].push(sum / n_together as f64);
+                }
+            }
+        }
+        found
     }
 
     /// Whether the call chains reach the start of the program: with frame pointers they do.
@@ -114,19 +124,29 @@ impl<'a> BlockRuns<'a> {
                 with_callees.iter().filter(|it| has_enough(it.1) && calls(it) && is_part(it));
             quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
         }
-        quantities.into_iter().map(|it| (it, self.column(|run| self.time_of(run, it)))).collect()
+        let columns = self.columns(quantities.len(), self.times_of(&quantities));
+        quantities.into_iter().zip(columns).collect()
     }
 
-    /// Time of a function in a run, ns.
-    fn time_of(&self, run: &ProfiledRun, quantity: TimeOf) -> f64 {
-        let is_in = |stack: u32| match quantity {
-            TimeOf::Own(function) => self.leaf(stack) == function,
-            TimeOf::WithCallees(function) => {
-                self.profile.stacks[stack as usize].contains(&function)
+    /// Adds the time of each of these in a run, ns.
+    fn times_of(&self, quantities: &[TimeOf]) -> impl Fn(&ProfiledRun, &mut [f64]) {
+        let place: HashMap<TimeOf, usize> =
+            quantities.iter().enumerate().map(|(at, &it)| (it, at)).collect();
+        // Each chain is looked up once, not once a run.
+        let of_stack: Vec<Vec<usize>> = (0..self.profile.stacks.len() as u32)
+            .map(|stack| {
+                let with_callees = self.all_of(stack).into_iter().map(TimeOf::WithCallees);
+                let all = with_callees.chain([TimeOf::Own(self.leaf(stack))]);
+                all.filter_map(|it| place.get(&it).copied()).collect()
+            })
+            .collect();
+        move |run, sums| {
+            for &(stack, n) in &run.samples {
+                for &at in &of_stack[stack as usize] {
+                    sums[at] += f64::from(n) * run.period_ns as f64;
+                }
             }
-        };
-        let n = run.samples.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, n)| u64::from(*n));
-        n.sum::<u64>() as f64 * run.period_ns as f64
+        }
     }
 
     /// Time of the functions of this origin but those that are named, ns.
@@ -141,7 +161,7 @@ impl<'a> BlockRuns<'a> {
     }
 
     /// The innermost function of a chain. A profile has no empty chain.
-    fn leaf(&self, stack: u32) -> u32 {
+    pub fn leaf(&self, stack: u32) -> u32 {
         self.profile.stacks[stack as usize].last().copied().unwrap_or_default()
     }
 

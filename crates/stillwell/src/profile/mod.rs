@@ -7,6 +7,7 @@ pub mod breakdown;
 pub mod collect;
 mod columns;
 mod entries;
+pub mod flame;
 pub mod folded;
 mod jit;
 mod maps;

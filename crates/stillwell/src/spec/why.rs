@@ -60,6 +60,12 @@ pub struct WhyVerb {
     /// Write folded stacks for flame graphs: call chain, then the time per run of each command, ns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub folded: Option<PathBuf>,
+    /// Write a page for the browser, with a flame graph in which only branches that differ have a colour
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub page: Option<PathBuf>,
+    /// Write the profile for the Firefox Profiler
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub firefox: Option<PathBuf>,
     /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
     /// [default: auto]
     #[arg(long, value_name = "STYLE", help_heading = "Output")]

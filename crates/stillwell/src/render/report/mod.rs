@@ -70,7 +70,7 @@ pub fn write(
     let mut environment = Environment::new();
     environment.add_template(NAME, TEMPLATE).context("the template of the report")?;
     let whole = ReportTemplate {
-        policy: policy(),
+        policy: policy(&SCRIPTS, STYLE),
         style: STYLE,
         scripts: &SCRIPTS,
         data: embedded(&script_data)?,
@@ -106,11 +106,11 @@ struct ReportTexts<'a> {
 }
 
 /// The Content-Security-Policy: the browser runs these scripts, uses this style sheet and loads nothing else.
-fn policy() -> String {
+pub(super) fn policy(scripts: &[&str], style: &str) -> String {
     let hash =
         |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
-    let scripts: Vec<String> = SCRIPTS.iter().map(|script| hash(script)).collect();
-    let (scripts, style) = (scripts.join(" "), hash(STYLE));
+    let scripts: Vec<String> = scripts.iter().map(|script| hash(script)).collect();
+    let (scripts, style) = (scripts.join(" "), hash(style));
     format!(
         "default-src 'none'; script-src {scripts}; style-src {style}; base-uri 'none'; form-action 'none'"
     )

@@ -1,4 +1,8 @@
-//! Output of `why`: the answer in sentences, a table of the parts, notes.
+//! Output of `why`: the answer in sentences, a table of the parts, notes. [`page`] is the same for a browser, with a flame
+//! graph; [`firefox`] is a file for the Firefox Profiler.
+
+pub mod firefox;
+pub mod page;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,17 +26,22 @@ const N_PROFILE_ROWS: usize = 25;
 /// The whole answer.
 pub fn text(found: &Breakdown) -> String {
     let mut out = String::new();
+    for sentence in answer(found) {
+        wrap(&mut out, "", 0, &sentence);
+    }
+    out.push('\n');
     if found.arms.len() > 1 {
-        for sentence in answer(found) {
-            wrap(&mut out, "", 0, &sentence);
+        out += &plain(differences(found), &[1, 2, 3, 4]);
+        if !found.with_callees.is_empty() {
+            out.push_str("\nwith what they call:\n");
+            out += &plain(with_callees(found), &[1, 2, 3, 4]);
         }
-        out.push('\n');
-        out += &differences(found);
     } else {
-        let runs = format!("{}: {} runs.", one_line(&found.arms[0]), found.n_blocks);
-        wrap(&mut out, "", 0, &runs);
-        out.push('\n');
-        out += &times(found);
+        out += &plain(times(found), &[1, 2]);
+        let n_hidden = found.functions.len().saturating_sub(N_PROFILE_ROWS);
+        if n_hidden > 0 {
+            writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
+        }
     }
     out.push('\n');
     for note in notes(found) {
@@ -54,6 +63,9 @@ fn interval(value: f64, half_width: f64) -> [String; 3] {
 
 /// One to three sentences.
 fn answer(found: &Breakdown) -> Vec<String> {
+    if found.arms.len() == 1 {
+        return vec![format!("{}: {} runs.", one_line(&found.arms[0]), found.n_blocks)];
+    }
     let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], 40));
     let clean = &found.clean;
     let whole_ns = clean.means_ns[0];
@@ -156,55 +168,49 @@ fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
     (if text.starts_with('-') { text } else { format!("+{text}") }, decimals)
 }
 
-fn differences(found: &Breakdown) -> String {
-    let means = found.wall.means_ns.iter().copied();
-    let unit = DisplayUnit::choose(UnitKind::Time, None, means);
+/// A heading, and a row for each part of the difference.
+fn differences(found: &Breakdown) -> Vec<Vec<String>> {
     let arm = |at: usize| shorten(&found.arms[at], 12);
-    let heading = format!("change [{}]", unit.name);
-    let mut table = vec![cells(&["", &arm(0), &arm(1), &heading, "of the change"])];
-    let whole = &found.clean;
-    let row = |name: String, part: &TimePart| {
-        let (change, decimals) = signed(unit, part);
-        let mean = |at: usize| unit.number(part.means_ns[at], decimals);
-        let share = 100.0 * part.estimate_ns / whole.estimate_ns;
-        let has_share = whole.is_different() && part.is_different();
-        let share = if has_share { format!("{share:.0} %") } else { "-".into() };
-        vec![name, mean(0), mean(1), change, share]
-    };
-    let listed = rows(found).into_iter().map(|(name, part)| row(name, part));
-    table.extend(listed);
-    let mut out = plain(table, &[1, 2, 3, 4]);
-    if !found.with_callees.is_empty() {
-        out.push_str("\nwith what they call:\n");
-        let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-        let rows = found.with_callees.iter().take(N_PROFILE_ROWS);
-        let rows = rows.map(|part| row(name(part, columns), &part.time)).collect();
-        out += &plain(rows, &[1, 2, 3, 4]);
-    }
-    out
+    let heading = format!("change [{}]", unit(found).name);
+    let heading = cells(&["", &arm(0), &arm(1), &heading, "of the change"]);
+    let parts = rows(found).into_iter().map(|(name, part)| difference(found, name, part));
+    std::iter::once(heading).chain(parts).collect()
 }
 
-fn times(found: &Breakdown) -> String {
-    let unit = DisplayUnit::choose(UnitKind::Time, None, found.wall.means_ns.iter().copied());
+/// A row for each function that differs with what it calls.
+fn with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    let parts = found.with_callees.iter().take(N_PROFILE_ROWS);
+    parts.map(|part| difference(found, name(part, columns), &part.time)).collect()
+}
+
+fn unit(found: &Breakdown) -> DisplayUnit {
+    DisplayUnit::choose(UnitKind::Time, None, found.wall.means_ns.iter().copied())
+}
+
+fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let (unit, whole) = (unit(found), &found.clean);
+    let (change, decimals) = signed(unit, part);
+    let mean = |at: usize| unit.number(part.means_ns[at], decimals);
+    let share = 100.0 * part.estimate_ns / whole.estimate_ns;
+    let has_share = whole.is_different() && part.is_different();
+    let share = if has_share { format!("{share:.0} %") } else { "-".into() };
+    vec![name, mean(0), mean(1), change, share]
+}
+
+/// A heading, and a row for each part of the time of one program: the largest functions, and what is no function.
+fn times(found: &Breakdown) -> Vec<Vec<String>> {
+    let unit = unit(found);
     let heading = format!("time per run [{}]", unit.name);
-    let mut table = vec![cells(&["", &heading, "share"])];
-    let row = |name: String, part: &TimePart| {
+    let row = |(name, part): (String, &TimePart)| {
         let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
         let time = unit.uncertain(part.estimate_ns, Some(part.half_width_ns));
         vec![name, time, format!("{share:.1} %")]
     };
     let n_functions = found.functions.len();
-    let n_hidden = n_functions.saturating_sub(N_PROFILE_ROWS);
-    for (at, (name, part)) in rows(found).into_iter().enumerate() {
-        if at < N_PROFILE_ROWS || at >= n_functions {
-            table.push(row(name, part));
-        }
-    }
-    let mut out = plain(table, &[1, 2]);
-    if n_hidden > 0 {
-        writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
-    }
-    out
+    let is_shown = |at: usize| at < N_PROFILE_ROWS || at >= n_functions;
+    let shown = rows(found).into_iter().enumerate().filter(|(at, _)| is_shown(*at));
+    std::iter::once(cells(&["", &heading, "share"])).chain(shown.map(|(_, it)| row(it))).collect()
 }
 
 fn notes(found: &Breakdown) -> Vec<String> {
