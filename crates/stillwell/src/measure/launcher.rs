@@ -240,7 +240,7 @@ impl LauncherLoop {
             self.reading_time.add_since(start_ns);
         }
         if let Some(sampling) = &mut self.sampling {
-            sampling.before(job.row);
+            self.launcher.delay_ns = sampling.before(job.row);
         }
         let ran = self.run_child(prepared, envp, job.row);
         self.counters.something_ran();
@@ -378,8 +378,9 @@ impl LauncherLoop {
             }
         };
         let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
-        // The child probed its core before its clock started.
-        usage.without(launched.probe.map_or(0, |probe| probe.all_ns / 1000));
+        // What the child did before its clock started: its delay, and the probe of its core.
+        let before_ns = launched.delayed_ns + launched.probe.map_or(0, |probe| probe.all_ns);
+        usage.without(before_ns / 1000);
         let timed_out = alarm.timed_out();
         drop(alarm);
         let (mut stderr, mut stderr_bytes) = pipes.into_stderr();

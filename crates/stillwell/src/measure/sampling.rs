@@ -42,9 +42,11 @@ const DEPTH_MAX: u16 = 64;
 const NEVER_NS: u64 = 1 << 50;
 /// Most bytes of the file. Later samples count as lost.
 const FILE_BYTES_MAX: u64 = 2 << 30;
-/// The shortest period, as a part of the mean one. Periods of the runs are drawn evenly around the mean: with a fixed
-/// one, every run of a program would be sampled at the same places.
-const PERIOD_MIN: f64 = 0.75;
+
+/// The shortest period, as a part of the mean one; periods of the runs are drawn evenly around the mean. The timer begins
+/// anew on a CPU to which the kernel moves the child when it execs, so the phase of such a run is not drawn. With other
+/// periods its samples are not at the same places as those of others.
+const PERIOD_MIN: f64 = 0.5;
 
 /// The open events, and the file.
 pub struct Sampling {
@@ -87,8 +89,11 @@ impl Sampling {
         })
     }
 
-    /// Begins a run, or a hook or a warm-up, of which nothing is kept.
-    pub fn before(&mut self, row: Option<RowId>) {
+    /// Begins a run, or a hook or a warm-up, of which nothing is kept. Returns the CPU time that the child has to use up
+    /// before its exec, ns: the timer runs from the clone on. With an even part of the period before the exec, each moment
+    /// of the run is as likely to be sampled as any other. Without it, the first period would never be sampled, and a
+    /// function that only moved in time would seem to have changed.
+    pub fn before(&mut self, row: Option<RowId>) -> u64 {
         for ring in &mut self.rings {
             while ring.next_record().is_some() {}
         }
@@ -97,9 +102,9 @@ impl Sampling {
         self.n_lost = 0;
         let is_sampled =
             timed.is_some_and(|(_, block)| block % UNSAMPLED_EVERY != UNSAMPLED_EVERY - 1);
-        let spread = 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
-        let drawn_ns = (self.period_ns as f64 * (PERIOD_MIN + spread)) as u64;
-        let period_ns = if is_sampled { drawn_ns } else { NEVER_NS };
+        let drawn = PERIOD_MIN + 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
+        let drawn_ns = self.period_ns as f64 * drawn;
+        let period_ns = if is_sampled { drawn_ns as u64 } else { NEVER_NS };
         let is_set = self.rings.iter().all(|ring| sys::set_sample_period(ring, period_ns).is_ok());
         if let Some((row, block)) = timed {
             let kept_ns = if is_sampled && is_set { period_ns } else { 0 };
@@ -108,6 +113,9 @@ impl Sampling {
             body.extend(kept_ns.to_ne_bytes());
             self.write(RUN_BEGINS, 0, &body);
         }
+        // Runs without samples too: what they cost is seen by comparing both.
+        let phase_ns = (drawn_ns * self.stream.unit()) as u64;
+        if timed.is_some() { phase_ns } else { 0 }
     }
 
     /// Copies the records to the file until the child has ended.
@@ -175,8 +183,7 @@ fn open_ring(cpu: usize, period_ns: u64, with_kernel: bool) -> io::Result<Sample
             .observe_self()
             .one_cpu(cpu)
             .inherit(true)
-            .enabled(false)
-            .enable_on_exec(true)
+            .enabled(true)
             .exclude_kernel(!with_kernel)
             .exclude_hv(true)
             .sample_period(period_ns)

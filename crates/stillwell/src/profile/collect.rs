@@ -1,7 +1,7 @@
 //! Samples and record → profile.
 #![expect(clippy::disallowed_methods, reason = "reads the samples")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -47,14 +47,25 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
 fn named(run: &SampledRun, table: &mut FunctionTable) -> Vec<(u32, u32)> {
     let mut spaces = AddressSpaces::default();
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    // The launcher, and the child before its exec, are sampled too.
+    let mut own: HashSet<u32> = HashSet::new();
     for record in &run.records {
         match record {
-            TaskRecord::Exec { process } => spaces.exec(*process),
-            TaskRecord::Fork { process, parent } => spaces.fork(*process, *parent),
+            TaskRecord::Exec { process } => {
+                own.insert(*process);
+                spaces.exec(*process);
+            }
+            TaskRecord::Fork { process, parent } => {
+                if own.contains(parent) {
+                    own.insert(*process);
+                }
+                spaces.fork(*process, *parent);
+            }
             TaskRecord::Map { process, start, len, offset, path } => {
                 let file = table.file(path);
                 spaces.map(*process, *start, *len, *offset, file);
             }
+            TaskRecord::Sample { process, .. } if !own.contains(process) => {}
             TaskRecord::Sample { process, chain } => {
                 if let Some(stack) = table.stack(&spaces, *process, chain) {
                     *counts.entry(stack).or_default() += 1;
@@ -90,13 +101,17 @@ fn of_row(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
 mod tests {
     use super::*;
 
-    /// A process that was forked is at the code of its parent; after an exec it is not.
+    /// A process that was forked is at the code of its parent; after an exec it is not. What was before the first exec is
+    /// the launcher's.
     #[test]
     fn samples_are_counted_by_call_chain() {
         let mut table = FunctionTable::new(&["a"]);
         let path = "/no/such/library".to_owned();
         let sample = |process| TaskRecord::Sample { process, chain: vec![1500] };
         let records = vec![
+            sample(9),
+            sample(1),
+            TaskRecord::Exec { process: 1 },
             TaskRecord::Map { process: 1, start: 1000, len: 1000, offset: 0, path },
             sample(1),
             TaskRecord::Fork { process: 2, parent: 1 },

@@ -29,6 +29,18 @@ fn cpu_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// Computes until this thread has used so much more CPU time; returns how much it was. It needs no memory and allocates
+/// nothing, so a child can call it before exec.
+pub fn use_cpu(least_ns: u64) -> u64 {
+    let start_ns = cpu_ns();
+    loop {
+        let used_ns = cpu_ns().saturating_sub(start_ns);
+        if used_ns >= least_ns {
+            return used_ns;
+        }
+    }
+}
+
 /// Times the core; `None` on a kind of CPU whose units are not known. It takes some 12 µs, needs no memory and
 /// allocates nothing, so a child can call it before exec.
 pub fn probe_core() -> Option<CoreProbe> {

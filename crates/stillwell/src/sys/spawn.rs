@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use crate::sys::affinity::{CpuMask, NodePolicy};
-use crate::sys::probe::{CoreProbe, probe_core};
+use crate::sys::probe::{CoreProbe, probe_core, use_cpu};
 use crate::sys::rights::{User, become_user, take_files_of};
 use crate::sys::strings::{CStrings, Envp};
 
@@ -95,6 +95,8 @@ pub struct LaunchedChild {
     pub schedstat: SchedstatText,
     /// The core just before that, if the launch was to probe it.
     pub probe: Option<CoreProbe>,
+    /// CPU time that it used up before that because the launch was to delay it, ns.
+    pub delayed_ns: u64,
 }
 
 /// The results of the child, which the parent reads when the child has exec'ed or ended. Until then both use raw
@@ -104,6 +106,7 @@ struct Shared {
     cpu: u32,
     schedstat: SchedstatText,
     probe: Option<CoreProbe>,
+    delayed_ns: u64,
     failure: Option<LaunchError>,
 }
 
@@ -120,6 +123,8 @@ struct ChildJob<'a> {
     reads_schedstat: bool,
     /// Whether the child probes its core.
     probes_core: bool,
+    /// CPU time that the child uses up before anything is measured, ns.
+    delay_ns: u64,
     shared: *mut Shared,
 }
 
@@ -130,6 +135,9 @@ pub struct Launcher {
     reads_schedstat: bool,
     /// Whether the next child probes its core.
     pub probes_core: bool,
+    /// CPU time that the next child uses up before anything is measured, ns: samples that began with the clone then have
+    /// another phase in each run.
+    pub delay_ns: u64,
 }
 
 /// The child's few frames, and one frame of a signal handler, which the kernel makes up to 11 KiB long on an x86 CPU
@@ -138,7 +146,12 @@ const STACK_BYTES: usize = 32 << 10;
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self { stack: vec![0; STACK_BYTES], reads_schedstat: false, probes_core: false }
+        Self {
+            stack: vec![0; STACK_BYTES],
+            reads_schedstat: false,
+            probes_core: false,
+            delay_ns: 0,
+        }
     }
 }
 
@@ -193,6 +206,7 @@ impl Launcher {
             cpu: 0,
             schedstat: SchedstatText::EMPTY,
             probe: None,
+            delayed_ns: 0,
             failure: None,
         };
         let mut job = ChildJob {
@@ -204,6 +218,7 @@ impl Launcher {
             attributes,
             reads_schedstat: self.reads_schedstat,
             probes_core: self.probes_core,
+            delay_ns: self.delay_ns,
             shared: &raw mut shared,
         };
         // Stacks grow down; the top must be 16-byte aligned (System V ABI).
@@ -228,8 +243,8 @@ impl Launcher {
             while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
             return Err(failure);
         }
-        let Shared { exec_ns, cpu, schedstat, probe, failure: _ } = shared;
-        Ok(LaunchedChild { pid, cloned_ns, exec_ns, cpu, schedstat, probe })
+        let Shared { exec_ns, cpu, schedstat, probe, delayed_ns, failure: _ } = shared;
+        Ok(LaunchedChild { pid, cloned_ns, exec_ns, cpu, schedstat, probe, delayed_ns })
     }
 }
 
@@ -241,6 +256,9 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
         // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and
         // `argv` and `envp` are arrays of such strings that end with a null pointer and are borrowed until exec.
         unsafe {
+            if job.delay_ns > 0 {
+                (*job.shared).delayed_ns = use_cpu(job.delay_ns);
+            }
             if job.probes_core {
                 (*job.shared).probe = probe_core();
             }

@@ -89,6 +89,33 @@ fn folded_stacks_have_the_time_of_both_programs() {
     assert!(work[1] > work[0], "{work:?}");
 }
 
+/// The timer runs from the clone on, with a random part of the period before the exec.
+#[test]
+fn a_program_shorter_than_the_time_between_two_samples_is_sampled() {
+    let Some(bench) = builds() else { return };
+    let ran = bench.stillwell(&["why", "-r", "150", "--rate", "50", "--json", "./old"]);
+    let found: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
+    let cpu_ns = found["cpu"]["means_ns"][0].as_f64().unwrap();
+    assert!(cpu_ns < 0.5 * found["period_ns"].as_f64().unwrap(), "the program is too slow here");
+    assert!(names(&found, "functions").iter().any(|name| name == "prepare"), "{found}");
+}
+
+#[test]
+fn pages_and_profiles_of_other_tools_are_written() {
+    let Some(bench) = builds() else { return };
+    let arguments =
+        ["why", "-r", "20", "--page=a.html", "--firefox=a.json", "--style=none", "./old", "./new"];
+    bench.stillwell(&arguments).ends_with(0);
+    let page = bench.read("a.html");
+    assert!(page.contains("\"name\":\"work\"") && page.contains("id=\"flame\""));
+    let profile: Value = serde_json::from_str(&bench.read("a.json")).unwrap();
+    assert_eq!(profile["threads"].as_array().unwrap().len(), 2);
+    // A place where nothing can be written is refused before anything is measured.
+    let ran = bench.stillwell(&["why", "--page=no/a.html", "-o", "b.swell", "./old"]).ends_with(2);
+    assert!(ran.stderr.contains("--page no/a.html: there is no directory no"), "{}", ran.stderr);
+    assert!(!bench.path("b.swell").exists());
+}
+
 #[test]
 fn one_program_gets_a_profile() {
     let Some(bench) = builds() else { return };

@@ -55,6 +55,10 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
     let is_pair = found.arms.len() > 1;
     let mut table = if is_pair { differences(found) } else { times(found) };
     let heading = table.remove(0);
+    let callees = with_callees(found);
+    let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        table.into_iter().map(|row| row.iter().map(|it| it.replace("+-", "±")).collect()).collect()
+    };
     let template = WhyTemplate {
         policy: policy(&[SCRIPT], STYLE),
         style: STYLE,
@@ -72,8 +76,8 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
         is_pair,
         arms: &found.arms,
         heading,
-        rows: table,
-        callees: with_callees(found),
+        rows: for_browser(table),
+        callees: for_browser(callees),
         notes: notes(found),
         version: env!("CARGO_PKG_VERSION"),
     };
