@@ -113,7 +113,9 @@ impl RunEvidence {
             // Only a preemption shows that the machine was busy. A run that just sleeps has none.
             None => {
                 let is_preempted = n_preempted.is_some_and(|n| n > 0);
-                cpu_ns.filter(|_| is_preempted).map_or(0.0, |ns| (wall_ns - ns).max(0.0))
+                let off_ns = cpu_ns.map(|ns| (wall_ns - ns).max(0.0));
+                let waited_ns = rows.get(index, Metric::RunQueueWaitNs).map(|ns| ns as f64);
+                off_ns.or(waited_ns).filter(|_| is_preempted).unwrap_or(0.0)
             }
         };
         let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns).unwrap_or(0.0);

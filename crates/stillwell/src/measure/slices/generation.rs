@@ -44,11 +44,10 @@ impl SliceRunner<'_> {
         let slice = member.slice(loops)?;
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let mut row = Row { cpu: slice.cpu, ..Row::new(0, arm, block, slice.started_ns) };
-        let has_own_timer = self.plan.arms[member.arm].has_own_timer;
-        let stall = slice.stall.filter(|_| !has_own_timer);
+        let stall = slice.stall;
         for (metric, value) in [
             (Metric::WallNs, Some(slice.wall_ns)),
-            (Metric::CpuNs, Some(slice.cpu_ns).filter(|_| !has_own_timer)),
+            (Metric::CpuNs, Some(slice.cpu_ns).filter(|_| !member.has_own_timer)),
             (Metric::Loops, Some(loops)),
             (Metric::RunQueueWaitNs, slice.run_queue_wait_ns),
             (Metric::VoluntarySwitches, slice.voluntary_switches),

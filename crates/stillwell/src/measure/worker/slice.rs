@@ -12,7 +12,7 @@ pub struct Slice {
     pub started_ns: u64,
     /// Wall time around the loop, measured by the worker.
     pub wall_ns: u64,
-    /// CPU time of the process, all threads, around the same.
+    /// CPU time of the process, all threads, around the same. Of a benchmark that times itself, around the whole call.
     pub cpu_ns: u64,
     /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
@@ -36,12 +36,12 @@ pub struct Slice {
 }
 
 impl Worker {
-    /// Runs the selected benchmark `loops` times.
+    /// Runs the selected benchmark `loops` times. `has_own_timer`: its wall time is of a part of the call.
     ///
     /// # Errors
     /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an
     /// older request, or its clock is another one.
-    pub fn run_loops(&mut self, loops: u64) -> Result<Slice, WorkerFailure> {
+    pub fn run_loops(&mut self, loops: u64, has_own_timer: bool) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();
         let wait_before_ns = self.files.run_queue_wait_ns();
@@ -60,7 +60,8 @@ impl Worker {
         let run_queue_wait_ns = grown(wait_after_ns, wait_before_ns);
         let voluntary_switches = grown(status.voluntary_switches, status_before.voluntary_switches);
         let is_single = status.n_threads == Some(1);
-        let times = SliceTimes { wall_ns: time.wall_ns, cpu_ns: time.cpu_ns, round_trip_ns };
+        let (wall_ns, cpu_ns) = (time.wall_ns, time.cpu_ns);
+        let times = SliceTimes { wall_ns, cpu_ns, round_trip_ns, has_own_timer };
         let stall = run_queue_wait_ns
             .zip(voluntary_switches)
             .map(|(waited_ns, n_sleeps)| times.stall(waited_ns, n_sleeps, is_single));
@@ -89,6 +90,7 @@ struct SliceTimes {
     wall_ns: u64,
     cpu_ns: u64,
     round_trip_ns: u64,
+    has_own_timer: bool,
 }
 
 impl SliceTimes {
@@ -97,13 +99,21 @@ impl SliceTimes {
     ///
     /// A worker that slept only to wait for the request was off the CPU in the slice because it waited. If it slept in
     /// the slice too, its waits may have been outside. With several threads, another one may have run.
+    ///
+    /// The CPU time of a benchmark that times itself is of the whole call. So it was off the CPU in its wall time for at
+    /// least wall minus CPU time, and at most so much longer as the rest of the call lasted.
     fn stall(self, waited_ns: u64, n_sleeps: u64, is_single: bool) -> Stall {
         let off_ns = self.wall_ns.saturating_sub(self.cpu_ns);
-        let most_ns = waited_ns.min(off_ns);
         let outside_ns = self.round_trip_ns.saturating_sub(self.wall_ns);
+        let off_most_ns = match self.has_own_timer {
+            true => (self.wall_ns + outside_ns).saturating_sub(self.cpu_ns).min(self.wall_ns),
+            false => off_ns,
+        };
+        let most_ns = waited_ns.min(off_most_ns);
+        let inside_ns = waited_ns.saturating_sub(outside_ns);
         let stalled_ns = match (is_single, n_sleeps) {
-            (true, 0 | 1) => most_ns,
-            (true, _) => waited_ns.saturating_sub(outside_ns).min(most_ns),
+            (true, 0 | 1) => off_ns.max(inside_ns).min(most_ns),
+            (true, _) => inside_ns.min(most_ns),
             (false, _) => 0,
         };
         Stall { stalled_ns, unclear_ns: most_ns - stalled_ns }
@@ -122,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_slice_that_never_sleeps_waits_whenever_it_is_off_the_cpu() {
-        let times = SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130 };
+        let times =
+            SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130, has_own_timer: false };
         let stall = |waited_ns, n_sleeps, is_single| {
             let found = times.stall(waited_ns, n_sleeps, is_single);
             (found.stalled_ns, found.unclear_ns)
@@ -133,5 +144,26 @@ mod tests {
         // It slept, and 30 of its waits may have been before and after the slice.
         assert_eq!(stall(50, 3, true), (20, 30));
         assert_eq!(stall(50, 1, false), (0, 50));
+    }
+
+    /// 100 of the 130 ns are timed, and 45 ns of CPU time are of all 130.
+    #[test]
+    fn a_benchmark_that_times_itself_may_have_waited_outside() {
+        let times =
+            SliceTimes { wall_ns: 100, cpu_ns: 45, round_trip_ns: 130, has_own_timer: true };
+        let stall = |waited_ns, n_sleeps, is_single| {
+            let found = times.stall(waited_ns, n_sleeps, is_single);
+            (found.stalled_ns, found.unclear_ns)
+        };
+        // It was off the CPU for 85 ns, 30 of them perhaps outside.
+        assert_eq!(stall(85, 1, true), (55, 30));
+        assert_eq!(stall(10, 1, true), (10, 0));
+        assert_eq!(stall(85, 2, true), (55, 30));
+        // Nothing of it is outside: as with any other benchmark.
+        let whole = SliceTimes { round_trip_ns: 100, ..times };
+        assert_eq!(whole.stall(55, 1, true), Stall { stalled_ns: 55, unclear_ns: 0 });
+        // More CPU time than wall time: the call does much outside.
+        let outside = SliceTimes { cpu_ns: 400, round_trip_ns: 600, ..times };
+        assert_eq!(outside.stall(90, 1, true), Stall { stalled_ns: 0, unclear_ns: 90 });
     }
 }

@@ -111,7 +111,7 @@ fn check_hello(mut worker: Worker) -> WorkerFailure {
 #[track_caller]
 fn check_run(mut worker: Worker) -> WorkerFailure {
     worker.hello().unwrap();
-    let failure = worker.run_loops(7).unwrap_err();
+    let failure = worker.run_loops(7, false).unwrap_err();
     assert_eq!(failure.request.as_deref(), Some("run 7"));
     check_gone(worker.pid());
     failure
@@ -132,8 +132,8 @@ fn everything_that_can_be_asked() {
     worker.compile(3).unwrap();
     worker.gc(false).unwrap();
     worker.collect().unwrap();
-    let first = worker.run_loops(1000).unwrap();
-    let second = worker.run_loops(2000).unwrap();
+    let first = worker.run_loops(1000, false).unwrap();
+    let second = worker.run_loops(2000, false).unwrap();
     assert!(first.wall_ns > 0 && first.wall_ns <= first.round_trip_ns);
     assert!(second.started_ns >= first.started_ns + first.round_trip_ns);
     assert_eq!(second.counters, [("loops".to_owned(), 2000)]);
@@ -197,7 +197,7 @@ fn a_worker_that_dies_in_the_middle() {
     let mut worker = shell("say stillwell 1; echo over >&2; exit 3");
     worker.hello().unwrap();
     assert_eq!(wait_for_end(&mut worker.process, &WaitLimits::default()), Ok(true));
-    let failure = worker.run_loops(7).unwrap_err();
+    let failure = worker.run_loops(7, false).unwrap_err();
     assert_eq!(failure.what, FailureCause::Died { exit: Some(3) });
     assert_eq!(failure.output_tail.stderr, "over\n");
 }
@@ -319,8 +319,8 @@ print('last', flush=True)
 say('bye')";
     let mut worker = python(script);
     worker.hello().unwrap();
-    worker.run_loops(1).unwrap();
-    worker.run_loops(1).unwrap();
+    worker.run_loops(1, false).unwrap();
+    worker.run_loops(1, false).unwrap();
     let ended = worker.quit().unwrap();
     assert!(
         ended.output_tail.stdout.ends_with("x\nlast\n") && ended.output_tail.stderr.ends_with('y')
@@ -338,7 +338,7 @@ fn an_interrupt_ends_the_wait_and_is_then_over() {
     let ask = |mut worker: Worker, signals: &mut UnixStream| {
         worker.hello().unwrap();
         signals.write_all(b"x").unwrap();
-        let failure = worker.run_loops(1).unwrap_err();
+        let failure = worker.run_loops(1, false).unwrap_err();
         check_gone(worker.pid());
         failure
     };

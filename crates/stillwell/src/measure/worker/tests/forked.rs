@@ -46,7 +46,7 @@ fn forked_workers_are_workers() {
     let mut workers = [0, 1].map(|_| server.fork("fine", &RequestLimits::default()).unwrap());
     for worker in &mut workers {
         assert!(worker.hello().unwrap().is("source"));
-        assert_eq!(worker.run_loops(100).unwrap().counters[0].1, 100);
+        assert_eq!(worker.run_loops(100, false).unwrap().counters[0].1, 100);
     }
     let failure = server.fork("other", &RequestLimits::default()).unwrap_err();
     assert_eq!(failure.what, FailureCause::ErrorAnswer("no such arm".into()));
@@ -70,12 +70,12 @@ signal.pause()",
     let request_limits = RequestLimits { timeout: Some(Duration::from_secs(2)), interrupt: None };
     let mut worker = server.fork("fine", &RequestLimits::default()).unwrap();
     worker.hello().unwrap();
-    let failure = worker.run_loops(1).unwrap_err();
+    let failure = worker.run_loops(1, false).unwrap_err();
     assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGSEGV) });
     drop(worker);
     let mut worker = server.fork("fine", &request_limits).unwrap();
     worker.hello().unwrap();
-    let failure = worker.run_loops(2).unwrap_err();
+    let failure = worker.run_loops(2, false).unwrap_err();
     assert_eq!(failure.what, FailureCause::TimedOut(Duration::from_secs(2)));
     // A third one is dropped in the middle; the program reaps it, or could not go on to its own end.
     server.fork("fine", &request_limits).unwrap().hello().unwrap();

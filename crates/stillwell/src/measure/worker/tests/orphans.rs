@@ -18,7 +18,7 @@ fn starts_a_worker_and_waits() {
     worker.hello().unwrap();
     // Not by print!, which the test harness captures.
     writeln!(std::io::stdout(), "{ARGUMENT}{}", worker.pid()).unwrap();
-    worker.run_loops(1).unwrap_err();
+    worker.run_loops(1, false).unwrap_err();
 }
 
 #[test]
