@@ -80,7 +80,7 @@ pub fn mde80(half_width: f64, alpha: f64) -> Result<f64, Invalid> {
 }
 
 /// Quantile of the standard normal distribution.
-pub(crate) fn z(p: f64) -> f64 {
+pub fn z(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 

@@ -2,6 +2,7 @@
 //! bar. ARCHITECTURE.md shows the way through the code.
 
 mod analysis;
+mod bisection;
 mod cmd;
 mod convert;
 mod harness;

@@ -88,7 +88,7 @@ impl LookRule {
     fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
-        if self.stopping == Stopping::WhenDecided {
+        if self.stopping != Stopping::AtTheEnd {
             let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
             points.extend(reached.map(|n_pairs| {
                 let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
@@ -138,7 +138,9 @@ impl SessionComparisons {
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
             // The last block and the end of the budget are independent of the labels of the arms.
-            Stopping::WhenDecided => end_reason(record) == Some(EndReason::Complete),
+            Stopping::WhenDecided | Stopping::AtADifference => {
+                end_reason(record) == Some(EndReason::Complete)
+            }
         };
         watch.take(walls)?;
         Ok(watch)
@@ -192,9 +194,13 @@ impl SessionComparisons {
         }
     }
 
-    /// Whether all awaited comparisons are decided.
+    /// Whether all awaited comparisons are decided, or one differs if that is enough.
     pub fn is_decided(&self) -> bool {
-        self.awaited().iter().all(|(tested, share)| tested.test.is_settled(*share))
+        let awaited = self.awaited();
+        if self.rule.stopping == Stopping::AtADifference {
+            return awaited.iter().any(|(tested, share)| tested.test.is_different(*share));
+        }
+        awaited.iter().all(|(tested, share)| tested.test.is_settled(*share))
     }
 
     /// Progress after the last interim analysis: the number of open comparisons, and the first of them.

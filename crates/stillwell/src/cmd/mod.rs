@@ -3,6 +3,7 @@
 mod advise;
 mod assessment;
 mod bench;
+mod bisect;
 mod calibrate;
 mod check;
 mod commits;
@@ -81,6 +82,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Timeit(verb) => timeit::timeit(&verb),
         Verb::Bench(verb) => bench::bench(&verb),
         Verb::Gate(verb) => gate::gate(&verb),
+        Verb::Bisect(verb) => bisect::bisect(&verb),
         Verb::Why(verb) => why::why(&verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),

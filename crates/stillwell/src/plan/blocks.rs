@@ -49,4 +49,6 @@ pub enum Stopping {
     AtTheEnd,
     /// The session has several interim analyses, and ends at the first that decides everything.
     WhenDecided,
+    /// The same, but it ends at the first interim analysis at which any comparison differs.
+    AtADifference,
 }

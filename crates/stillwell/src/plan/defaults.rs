@@ -47,6 +47,12 @@ pub const POOL_BLOCKS: u32 = 3;
 pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// `gate --fail-on`.
 pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 0.0 };
+/// `bisect --alpha`.
+pub const BISECT_ALPHA_PCT: f64 = 1.0;
+/// `bisect --same`. Less than elsewhere: a search for 1 % has to see 1 %.
+pub const BISECT_SAME_PCT: f64 = 0.3;
+/// `bisect --budget`.
+pub const BISECT_BUDGET: TimeSpan = TimeSpan { ns: 120_000_000_000 };
 /// `why --budget`.
 pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 /// `why --warmup`.
@@ -108,6 +114,9 @@ mod tests {
         check("gate", "budget", format!("{}s", GATE_BUDGET.ns / 1_000_000_000));
         assert!(help("gate", "fail_on").ends_with("[default: slower]"));
         assert_eq!("slower".parse(), Ok(GATE_FAIL_ON));
+        check("bisect", "alpha", BISECT_ALPHA_PCT);
+        check("bisect", "same", BISECT_SAME_PCT);
+        check("bisect", "budget", format!("{}s", BISECT_BUDGET.ns / 1_000_000_000));
         check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
         check("why", "warmup", WHY_WARMUPS);
         check("why", "rate", SAMPLES_PER_S);

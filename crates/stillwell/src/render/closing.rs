@@ -180,7 +180,7 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
             Some("interrupted: every finished run is kept")
         }
         // The error rate holds whatever ends the session: each interim analysis used only its share.
-        Some(EndReason::Interrupted) if record.header.plan.stopping == Stopping::WhenDecided => {
+        Some(EndReason::Interrupted) if record.header.plan.stopping != Stopping::AtTheEnd => {
             Some("interrupted: every finished run is kept; the verdict is that of the last look")
         }
         // A user who stops when the numbers look right applies a stopping rule that no test accounts for.

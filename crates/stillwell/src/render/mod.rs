@@ -3,6 +3,7 @@
 pub mod across;
 pub mod activity;
 pub mod advice;
+pub mod bisect;
 pub mod bmf;
 pub mod budget;
 pub mod calibrate;

@@ -6,7 +6,7 @@
 use stats::Invalid;
 
 use crate::analysis::watch::ArmComparison;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stopping};
 use crate::session::SessionState;
 
 /// A difference is sized when half of its interval is at most this share of it: `28 % slower (14 to 42 %)`.
@@ -26,6 +26,9 @@ impl SessionState {
         budget_ns: u64,
         decided: &[(&ArmComparison, f64)],
     ) -> Result<bool, Invalid> {
+        if plan.stopping == Stopping::AtADifference {
+            return Ok(true);
+        }
         let is_gate = plan.slower_limit > 0.0;
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };

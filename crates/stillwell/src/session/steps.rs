@@ -61,7 +61,7 @@ impl SessionState {
             live: LiveTimes::new(plan.arms.len()),
             walls: Walls::new(plan.arms.len()),
             launches: plan.in_slices.then(|| Launches::new(plan)),
-            watch: (plan.stopping == Stopping::WhenDecided).then(|| SessionComparisons::new(plan)),
+            watch: (plan.stopping != Stopping::AtTheEnd).then(|| SessionComparisons::new(plan)),
             spent_ns: 0,
             n_steps: 0,
             next_step: 0,

@@ -1,6 +1,7 @@
 //! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
 
 mod argument_ids;
+mod bisect;
 mod calibrate;
 mod command_line;
 pub mod convert;
@@ -31,6 +32,7 @@ use clap::{Parser, Subcommand};
 
 use crate::spec::run::NumberOptions;
 
+pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
 pub use command_line::complete;
 pub use convert::ConvertVerb;
@@ -83,6 +85,8 @@ pub enum Verb {
     Bench(Box<BenchVerb>),
     /// Compare the benchmarks of two builds, for a pull request
     Gate(Box<GateVerb>),
+    /// Find the commits that made a program slower or faster
+    Bisect(Box<BisectVerb>),
     /// Say which functions make one command slower than another
     Why(Box<WhyVerb>),
     /// Show the summary of results, or what is recorded beside them

@@ -6,6 +6,7 @@
 
 mod advise;
 mod bench;
+mod bisect;
 mod budget;
 mod calibrate;
 mod calibration;

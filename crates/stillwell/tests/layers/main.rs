@@ -11,10 +11,33 @@ use std::sync::LazyLock;
 use sources::{Modules, defining_file};
 
 /// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
-const LAYERS: [&str; 25] = [
-    "values", "words", "terminal", "sys", "host", "results", "ledger", "harness", "spec", "plan",
-    "schedule", "record", "analysis", "verdict", "convert", "measure", "link", "load", "noise",
-    "profile", "history", "pool", "render", "session", "cmd",
+const LAYERS: [&str; 26] = [
+    "values",
+    "words",
+    "terminal",
+    "sys",
+    "host",
+    "results",
+    "ledger",
+    "harness",
+    "spec",
+    "plan",
+    "schedule",
+    "record",
+    "analysis",
+    "verdict",
+    "bisection",
+    "convert",
+    "measure",
+    "link",
+    "load",
+    "noise",
+    "profile",
+    "history",
+    "pool",
+    "render",
+    "session",
+    "cmd",
 ];
 
 /// Imports that break the order, and why: `("from", "to", "reason")`.

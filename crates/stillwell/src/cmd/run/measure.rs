@@ -39,6 +39,18 @@ pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)
     })
 }
 
+/// Measures these builds and shows nothing but progress. Returns the record, and the end of the session.
+pub fn measure_revisions(
+    verb: &RunVerb,
+    revisions: &[BuiltRevision],
+    change: impl FnOnce(&mut Plan),
+) -> Result<(PathBuf, SessionEnd)> {
+    Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
+        let screen = Presentation::of_run(&verb.spec).screen();
+        started((verb, revisions), guard, change, |start| start.measure(screen))
+    })
+}
+
 /// Measures with samples, to the last run whatever it shows, and shows nothing. Returns the record, and the end of the
 /// session.
 pub fn measure_profiled(

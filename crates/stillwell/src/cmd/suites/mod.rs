@@ -5,6 +5,7 @@ mod builds;
 mod entry;
 mod list;
 mod session;
+mod variants;
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -14,7 +15,6 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
 
-use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::cmd::frameworks;
@@ -32,15 +32,18 @@ use crate::record::{self, Readers, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, place_all};
-use crate::spec::suite::{Build, Flaw, LinkOrder, SuiteFile, SuiteItem, Text, Variant, parse};
+use crate::spec::BenchVerb;
+use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
-use crate::spec::{BenchVerb, RevisionOptions};
 use crate::sys::may_raise_priority;
 use crate::terminal;
 use crate::values::exit_code;
 use crate::words::in_words;
 
+pub use variants::{BuildAttempt, attempted, built};
+
 use builds::{Builder, VariantError};
+use variants::revisions;
 
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
@@ -112,22 +115,6 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         }
         done => done,
     }
-}
-
-/// Checks variants out and builds them.
-///
-/// # Errors
-/// A revision is unknown, a build fails, or ^C came.
-pub fn built(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
-    let builder = Builder::new()?;
-    let here = std::env::current_dir().context("cannot find the current directory")?;
-    let built = |variant: &Variant| {
-        let built = builds::variant(variant, &here, &builder, true);
-        let built = built.map_err(|VariantError { error, .. }| error)?;
-        ensure!(!builder.was_interrupted(), "interrupted before anything was measured");
-        Ok(built)
-    };
-    variants.iter().map(built).collect()
 }
 
 /// Decides where the threads and the memory of all benchmarks are.
@@ -328,45 +315,6 @@ fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>
         Ok(Variant { name, python, prefix: Some(prefix), ..known }.into())
     };
     arms.iter().enumerate().map(variant).collect()
-}
-
-/// A variant for each revision that the command line names. They keep what the only variant of the file says.
-fn revisions(
-    file: &SuiteFile,
-    path: &Path,
-    options: &RevisionOptions,
-) -> Result<Vec<SuiteItem<Variant>>> {
-    let known = match file.variants.as_slice() {
-        [] => Variant::default(),
-        [only] => Variant::clone(only),
-        several => bail!(
-            "--revisions: {} has {} variants, and only one can be measured at several revisions; give each a `revision` there",
-            path.display(),
-            several.len()
-        ),
-    };
-    let directory = path
-        .parent()
-        .unwrap_or(Path::new(""))
-        .join(known.repository.as_deref().unwrap_or_default());
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-    let place = Place::of(directory)?;
-    let commits = place.named(&options.revisions)?.into_iter();
-    let variant = commits.map(|NamedCommit { name, id }| {
-        let mut variant = Variant { name, revision: Some(id), ..known.clone() };
-        if let Some(command) = &options.build {
-            let build = Build {
-                command: command.clone(),
-                link_order: LinkOrder::AsBuilt,
-                builds: None,
-                source: None,
-            };
-            variant.build =
-                Some(Build { command: command.clone(), ..known.build.clone().unwrap_or(build) });
-        }
-        variant.into()
-    });
-    Ok(variant.collect())
 }
 
 /// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest

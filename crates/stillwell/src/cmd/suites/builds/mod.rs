@@ -16,6 +16,7 @@ use source::BuildSource;
 use tree::BuildTree;
 
 pub use builder::Builder;
+pub use tree::BuildFailure;
 
 /// Default number of builds with a random link order.
 const BUILDS: u32 = 8;

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::suites::builds::builder::Builder;
@@ -31,6 +31,18 @@ const NUMBER: &str = "STILLWELL_BUILD";
 const LINES_MAX: usize = 20;
 /// Characters of a commit in the name of its directory.
 const COMMIT_MAX: usize = 12;
+
+/// The error of a build command that failed. Other errors are none of the commit.
+#[derive(Debug)]
+pub struct BuildFailure(String);
+
+impl std::fmt::Display for BuildFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BuildFailure {}
 
 /// A directory that a variant runs in.
 pub struct BuildTree<'a> {
@@ -177,12 +189,13 @@ impl BuildTree<'_> {
         let lines: Vec<&str> = output.trim_end().lines().collect();
         let end = lines[lines.len().saturating_sub(LINES_MAX)..].iter();
         let end: String = end.map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
-        bail!(
+        let text = format!(
             "its build {:?} ended with {} in {}; the end of what it wrote:{end}",
             build.command,
             status,
             path.display()
-        )
+        );
+        Err(BuildFailure(text).into())
     }
 }
 

@@ -1,0 +1,14 @@
+//! The search for the commits that made a program slower: what to measure next, and what follows from it. Pure: it gets a
+//! graph of commits and findings, and gives steps and answers.
+
+mod answer;
+mod error_budget;
+mod graph;
+mod posterior;
+mod search;
+#[cfg(test)]
+mod simulation;
+
+pub use answer::{Answer, Relation, answer};
+pub use graph::{Commit, CommitGraph};
+pub use search::{BisectSearch, Observation, SearchRules, SearchStep};

@@ -1,0 +1,252 @@
+//! How likely each commit of a segment is to be the one that changed the time, and which commit to measure next.
+
+use std::collections::BTreeSet;
+
+use crate::bisection::graph::CommitGraph;
+
+/// Probes that split off less than this share tell too little.
+const SHARE_MIN: f64 = 1e-3;
+/// How much less likely a commit next to one that cannot be built is to be built itself.
+const NEAR_FAILURE: f64 = 0.8;
+
+/// The cost of measuring a commit, and what is known of builds.
+#[derive(Clone, Debug, Default)]
+pub struct BuildKnowledge {
+    /// Commits that are built.
+    pub built: BTreeSet<usize>,
+    /// Commits that cannot be built or run.
+    pub failed: BTreeSet<usize>,
+    /// Time of a build, s.
+    pub build_s: f64,
+    /// Time of measuring a probe, s.
+    pub measure_s: f64,
+}
+
+impl BuildKnowledge {
+    /// How likely a build is, by the builds so far and the nearest one that failed.
+    fn is_buildable(&self, commit: usize) -> f64 {
+        if self.built.contains(&commit) {
+            return 1.0;
+        }
+        let (n_built, n_failed) = (self.built.len() as f64, self.failed.len() as f64);
+        let below = self.failed.range(..commit).next_back().map(|other| commit - other);
+        let above = self.failed.range(commit..).next().map(|other| other - commit);
+        let near = below.into_iter().chain(above).min();
+        let near = near.map_or(1.0, |distance| 1.0 - NEAR_FAILURE / (distance.max(1) as f64));
+        (n_built + 1.0) / (n_built + n_failed + 1.0) * near
+    }
+
+    fn cost_s(&self, commit: usize) -> f64 {
+        let build_s = if self.built.contains(&commit) { 0.0 } else { self.build_s };
+        (self.measure_s + build_s).max(1e-3)
+    }
+}
+
+/// Commits among which nothing can be measured: a commit that can be built, and those between it and its first ancestor
+/// that can be built as well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitGroup {
+    /// The commit that can be built.
+    pub head: usize,
+    /// All commits of the group, the head last.
+    pub commits: Vec<usize>,
+    /// The ancestor that can be built.
+    pub base: usize,
+    /// How likely the change is here.
+    pub share: f64,
+}
+
+/// The posterior over the commits of a segment.
+#[derive(Clone, Debug)]
+pub struct Posterior {
+    lo: usize,
+    hi: usize,
+    /// Each commit with its weight; they sum to 1.
+    weights: Vec<(usize, f64)>,
+}
+
+impl Posterior {
+    /// All commits that are in `hi` and not in `lo` are equally likely.
+    pub fn new(graph: &CommitGraph, lo: usize, hi: usize) -> Self {
+        let commits = graph.between(lo, hi);
+        let weight = 1.0 / commits.len().max(1) as f64;
+        Self { lo, hi, weights: commits.into_iter().map(|commit| (commit, weight)).collect() }
+    }
+
+    /// Takes in a probe: its times are `odds` times more likely if it has the change.
+    pub fn observe(&mut self, graph: &CommitGraph, probe: usize, odds: f64) {
+        self.reweigh(|commit| if graph.is_in(commit, probe) { odds } else { 1.0 });
+    }
+
+    /// Makes these commits less likely.
+    pub fn doubt(&mut self, commits: &[usize], factor: f64) {
+        self.reweigh(|commit| if commits.contains(&commit) { factor } else { 1.0 });
+    }
+
+    fn reweigh(&mut self, factor: impl Fn(usize) -> f64) {
+        self.weights.iter_mut().for_each(|(commit, weight)| *weight *= factor(*commit));
+        let sum: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
+        self.weights.iter_mut().for_each(|(_, weight)| *weight /= sum);
+    }
+
+    /// How likely the change is in this commit or before it.
+    fn share_in(&self, graph: &CommitGraph, probe: usize) -> f64 {
+        let inside = self.weights.iter().filter(|(commit, _)| graph.is_in(*commit, probe));
+        inside.map(|(_, weight)| weight).sum()
+    }
+
+    /// The commit whose measurement tells most per second; `None` if none tells anything. `spent` are commits that were
+    /// measured in vain.
+    pub fn next_probe(
+        &self,
+        graph: &CommitGraph,
+        known: &BuildKnowledge,
+        spent: &BTreeSet<usize>,
+    ) -> Option<usize> {
+        let mut best: Option<(f64, usize)> = None;
+        for &(commit, _) in &self.weights {
+            if commit == self.hi || known.failed.contains(&commit) || spent.contains(&commit) {
+                continue;
+            }
+            let share = self.share_in(graph, commit);
+            if !(SHARE_MIN..=1.0 - SHARE_MIN).contains(&share) {
+                continue;
+            }
+            let worth = entropy(share) * known.is_buildable(commit) / known.cost_s(commit);
+            if best.is_none_or(|(other, _)| worth > other) {
+                best = Some((worth, commit));
+            }
+        }
+        best.map(|(_, commit)| commit)
+    }
+
+    /// The likeliest group.
+    pub fn likeliest(&self, graph: &CommitGraph, known: &BuildKnowledge) -> Option<CommitGroup> {
+        let groups = self.groups(graph, known).into_iter();
+        groups.max_by(|one, other| one.share.total_cmp(&other.share))
+    }
+
+    /// The fewest groups that hold the change with this probability, in the order of commits.
+    pub fn set_of(&self, graph: &CommitGraph, known: &BuildKnowledge, level: f64) -> Vec<usize> {
+        let mut groups = self.groups(graph, known);
+        groups.sort_by(|one, other| other.share.total_cmp(&one.share));
+        let (mut sum, mut commits) = (0.0, Vec::new());
+        for group in groups {
+            if sum >= level {
+                break;
+            }
+            sum += group.share;
+            commits.extend(group.commits);
+        }
+        commits.sort_unstable();
+        commits
+    }
+
+    fn groups(&self, graph: &CommitGraph, known: &BuildKnowledge) -> Vec<CommitGroup> {
+        let failed = |commit: usize| known.failed.contains(&commit);
+        let mut claimed = BTreeSet::new();
+        let mut groups = Vec::new();
+        for &(head, _) in self.weights.iter().filter(|(commit, _)| !failed(*commit)) {
+            let mut commits = vec![head];
+            let mut left = graph.commits()[head].parents.clone();
+            while let Some(commit) = left.pop() {
+                if failed(commit) && claimed.insert(commit) {
+                    commits.push(commit);
+                    left.extend(&graph.commits()[commit].parents);
+                }
+            }
+            commits.sort_unstable();
+            let base = self.base_of(graph, head, failed);
+            let share = commits.iter().map(|&commit| self.share_of(commit)).sum();
+            groups.push(CommitGroup { head, commits, base, share });
+        }
+        groups
+    }
+
+    fn share_of(&self, commit: usize) -> f64 {
+        let found = self.weights.binary_search_by_key(&commit, |(other, _)| *other);
+        found.map_or(0.0, |at| self.weights[at].1)
+    }
+
+    /// The first ancestor that can be built, along first parents.
+    fn base_of(&self, graph: &CommitGraph, head: usize, failed: impl Fn(usize) -> bool) -> usize {
+        let mut at = head;
+        while let Some(&parent) = graph.commits()[at].parents.first() {
+            if !failed(parent) {
+                return parent;
+            }
+            at = parent;
+        }
+        self.lo
+    }
+
+    /// Commits that are still possible, at this probability.
+    pub fn n_possible(&self) -> usize {
+        self.weights.iter().filter(|(_, weight)| *weight > SHARE_MIN / 10.0).count()
+    }
+}
+
+fn entropy(share: f64) -> f64 {
+    let of = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
+    of(share) + of(1.0 - share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bisection::Commit;
+
+    /// A chain of `n` commits after an old one.
+    fn chain(n: usize) -> CommitGraph {
+        let commit = |index: usize| Commit {
+            id: format!("c{index}"),
+            subject: String::new(),
+            parents: index.checked_sub(1).into_iter().collect(),
+            is_old: index == 0,
+        };
+        CommitGraph::new((0..=n).map(commit).collect())
+    }
+
+    fn known(failed: &[usize]) -> BuildKnowledge {
+        let failed = failed.iter().copied().collect();
+        BuildKnowledge { failed, build_s: 1.0, measure_s: 1.0, ..BuildKnowledge::default() }
+    }
+
+    #[test]
+    fn the_middle_comes_first_and_a_built_commit_may_be_worth_more() {
+        let (graph, mut known) = (chain(64), known(&[]));
+        let posterior = Posterior::new(&graph, 0, 64);
+        assert_eq!(posterior.next_probe(&graph, &known, &BTreeSet::new()), Some(32));
+        known.built.insert(24);
+        assert_eq!(posterior.next_probe(&graph, &known, &BTreeSet::new()), Some(24));
+        known.failed.insert(32);
+        known.built.clear();
+        let next = posterior.next_probe(&graph, &known, &BTreeSet::new()).unwrap();
+        assert!(next != 32 && (22..=42).contains(&next), "{next}");
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_named_with_the_next_that_can() {
+        let (graph, known) = (chain(8), known(&[3, 4, 7]));
+        let mut posterior = Posterior::new(&graph, 0, 8);
+        posterior.observe(&graph, 2, 1e-4);
+        posterior.observe(&graph, 5, 1e4);
+        let found = posterior.likeliest(&graph, &known).unwrap();
+        assert_eq!((found.base, found.head, found.commits), (2, 5, vec![3, 4, 5]));
+        assert!(found.share > 0.99 && posterior.n_possible() == 3);
+        assert_eq!(posterior.set_of(&graph, &known, 0.95), [3, 4, 5]);
+        // Nothing between them tells anything.
+        assert_eq!(posterior.next_probe(&graph, &known, &BTreeSet::new()), None);
+    }
+
+    #[test]
+    fn a_doubted_commit_gives_its_weight_to_the_others() {
+        let (graph, known) = (chain(4), known(&[]));
+        let mut posterior = Posterior::new(&graph, 0, 4);
+        posterior.observe(&graph, 1, 1e-3);
+        posterior.observe(&graph, 2, 1e3);
+        assert_eq!(posterior.likeliest(&graph, &known).unwrap().head, 2);
+        posterior.doubt(&[2], 1e-4);
+        assert_ne!(posterior.likeliest(&graph, &known).unwrap().head, 2);
+    }
+}

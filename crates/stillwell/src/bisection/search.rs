@@ -1,0 +1,345 @@
+//! The search itself: segments between two commits that differ, the next step, and the answers.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bisection::answer::{Answer, Relation, answer, odds_of_new};
+use crate::bisection::error_budget::ErrorBudget;
+use crate::bisection::graph::CommitGraph;
+use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
+
+/// A group that is so likely is confirmed.
+const CONFIRM_FROM: f64 = 0.9;
+/// The level of a set of commits that is named in place of one.
+const SET_LEVEL: f64 = 0.99;
+/// A probe that stays undecided so often is not measured again.
+const VAIN_MAX: u32 = 2;
+/// After so many groups that were not confirmed, the search of a segment ends.
+const REFUTED_MAX: u32 = 3;
+/// How much less likely a group is after the confirmation found no difference, or did not decide.
+const REFUTED: f64 = 1e-3;
+const UNCONFIRMED: f64 = 0.05;
+/// The margin within which a probe is like an end, as a share of the difference of the ends.
+const MARGIN_SHARE: f64 = 0.25;
+/// Segments beyond this number are not searched.
+const SEGMENTS_MAX: u32 = 32;
+
+/// What a search may do.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchRules {
+    /// Probability that the whole search accuses a commit that is the same program as its parent.
+    pub alpha: f64,
+    /// Log ratio below which a probe is like an end.
+    pub margin: f64,
+}
+
+/// What to measure next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SearchStep {
+    /// Whether two commits differ.
+    Ends { lo: usize, hi: usize, alpha: f64 },
+    /// A commit together with both ends of its segment.
+    Probe { lo: usize, hi: usize, commit: usize, alpha: f64, n_possible: usize },
+    /// A commit against its parent.
+    Confirm { base: usize, head: usize, alpha: f64 },
+    /// The search is over.
+    Done,
+}
+
+/// What was found out. All of them in order make the search again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Observation {
+    /// A commit was built in so many seconds; 0 if it was built before.
+    Built { commit: usize, seconds: f64 },
+    /// A commit cannot be built, or cannot be run.
+    Failed { commit: usize, why: String },
+    /// The answer to [`SearchStep::Ends`]: the new end against the old one.
+    Ends { lo: usize, hi: usize, new: Relation, seconds: f64 },
+    /// The answer to [`SearchStep::Probe`]: the probe against the old and the new end.
+    Probe { commit: usize, of_old: Relation, of_new: Relation, seconds: f64 },
+    /// The answer to [`SearchStep::Confirm`]: the commit against its parent.
+    Confirm { base: usize, head: usize, new: Relation, seconds: f64 },
+}
+
+/// A change that was found and confirmed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    /// The commits: one, or one that can be built and those before it that cannot.
+    pub commits: Vec<usize>,
+    /// The commit that it was confirmed against.
+    pub base: usize,
+    /// The commit that was confirmed.
+    pub head: usize,
+    /// The size, from fresh blocks.
+    pub size: Relation,
+}
+
+/// A change that no single commit could be named for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnresolvedRange {
+    /// The ends that differ.
+    pub lo: usize,
+    pub hi: usize,
+    /// The commits that it is among.
+    pub commits: Vec<usize>,
+    /// The difference of the ends.
+    pub size: Relation,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SearchOutcome {
+    /// The two ends of the whole range; `None` before they were measured.
+    pub ends: Option<Relation>,
+    /// The confirmed changes, in the order of commits.
+    pub culprits: Vec<Culprit>,
+    /// The changes without a name.
+    pub unresolved: Vec<UnresolvedRange>,
+    /// Commits that cannot be built or run.
+    pub failed: BTreeMap<usize, String>,
+    /// Numbers of builds, of probes, of confirmations, and the time of both.
+    pub n_builds: u32,
+    pub n_probes: u32,
+    pub build_s: f64,
+    pub measure_s: f64,
+}
+
+/// A range of commits whose ends differ, or may differ.
+#[derive(Clone, Debug)]
+struct Segment {
+    lo: usize,
+    hi: usize,
+    /// The difference of the ends; `None` before it was measured.
+    size: Option<Relation>,
+    posterior: Posterior,
+    /// Commits that stayed undecided, with how often.
+    vain: BTreeMap<usize, u32>,
+    n_refuted: u32,
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub struct BisectSearch {
+    graph: CommitGraph,
+    rules: SearchRules,
+    budget: ErrorBudget,
+    segments: VecDeque<Segment>,
+    n_segments: u32,
+    known: BuildKnowledge,
+    n_ends: u32,
+    n_confirmations: u32,
+    outcome: SearchOutcome,
+}
+
+impl BisectSearch {
+    /// A search among the commits that are in `hi` and not in `lo`.
+    pub fn new(graph: CommitGraph, (lo, hi): (usize, usize), rules: SearchRules) -> Self {
+        let budget = ErrorBudget::new(rules.alpha, graph.between(lo, hi).len());
+        let mut search = Self {
+            graph,
+            rules,
+            budget,
+            segments: VecDeque::new(),
+            n_segments: 0,
+            known: BuildKnowledge::default(),
+            n_ends: 0,
+            n_confirmations: 0,
+            outcome: SearchOutcome::default(),
+        };
+        search.open(lo, hi, None);
+        search
+    }
+
+    /// The commits.
+    pub fn graph(&self) -> &CommitGraph {
+        &self.graph
+    }
+
+    /// What was found so far.
+    pub fn outcome(&self) -> &SearchOutcome {
+        &self.outcome
+    }
+
+    fn open(&mut self, lo: usize, hi: usize, size: Option<Relation>) {
+        if lo == hi || self.n_segments >= SEGMENTS_MAX {
+            return;
+        }
+        self.n_segments += 1;
+        let posterior = Posterior::new(&self.graph, lo, hi);
+        let vain = BTreeMap::new();
+        self.segments.push_back(Segment { lo, hi, size, posterior, vain, n_refuted: 0 });
+    }
+
+    /// The next step. It does not change until something is observed.
+    pub fn next_step(&self) -> SearchStep {
+        let Some(segment) = self.segments.front() else { return SearchStep::Done };
+        let (lo, hi) = (segment.lo, segment.hi);
+        if segment.size.is_none() {
+            return SearchStep::Ends { lo, hi, alpha: self.budget.ends(self.n_ends) };
+        }
+        if let Some(group) = self.to_confirm(segment) {
+            let alpha = self.budget.confirmation(self.n_confirmations);
+            return SearchStep::Confirm { base: group.base, head: group.head, alpha };
+        }
+        match self.next_probe(segment) {
+            Some(commit) => SearchStep::Probe {
+                lo,
+                hi,
+                commit,
+                alpha: self.budget.probe(self.outcome.n_probes),
+                n_possible: segment.posterior.n_possible(),
+            },
+            None => SearchStep::Done,
+        }
+    }
+
+    fn next_probe(&self, segment: &Segment) -> Option<usize> {
+        let spent = segment.vain.iter().filter(|(_, n)| **n >= VAIN_MAX);
+        let spent: BTreeSet<usize> = spent.map(|(commit, _)| *commit).collect();
+        segment.posterior.next_probe(&self.graph, &self.known, &spent)
+    }
+
+    /// The group whose turn it is to be confirmed.
+    fn to_confirm(&self, segment: &Segment) -> Option<CommitGroup> {
+        let likeliest = segment.posterior.likeliest(&self.graph, &self.known)?;
+        let is_due = likeliest.share >= CONFIRM_FROM && segment.n_refuted < REFUTED_MAX;
+        is_due.then_some(likeliest)
+    }
+
+    /// Whether nothing is left to do in a segment whose ends differ.
+    fn is_stuck(&self, segment: &Segment) -> bool {
+        let is_refuted = segment.n_refuted >= REFUTED_MAX;
+        let n_probes_max = 6 * self.budget.n_usual() * self.n_segments;
+        let is_over = self.outcome.n_probes >= n_probes_max;
+        segment.size.is_some()
+            && (is_refuted
+                || self.to_confirm(segment).is_none()
+                    && (is_over || self.next_probe(segment).is_none()))
+    }
+
+    /// Takes in what was observed.
+    pub fn take(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Built { commit, seconds } => {
+                let is_new = self.known.built.insert(*commit);
+                if is_new && *seconds > 0.0 {
+                    self.outcome.n_builds += 1;
+                    self.outcome.build_s += seconds;
+                    self.known.build_s = self.outcome.build_s / f64::from(self.outcome.n_builds);
+                }
+            }
+            Observation::Failed { commit, why } => {
+                self.known.built.remove(commit);
+                self.known.failed.insert(*commit);
+                self.outcome.failed.insert(*commit, why.clone());
+            }
+            Observation::Ends { new, seconds, .. } => self.take_ends(*new, *seconds),
+            Observation::Probe { commit, of_old, of_new, seconds } => {
+                self.take_probe(*commit, (of_old, of_new), *seconds);
+            }
+            Observation::Confirm { base, head, new, seconds } => {
+                self.outcome.measure_s += seconds;
+                self.n_confirmations += 1;
+                self.take_confirmation(*base, *head, *new);
+            }
+        }
+        while self.segments.front().is_some_and(|segment| self.is_stuck(segment)) {
+            self.give_up();
+        }
+    }
+
+    fn take_ends(&mut self, new: Relation, seconds: f64) {
+        self.outcome.measure_s += seconds;
+        if self.n_ends == 0 {
+            self.outcome.ends = Some(new);
+            self.known.measure_s = 1.5 * seconds;
+        }
+        self.n_ends += 1;
+        if !new.is_different {
+            self.segments.pop_front();
+        } else if let Some(segment) = self.segments.front_mut() {
+            segment.size = Some(new);
+        }
+    }
+
+    fn take_probe(
+        &mut self,
+        commit: usize,
+        (of_old, of_new): (&Relation, &Relation),
+        seconds: f64,
+    ) {
+        self.outcome.measure_s += seconds;
+        self.outcome.n_probes += 1;
+        self.known.measure_s = (self.known.measure_s + seconds) / 2.0;
+        let Some(mut segment) = self.segments.pop_front() else { return };
+        let Some(size) = segment.size else { return };
+        match self.answer(&size, of_old, of_new) {
+            Answer::Neither => {
+                // Both parts have a change, so both ends of each differ.
+                self.open(segment.lo, commit, Some(*of_old));
+                self.open(commit, segment.hi, Some(of_new.inverse()));
+                return;
+            }
+            told => {
+                if told == Answer::Undecided {
+                    *segment.vain.entry(commit).or_default() += 1;
+                }
+                let odds = odds_of_new(told, of_old, size.theta());
+                segment.posterior.observe(&self.graph, commit, odds);
+            }
+        }
+        self.segments.push_front(segment);
+    }
+
+    /// What a probe of a segment with such ends is like.
+    pub fn answer(&self, size: &Relation, of_old: &Relation, of_new: &Relation) -> Answer {
+        answer(of_old, of_new, self.rules.margin.min(MARGIN_SHARE * size.theta().abs()))
+    }
+
+    /// What a probe of the present segment would be like.
+    pub fn answer_now(&self, of_old: &Relation, of_new: &Relation) -> Answer {
+        let size = self.segments.front().and_then(|segment| segment.size);
+        size.map_or(Answer::Undecided, |size| self.answer(&size, of_old, of_new))
+    }
+
+    fn take_confirmation(&mut self, base: usize, head: usize, new: Relation) {
+        let Some(mut segment) = self.segments.pop_front() else { return };
+        let group = segment.posterior.likeliest(&self.graph, &self.known);
+        let commits = group.map_or_else(|| vec![head], |group| group.commits);
+        if !new.is_different {
+            let factor = if new.is_same { REFUTED } else { UNCONFIRMED };
+            segment.posterior.doubt(&commits, factor);
+            segment.n_refuted += 1;
+            self.segments.push_front(segment);
+            return;
+        }
+        // Where the change does not explain the whole difference, the rest is searched as well.
+        if segment.size.is_some_and(|size| !explains(&new, &size)) {
+            self.open(segment.lo, base, None);
+            self.open(head, segment.hi, None);
+        }
+        self.outcome.culprits.push(Culprit { commits, base, head, size: new });
+        self.outcome.culprits.sort_by_key(|culprit| culprit.head);
+    }
+
+    /// Ends the search of a segment with the set of commits that are possible.
+    fn give_up(&mut self) {
+        let Some(Segment { lo, hi, size: Some(size), posterior, .. }) = self.segments.pop_front()
+        else {
+            return;
+        };
+        let commits = posterior.set_of(&self.graph, &self.known, SET_LEVEL);
+        self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
+    }
+}
+
+/// Whether the size of a change may be the whole difference of the ends.
+fn explains(change: &Relation, whole: &Relation) -> bool {
+    let ends = |it: &Relation| Some((it.lo?, it.hi?));
+    match (ends(change), ends(whole)) {
+        (Some((lo, hi)), Some((whole_lo, whole_hi))) => lo <= whole_hi && whole_lo <= hi,
+        _ => true,
+    }
+}

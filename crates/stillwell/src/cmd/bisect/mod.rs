@@ -1,0 +1,264 @@
+//! `bisect`: which commits made a program slower, or faster.
+
+mod measuring;
+mod range;
+mod state;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::bisection::{
+    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
+};
+use crate::cmd::commits::Place;
+use crate::cmd::print::print;
+use crate::plan::defaults;
+use crate::record::new_path;
+use crate::render::{bisect as page, json};
+use crate::session::drawn_seed;
+use crate::spec::run::Style;
+use crate::spec::{BisectVerb, Cli, Verb};
+use crate::terminal;
+use crate::values::exit_code;
+use crate::words::text_of;
+
+use measuring::{BisectMeasurer, MeasuredArms, Unmeasured};
+use state::{BisectManifest, BisectState, ObservedLine};
+
+/// `git bisect run` leaves out a commit with this exit code.
+const SKIP: u8 = 125;
+/// Longest search that a step of `git bisect run` shares its error rate with.
+const STEPS_USUAL: f64 = 16.0;
+
+/// Searches, or goes on with a search, and shows what it found.
+pub fn bisect(verb: &BisectVerb) -> Result<u8> {
+    if verb.step {
+        return step(verb);
+    }
+    let Some(directory) = &verb.resume else {
+        let words = std::env::args_os().skip(1);
+        let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
+        return begin(verb, words);
+    };
+    let found = BisectManifest::read(directory)?;
+    let manifest =
+        found.with_context(|| format!("there is no search in {}", directory.display()))?;
+    let first = ["stillwell".to_owned()];
+    let words = first.iter().chain(&manifest.words);
+    let Verb::Bisect(mut asked) = Cli::try_parse_from(words)?.verb else {
+        bail!("{} is of another verb", directory.display());
+    };
+    asked.json = verb.json;
+    asked.style = verb.style.or(asked.style);
+    let state = BisectState::open(directory.clone(), || Ok(manifest))?;
+    search(&asked, state)
+}
+
+fn begin(verb: &BisectVerb, words: Vec<String>) -> Result<u8> {
+    let place = Place::here()?;
+    let (good, bad) = ends(verb)?;
+    let range = range::range_of(&place, (good, bad), verb.first_parent)?;
+    let here = std::path::absolute(".").context("cannot find the current directory")?;
+    let here = here.to_string_lossy().into_owned();
+    let directory = match &verb.directory {
+        Some(directory) => directory.clone(),
+        None => usual_directory(&words, &here, &range.commits[range.hi].id)?,
+    };
+    let state = BisectState::open(directory, || {
+        let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
+        Ok(BisectManifest::new(words, here, seed, range))
+    })?;
+    search(verb, state)
+}
+
+fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {
+    let ends = verb.good.as_deref().zip(verb.bad.as_deref());
+    ends.context("GOOD and BAD are missing")
+}
+
+/// The directory of a command line: the same one goes on with its search.
+fn usual_directory(words: &[String], here: &str, bad: &str) -> Result<PathBuf> {
+    let mut hash = Sha256::new();
+    for word in words.iter().map(String::as_str).filter(|word| *word != "--json").chain([here, bad])
+    {
+        hash.update(word);
+        hash.update([0]);
+    }
+    let hash: String = hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let record = new_path(&jiff::Zoned::now())?;
+    Ok(record.with_file_name(format!("bisect-{hash}")))
+}
+
+/// Searches to the end. Each observation is kept before the next step.
+fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
+    let place = Place::of(Path::new(&state.manifest.here))?;
+    let rules = rules_of(verb);
+    let (lo, hi) = (state.manifest.lo, state.manifest.hi);
+    let graph = CommitGraph::new(state.manifest.commits.clone());
+    let mut search = BisectSearch::new(graph, (lo, hi), rules);
+    state.lines.iter().for_each(|line| search.take(&line.observation));
+    let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed);
+    let is_told = !verb.json && verb.style != Some(Style::None);
+    if is_told {
+        print(&page::beginning(search.graph(), (lo, hi), &state.directory, state.lines.len()))?;
+    }
+    loop {
+        let step = search.next_step();
+        if step == SearchStep::Done {
+            break;
+        }
+        let told = page::step(search.graph(), &step);
+        let Some(lines) = observe(&mut measurer, &state, &search, &step)? else {
+            return interrupted(&state.directory);
+        };
+        for line in lines {
+            if is_told && let Some(text) = page::observed(&search, &told, &line.observation) {
+                print(&text)?;
+            }
+            search.take(&line.observation);
+            state.keep(line)?;
+        }
+    }
+    let observations: Vec<&Observation> = state.lines.iter().map(|it| &it.observation).collect();
+    if verb.json {
+        json::pretty(&mut terminal::data(), &page::json(&search, (lo, hi), &observations))?;
+    } else if is_told {
+        print(&page::text(&search, (lo, hi)))?;
+        print(&page::kept(&state.directory))?;
+    }
+    let is_found = !search.outcome().culprits.is_empty();
+    Ok(if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED })
+}
+
+fn rules_of(verb: &BisectVerb) -> SearchRules {
+    let alpha_pct = verb.alpha.map_or(defaults::BISECT_ALPHA_PCT, |percent| percent.0);
+    let margin_pct = verb.same.map_or(defaults::BISECT_SAME_PCT, |percent| percent.0);
+    SearchRules { alpha: alpha_pct / 100.0, margin: (margin_pct / 100.0).ln_1p() }
+}
+
+fn interrupted(directory: &Path) -> Result<u8> {
+    let shown = directory.display();
+    let text = format!("stillwell: interrupted; go on with `stillwell bisect --resume {shown}`");
+    std::io::Write::write_all(&mut terminal::stderr(), format!("{text}\n").as_bytes()).ok();
+    Ok(exit_code::INTERRUPTED)
+}
+
+/// Takes a step: builds what it needs, then measures. `None` after ^C.
+fn observe(
+    measurer: &mut BisectMeasurer<'_>,
+    state: &BisectState,
+    search: &BisectSearch,
+    step: &SearchStep,
+) -> Result<Option<Vec<ObservedLine>>> {
+    let (arms, alpha) = match *step {
+        SearchStep::Ends { lo, hi, alpha } => (vec![lo, hi], alpha),
+        // The probe is the reference, so both ends are compared with it.
+        SearchStep::Probe { lo, hi, commit, alpha, .. } => (vec![commit, lo, hi], alpha),
+        SearchStep::Confirm { base, head, alpha } => (vec![base, head], alpha),
+        SearchStep::Done => return Ok(Some(Vec::new())),
+    };
+    let commits = search.graph().commits();
+    let mut lines = Vec::new();
+    let mut add = |observation, record| lines.push(ObservedLine { observation, record });
+    let ends = [state.manifest.lo, state.manifest.hi];
+    let failed = |commit: usize, why: String| {
+        if ends.contains(&commit) {
+            bail!("the end {}: {why}", page::name(&commits[commit]));
+        }
+        Ok(Observation::Failed { commit, why })
+    };
+    for &commit in &arms {
+        match measurer.build(&commits[commit])? {
+            Ok(None) => {}
+            Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
+            Err(Unmeasured::Commit(_, why)) => {
+                add(failed(commit, why)?, None);
+                return Ok(Some(lines));
+            }
+            Err(Unmeasured::Interrupted) => return Ok(None),
+        }
+    }
+    let record = state.new_record();
+    let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
+    measurer.reseed(1);
+    let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
+    match measurer.measure(&of_arms, alpha, record)? {
+        Ok(measured) => add(observation(step, &measured), file),
+        Err(Unmeasured::Commit(arm, why)) => add(failed(arms[arm], why)?, file),
+        Err(Unmeasured::Interrupted) => return Ok(None),
+    }
+    Ok(Some(lines))
+}
+
+/// What a finished session says about a step.
+fn observation(step: &SearchStep, measured: &MeasuredArms) -> Observation {
+    let (found, seconds) = (&measured.relations, measured.seconds);
+    match *step {
+        SearchStep::Ends { lo, hi, .. } => Observation::Ends { lo, hi, new: found[0], seconds },
+        SearchStep::Probe { commit, .. } => {
+            let [of_old, of_new] = [found[0], found[1]].map(|it| it.inverse());
+            Observation::Probe { commit, of_old, of_new, seconds }
+        }
+        SearchStep::Confirm { base, head, .. } => {
+            Observation::Confirm { base, head, new: found[0], seconds }
+        }
+        SearchStep::Done => unreachable!("a search that is done measures nothing"),
+    }
+}
+
+/// One step of `git bisect run`: HEAD with both ends in the same blocks.
+fn step(verb: &BisectVerb) -> Result<u8> {
+    let place = Place::here()?;
+    let (good, bad) = ends(verb)?;
+    let words = ["HEAD", good, bad].map(str::to_owned);
+    let commit = |word: &String| {
+        let id = place.commit(word)?;
+        let subject = word.clone();
+        Ok(crate::bisection::Commit { id, subject, parents: Vec::new(), is_old: false })
+    };
+    let commits: Vec<_> = words.iter().map(commit).collect::<Result<_>>()?;
+    for (end, code) in [(1, exit_code::SUCCESS), (2, exit_code::CHECK_FAILED)] {
+        if commits[0].id == commits[end].id {
+            return Ok(code);
+        }
+    }
+    let mut measurer = BisectMeasurer::new(verb, &place, verb.seed.map_or_else(drawn_seed, Ok)?);
+    for (arm, commit) in commits.iter().enumerate() {
+        match measurer.build(commit)? {
+            Ok(_) => {}
+            Err(Unmeasured::Commit(_, why)) if arm > 0 => bail!("the end {}: {why}", words[arm]),
+            Err(Unmeasured::Commit(_, why)) => {
+                print(&format!("HEAD cannot be built: {why}\n"))?;
+                return Ok(SKIP);
+            }
+            Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
+        }
+    }
+    let rules = rules_of(verb);
+    let arms: Vec<_> = commits.iter().collect();
+    let record = new_path(&jiff::Zoned::now())?;
+    let measured = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
+        Ok(measured) => measured,
+        Err(Unmeasured::Commit(0, why)) => {
+            print(&format!("HEAD cannot be measured: {why}\n"))?;
+            return Ok(SKIP);
+        }
+        Err(Unmeasured::Commit(arm, why)) => bail!("the end {}: {why}", words[arm]),
+        Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
+    };
+    let [of_old, of_new] = [0, 1].map(|at| measured.relations[at].inverse());
+    let told = answer_of_step(&of_old, &of_new, rules.margin);
+    print(&page::told(told, &of_old, &of_new))?;
+    Ok(match told {
+        Answer::LikeOld => exit_code::SUCCESS,
+        Answer::LikeNew => exit_code::CHECK_FAILED,
+        Answer::Neither | Answer::Undecided => SKIP,
+    })
+}
+
+fn answer_of_step(of_old: &Relation, of_new: &Relation, margin: f64) -> Answer {
+    crate::bisection::answer(of_old, of_new, margin)
+}

@@ -1,0 +1,73 @@
+//! The commits between two revisions, as git lists them.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::bisection::Commit;
+use crate::cmd::bisect::state::BisectRange;
+use crate::cmd::commits::Place;
+use crate::cmd::git::git;
+
+/// A history with more commits would need more memory for the ancestors of each than a search is worth.
+const COMMITS_MAX: usize = 20_000;
+
+/// The commits that are in `bad` and not in `good`, with the old commits that are their parents.
+///
+/// # Errors
+/// A revision is unknown, or `good` is no ancestor of `bad`.
+pub(super) fn range_of(
+    place: &Place,
+    (good, bad): (&str, &str),
+    first_parent: bool,
+) -> Result<BisectRange> {
+    let (good_id, bad_id) = (place.commit(good)?, place.commit(bad)?);
+    ensure!(good_id != bad_id, "{good} and {bad} are the same commit");
+    let base = git(&place.top, &["merge-base", &good_id, &bad_id])
+        .with_context(|| format!("{good} and {bad} have no common ancestor"))?;
+    ensure!(
+        base == good_id,
+        "{good} is no ancestor of {bad}; search from their merge base {}",
+        &base[..base.len().min(12)]
+    );
+    let range = format!("{good_id}..{bad_id}");
+    let mut words =
+        vec!["log", "--reverse", "--topo-order", "--boundary", "--format=%m%H %P%x00%s"];
+    words.extend(first_parent.then_some("--first-parent"));
+    words.push(&range);
+    let text = git(&place.top, &words)?;
+    let mut lines: Vec<(bool, &str, Vec<&str>, &str)> = Vec::new();
+    for line in text.lines() {
+        let (ids, subject) = line.split_once('\0').unwrap_or((line, ""));
+        let (mark, ids) = ids.split_at(1);
+        let mut ids = ids.split(' ').filter(|id| !id.is_empty());
+        let id = ids.next().context("git log lists a commit without an id")?;
+        lines.push((mark == "-", id, ids.collect(), subject));
+    }
+    ensure!(lines.len() <= COMMITS_MAX, "more than {COMMITS_MAX} commits cannot be searched");
+    // Old commits come first; the others are in order.
+    lines.sort_by_key(|(is_old, ..)| !is_old);
+    let numbers: HashMap<&str, usize> =
+        lines.iter().enumerate().map(|(index, (_, id, ..))| (*id, index)).collect();
+    let commit = |(is_old, id, parents, subject): &(bool, &str, Vec<&str>, &str)| {
+        let n_parents = if *is_old {
+            0
+        } else if first_parent {
+            1
+        } else {
+            parents.len()
+        };
+        let known = parents.iter().take(n_parents).filter_map(|id| numbers.get(id).copied());
+        Commit {
+            id: (*id).to_owned(),
+            subject: (*subject).to_owned(),
+            parents: known.collect(),
+            is_old: *is_old,
+        }
+    };
+    let commits = lines.iter().map(commit).collect();
+    let (Some(&lo), Some(&hi)) = (numbers.get(&*good_id), numbers.get(&*bad_id)) else {
+        bail!("git does not list {good} and {bad} as the ends of their range");
+    };
+    Ok(BisectRange { commits, lo, hi })
+}

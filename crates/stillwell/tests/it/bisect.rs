@@ -1,0 +1,165 @@
+//! `bisect`: whole searches in small repositories. The program says its value, so no search depends on the machine.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, STILLWELL, skipped};
+
+/// A history of commits with these values, in a file; a commit without a value does not build. `None` without git.
+fn repository(values: &[Option<f64>]) -> Option<Bench> {
+    let bench = Bench::new();
+    if bench.command("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return None;
+    }
+    let mut import = String::new();
+    for (n, value) in values.iter().enumerate() {
+        let text = value.map_or("broken".to_owned(), |value| format!("{value}\n"));
+        let message = format!("commit {n}");
+        import += &format!(
+            "commit refs/heads/main\nmark :{}\ncommitter a <a@example.org> {} +0000\ndata {}\n{message}\n",
+            n + 1,
+            1_700_000_000 + n,
+            message.len()
+        );
+        import += &if n > 0 { format!("from :{n}\n") } else { String::new() };
+        import += &format!("M 100644 inline value\ndata {}\n{text}\n", text.len());
+    }
+    bench.write("import", &import);
+    git(&bench, &["init", "--quiet", "-b", "main", "repo"]);
+    let mut command = bench.command("git");
+    command.current_dir(bench.path("repo")).args(["fast-import", "--quiet"]);
+    command.stdin(std::fs::File::open(bench.path("import")).unwrap());
+    Ran::from(command.output().unwrap()).ends_with(0);
+    Some(bench)
+}
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    Ran::from(bench.command("git").args(arguments).output().unwrap()).ends_with(0).stdout
+}
+
+/// The id of a commit by its number.
+fn id(bench: &Bench, n: usize) -> String {
+    let found = format!(":/^commit {n}$");
+    git(bench, &["-C", "repo", "rev-parse", &found]).trim().to_owned()
+}
+
+const BUILD: &str = "! grep broken value && sort value > built";
+
+fn command(bench: &Bench, options: &[&str]) -> std::process::Command {
+    let first = git(bench, &["-C", "repo", "rev-list", "--max-parents=0", "main"]);
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("repo")).args(["bisect", "--build", BUILD, "--value", "(.+)"]);
+    command.args(["--budget", "20s", "--seed", "5"]).args(options);
+    command.args([first.trim(), "main", "--", "cat", "built"]);
+    command
+}
+
+fn search(bench: &Bench, options: &[&str]) -> Ran {
+    Ran::from(command(bench, options).output().unwrap())
+}
+
+fn json(bench: &Bench, options: &[&str]) -> Value {
+    let ran = search(bench, &[&["--json"], options].concat());
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:#?}"))
+}
+
+/// `n` values of 100, then 105 from `at` on.
+fn step(n: usize, at: usize) -> Vec<Option<f64>> {
+    (0..n).map(|commit| Some(if commit < at { 100.0 } else { 105.0 })).collect()
+}
+
+fn ids(commits: &Value) -> Vec<String> {
+    let commits = commits.as_array().unwrap().iter();
+    commits.map(|commit| commit["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_commit_is_named_with_its_size() {
+    let Some(bench) = repository(&step(17, 11)) else { return };
+    let ran = search(&bench, &["-o", "../found"]).ends_with(0);
+    let parent = id(&bench, 10);
+    let answer = format!("{} \"commit 11\" is", &id(&bench, 11)[..10]);
+    assert!(ran.stdout.contains(&answer) && ran.stdout.contains(&parent[..10]), "{ran:#?}");
+    assert!(ran.stdout.contains("confirm  "), "{ran:#?}");
+    // The same command line shows the answer again, without a build or a run.
+    let n_files = std::fs::read_dir(bench.path("found")).unwrap().count();
+    let again = search(&bench, &["-o", "../found"]).ends_with(0);
+    assert!(again.stdout.contains(&answer) && !again.stderr.contains("building"), "{again:#?}");
+    assert_eq!(std::fs::read_dir(bench.path("found")).unwrap().count(), n_files);
+    // Each record can be read as any other.
+    bench.stillwell(&["show", "found/001.swell"]).ends_with(0);
+}
+
+#[test]
+fn ends_that_are_the_same_end_the_search() {
+    let Some(bench) = repository(&step(9, 99)) else { return };
+    let ran = search(&bench, &[]).ends_with(3);
+    assert!(ran.stdout.contains("The two ends are the same:"), "{ran:#?}");
+    assert_eq!(ran.stderr.matches("building").count(), 2, "{ran:#?}");
+}
+
+#[test]
+fn what_does_not_build_is_named_as_a_range() {
+    let mut values = step(17, 9);
+    (values[8], values[9], values[10]) = (None, None, None);
+    let Some(bench) = repository(&values) else { return };
+    let found = json(&bench, &[]);
+    let expected = [8, 9, 10, 11].map(|n| id(&bench, n));
+    assert_eq!(ids(&found["culprits"][0]["commits"]), expected, "{found:#}");
+    assert_eq!(found["culprits"][0]["base"], id(&bench, 7).as_str());
+    assert!(!found["unbuildable"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_step_up_and_a_step_down_are_two_commits() {
+    let mut values = step(17, 5);
+    values[12..].iter_mut().for_each(|value| *value = Some(102.0));
+    let Some(bench) = repository(&values) else { return };
+    let found = json(&bench, &[]);
+    let culprits = found["culprits"].as_array().unwrap();
+    let named: Vec<String> = culprits.iter().flat_map(|it| ids(&it["commits"])).collect();
+    assert_eq!(named, [5, 12].map(|n| id(&bench, n)), "{found:#}");
+    let sizes: Vec<f64> = culprits.iter().map(|it| it["size"]["ratio"].as_f64().unwrap()).collect();
+    assert!(sizes[0] > 1.04 && sizes[1] < 0.98, "{sizes:?}");
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_where_it_was() {
+    let Some(bench) = repository(&step(33, 20)) else { return };
+    let options = ["-o", "../found"];
+    let running = bench.spawn(command(&bench, &options));
+    let observed = || bench.read("found/observations.jsonl");
+    crate::bench::wait_until("two probes", || observed().matches("\"probe\"").count() >= 2);
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    let before = observed();
+    let kept = &before[..=before.rfind('\n').unwrap()];
+    let ran = bench.stillwell(&["bisect", "--resume", "found"]).ends_with(0);
+    assert!(ran.stdout.contains("going on with") && ran.stdout.contains("\"commit 20\" is"));
+    assert!(observed().starts_with(kept), "what was measured is not measured again");
+}
+
+#[test]
+fn git_can_drive_the_search() {
+    let mut values = step(17, 6);
+    values[8] = None;
+    let Some(bench) = repository(&values) else { return };
+    let code = |n: usize| {
+        git(&bench, &["-C", "repo", "checkout", "--quiet", "--detach", &id(&bench, n)]);
+        search(&bench, &["--step"]).code
+    };
+    assert_eq!([code(5), code(6), code(8)], [Some(0), Some(1), Some(125)]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let Some(bench) = repository(&[Some(1.0), Some(1.0), None]) else { return };
+    let ran = search(&bench, &[]).ends_with(2);
+    assert!(ran.stderr.contains("the end ") && ran.stderr.contains("grep broken"), "{ran:#?}");
+    let mut turned = bench.command(STILLWELL);
+    turned.current_dir(bench.path("repo")).args(["bisect", "main", "main~1", "--", "true"]);
+    let ran = Ran::from(turned.output().unwrap()).ends_with(2);
+    assert!(ran.stderr.contains("main is no ancestor of main~1"), "{ran:#?}");
+    let ran = bench.stillwell(&["bisect", "--resume", "nowhere"]).ends_with(2);
+    assert!(ran.stderr.contains("there is no search in nowhere"), "{ran:#?}");
+}
