@@ -14,7 +14,7 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows oldest-rust \
+.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust \
 	release-check install demo test test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
 
 build: ## the program for every day and for the tests: not optimised, quick to build
@@ -45,6 +45,13 @@ deny: ## licences, sources and known security advisories of all dependencies: ne
 
 workflows: ## check .github/workflows: needs actionlint
 	actionlint
+
+semver: ## whether the crates and the Python package broke a promise since BASE=v0.1.0: needs cargo-semver-checks, griffe
+	cargo semver-checks --baseline-rev $(BASE) -p stillwell-stats -p stillwell-bench
+	griffe check stillwell --search python --against $(BASE)
+
+aur: ## a PKGBUILD that installs the archives of target/packages
+	packaging/aur
 
 oldest-rust: ## check all code with the oldest Rust that Cargo.toml promises, which rustup has
 	cargo +$(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0 check --locked --workspace --all-targets

@@ -13,8 +13,8 @@ use crate::profile::symbols::SymbolTable;
 const CONTEXT_MAX: u64 = -4095_i64 as u64;
 /// `PERF_CONTEXT_KERNEL`: the kernel's addresses follow.
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-/// Functions at which a whole call chain starts.
-const ROOTS: [&str; 8] = [
+/// Functions at which a whole call chain starts: of C and its threads, the dynamic linker, goroutines and Go's own stacks.
+const ROOTS: [&str; 13] = [
     "_start",
     "main",
     "__libc_start_main",
@@ -23,7 +23,14 @@ const ROOTS: [&str; 8] = [
     "clone",
     "clone3",
     "_dl_start_user",
+    "runtime.goexit",
+    "runtime.rt0_go",
+    "runtime.mstart",
+    "runtime.mcall",
+    "runtime.morestack",
 ];
+/// What Go's linker puts behind the name of a function in assembler.
+const GO_ASSEMBLER: &str = ".abi0";
 
 /// Gives each function and each chain a number.
 #[derive(Debug, Default)]
@@ -97,7 +104,8 @@ impl FunctionTable {
         let root = *frames.last()?;
         if is_user_leaf {
             self.n_user += 1;
-            let is_root = ROOTS.contains(&self.functions[root as usize].name.as_str());
+            let name = self.functions[root as usize].name.as_str();
+            let is_root = ROOTS.contains(&name.strip_suffix(GO_ASSEMBLER).unwrap_or(name));
             self.n_whole += u64::from(is_root);
         }
         frames.reverse();

@@ -20,6 +20,8 @@ const NUMBER_COLUMNS: usize = 52;
 const NAME_COLUMNS_MIN: usize = 20;
 /// Functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;
+/// Part of the CPU time that must not be missing from the samples.
+const UNSAMPLED_SHARE: f64 = 0.2;
 /// Functions of a plain profile.
 const N_PROFILE_ROWS: usize = 25;
 
@@ -237,6 +239,15 @@ fn notes(found: &Breakdown) -> Vec<String> {
         ));
     }
     notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
+    let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
+    let is_large = |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * found.cpu.means_ns[0];
+    if found.has_kernel && unsampled.filter(is_large).is_some() {
+        notes.push(
+            "Much of the CPU time is not sampled: processes that a command starts are sampled from the first period on, and \
+             many were shorter. A higher --rate samples more of them."
+                .into(),
+        );
+    }
     if !found.has_kernel {
         notes.push(
             "The kernel was not sampled: set kernel.perf_event_paranoid to 1 or lower, or run it as root.".into(),
