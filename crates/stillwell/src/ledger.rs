@@ -56,6 +56,8 @@ pub enum NoiseSource {
     Queued,
     /// Run-queue delay; the record does not tell preemption from queueing.
     Waited,
+    /// A CPU quota of the control group was used up.
+    Quota,
     /// A hardware interrupt.
     Interrupt {
         /// Name in `/proc/interrupts`, or name of the vector.
@@ -133,6 +135,7 @@ impl NoiseSource {
             Self::Frequency => Some(Remedy::Tune("turbo,governor")),
             Self::Neighbours
             | Self::MemoryTraffic
+            | Self::Quota
             | Self::Crossing
             | Self::Faults
             | Self::Asleep

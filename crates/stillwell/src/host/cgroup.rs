@@ -32,6 +32,16 @@ pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     })
 }
 
+/// The files that count for how long a CPU quota stopped this process: those of its group and of the groups above it that
+/// have a quota. Their paths are relative to the root of the host.
+pub fn quota_counts(host: &Host) -> Vec<String> {
+    let Some(text) = host.read("proc/self/cgroup") else { return Vec::new() };
+    let Some(cpu) = Membership::find(&text, "cpu") else { return Vec::new() };
+    let directories = cpu.directories("cpu", &mounts::read(host)).into_iter();
+    let limited = directories.filter(|directory| cpu_limit(host, directory, cpu.version).is_some());
+    limited.map(|directory| format!("{directory}/cpu.stat")).collect()
+}
+
 /// What to do when the kernel makes no process. Its answer is EAGAIN for each of the limits (fork(2)); that of a control
 /// group can be seen.
 pub fn why_no_process(host: &Host) -> String {
@@ -197,6 +207,21 @@ mod tests {
              sys/fs/cgroup/a.slice/memory.max = 1073741824\n"
         );
         check(&files, Some((2, "/a.slice/b.scope", Some("20000 10000"), Some(1 << 30))));
+    }
+
+    #[test]
+    fn each_group_with_a_quota_counts_its_stops() {
+        let files = format!(
+            "{V2}proc/self/cgroup = 0::/a/b/c\nsys/fs/cgroup/a/b/c/cpu.max = 50000 100000\n\
+             sys/fs/cgroup/a/b/cpu.max = max 100000\nsys/fs/cgroup/a/cpu.max = 90000 100000\n"
+        );
+        let (_directory, host) = expand(&files);
+        assert_eq!(
+            quota_counts(&host),
+            ["sys/fs/cgroup/a/b/c/cpu.stat", "sys/fs/cgroup/a/cpu.stat"]
+        );
+        let (_directory, host) = expand(V2);
+        assert_eq!(quota_counts(&host), [""; 0]);
     }
 
     #[test]

@@ -5,9 +5,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use crate::host::CacheMonitors;
+use crate::host::{CacheMonitors, Gap};
+use crate::plan::Plan;
 use crate::record::Row;
-use crate::values::metric::Metric;
+use crate::values::metric::{METRICS, Metric, MetricSource};
 
 /// Longest text of a count.
 const COUNT_BYTES: usize = 32;
@@ -61,6 +62,22 @@ impl CacheUse {
         row.set(Metric::MemoryTrafficBytes, since(&self.traffic, self.before.0));
         row.set(Metric::OthersTrafficBytes, since(&self.others_traffic, self.before.1));
     }
+}
+
+/// The counts of the last-level cache that the user asked for and the launcher does not have.
+pub fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
+    let of_cache = METRICS.iter().filter(|info| info.source == MetricSource::Resctrl);
+    let is_asked = |name: &str| plan.metrics.iter().any(|choice| choice.name == name);
+    let missing: Vec<&str> = of_cache
+        .filter(|info| is_asked(info.name) && !found.contains(&info.metric))
+        .map(|info| info.name)
+        .collect();
+    (!missing.is_empty()).then(|| Gap {
+        what: missing.join(", "),
+        why: "the kernel counts them for a part of the cache, and the runs have none of their own"
+            .into(),
+        fix: "⟦isolate⟧ where the processor can divide its cache, and resctrl is mounted".into(),
+    })
 }
 
 /// The sum of the counts; `None` without a file, or if one says `Unavailable`, `Unassigned` or `Error`.

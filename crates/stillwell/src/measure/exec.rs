@@ -11,13 +11,15 @@ use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::host::{self, CacheMonitors, Gap, Host};
+use crate::measure::cache_use::no_cache_counts;
 use crate::measure::commands::{Commands, has_value_in_stdout};
 use crate::measure::harnesses::folder_of_results;
+use crate::measure::jobs::{JobOrigin, JobPurpose, job};
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId, SamplingSettings,
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, SamplingSettings,
     WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
@@ -26,7 +28,7 @@ use crate::record::Event;
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
-use crate::values::metric::{METRICS, Metric, MetricSource};
+use crate::values::metric::Metric;
 use crate::words::in_words;
 
 /// Makes real processes.
@@ -52,21 +54,6 @@ pub struct MetricSupport {
     pub metrics: Vec<Metric>,
     /// Metrics that the launcher cannot collect.
     pub gaps: Vec<Gap>,
-}
-
-/// Purpose of a job of a batch.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum JobPurpose {
-    Hook(Hook),
-    Run,
-}
-
-/// The step that a job belongs to, by its index, and the purpose of the job.
-#[derive(Clone, Copy)]
-struct JobOrigin<'a> {
-    index: usize,
-    purpose: JobPurpose,
-    hook: &'a str,
 }
 
 impl<'a> ExecRunner<'a> {
@@ -394,32 +381,5 @@ impl Runner for ExecRunner<'_> {
         let tolerance =
             if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };
         Ok(self.send(batch, &[step], &[origin], tolerance)?.0)
-    }
-}
-
-/// The counts of the last-level cache that the user asked for and the launcher does not have.
-fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
-    let of_cache = METRICS.iter().filter(|info| info.source == MetricSource::Resctrl);
-    let is_asked = |name: &str| plan.metrics.iter().any(|choice| choice.name == name);
-    let missing: Vec<&str> = of_cache
-        .filter(|info| is_asked(info.name) && !found.contains(&info.metric))
-        .map(|info| info.name)
-        .collect();
-    (!missing.is_empty()).then(|| Gap {
-        what: missing.join(", "),
-        why: "the kernel counts them for a part of the cache, and the runs have none of their own"
-            .into(),
-        fix: "⟦isolate⟧ where the processor can divide its cache, and resctrl is mounted".into(),
-    })
-}
-
-fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
-    let row = RowId { step: step.step, arm: step.arm, block: step.block };
-    let prefix = if step.block.is_some() { "" } else { "warmup-" };
-    Job {
-        command,
-        row: matches!(purpose, JobPurpose::Run).then_some(row),
-        iteration: Some(format!("{prefix}{}", step.round)),
-        padding_bytes: step.padding_bytes,
     }
 }

@@ -9,22 +9,23 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpriority_process, pidfd_open, setpriority_process,
-};
+use anyhow::{Context as _, Result};
+use rustix::process::Signal;
 
 use crate::measure::cache_use::CacheUse;
+use crate::measure::child_end::{is_interruption, pidfd, wait_for_exit};
 use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
 use crate::measure::job_mark::JobMark;
+use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
 use crate::measure::prepared::{
     PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
 };
 use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
+use crate::measure::quota_use::QuotaUse;
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::sampling::Sampling;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
@@ -93,14 +94,6 @@ fn serve_requests(front_end: i32) -> Result<()> {
     }
 }
 
-/// Sets the nice level of this process. Returns the level before, or `None` if that is not allowed: the first run then
-/// says so.
-fn raise_own_priority(nice: i32) -> Option<i32> {
-    let before = getpriority_process(None).ok()?;
-    setpriority_process(None, nice).ok()?;
-    Some(before)
-}
-
 /// The state of the launcher from one batch to the next.
 struct LauncherLoop {
     front_end: i32,
@@ -114,6 +107,7 @@ struct LauncherLoop {
     plain: Attributes,
     counters: Counters,
     cache_use: CacheUse,
+    quota_use: QuotaUse,
     streams: Streams,
     launcher: sys::Launcher,
     probes: ProbeSchedule,
@@ -158,6 +152,8 @@ impl LauncherLoop {
         metrics.extend(probes.metrics());
         let cache_use = CacheUse::open("/", &open.cache);
         metrics.extend(cache_use.metrics());
+        let quota_use = QuotaUse::of_myself(open.evidence);
+        metrics.extend(quota_use.metrics());
         let session = Self {
             front_end,
             mark,
@@ -184,6 +180,7 @@ impl LauncherLoop {
             },
             counters,
             cache_use,
+            quota_use,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
             probes,
@@ -236,6 +233,7 @@ impl LauncherLoop {
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.cache_use.before();
+            self.quota_use.before();
             self.counters.before();
             self.reading_time.add_since(start_ns);
         }
@@ -265,6 +263,7 @@ impl LauncherLoop {
                 ran.launched.exec_ns,
             );
             self.cache_use.after(&mut row);
+            self.quota_use.after(&mut row);
             let stall = ran.stall(totals);
             row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
             row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));
@@ -399,30 +398,4 @@ impl LauncherLoop {
             stderr_bytes,
         }
     }
-}
-
-fn is_interruption(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Interrupted
-}
-
-/// Waits for the end of a child without reaping it.
-fn wait_for_exit(pid: i32) {
-    while sys::wait_for_exit(pid).is_err_and(|error| is_interruption(&error)) {}
-}
-
-fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
-    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-fn pin_myself(cpus: &[usize]) -> Result<()> {
-    sys::bind(None, cpus)?;
-    // A cpuset (cgroup) reduces the mask without an error, sched_setaffinity(2).
-    let allowed = allowed_cpus()?;
-    ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
-    Ok(())
-}
-
-fn allowed_cpus() -> Result<Vec<usize>> {
-    sys::bound_cpus().context("cannot read my own affinity")
 }

@@ -1,6 +1,7 @@
 //! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
 mod cache_use;
+mod child_end;
 mod child_run;
 pub mod clock;
 mod commands;
@@ -11,15 +12,18 @@ pub mod exec;
 pub mod harnesses;
 pub mod interrupt;
 mod job_mark;
+mod jobs;
 mod launch_failure;
 pub mod launcher;
 mod missing_interpreter;
+mod own_place;
 mod policy;
 mod prepared;
 mod probe_schedule;
 mod proc_counts;
 mod process;
 pub mod programs;
+mod quota_use;
 mod reading_time;
 pub mod sampling;
 pub mod script;

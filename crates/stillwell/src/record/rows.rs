@@ -46,6 +46,16 @@ impl PackedColumn {
     }
 }
 
+/// The column of each metric.
+#[derive(Debug)]
+struct MetricColumns([PackedColumn; METRICS.len()]);
+
+impl Default for MetricColumns {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| PackedColumn::default()))
+    }
+}
+
 /// All rows of a record, in the order in which they were measured.
 #[derive(Debug, Default)]
 pub struct Rows {
@@ -61,7 +71,7 @@ pub struct Rows {
     /// The rows' own values, NaN for a row without one; empty if no row has one.
     own: Vec<f64>,
     compared: Compared,
-    values: [PackedColumn; METRICS.len()],
+    values: MetricColumns,
 }
 
 impl Rows {
@@ -90,7 +100,7 @@ impl Rows {
             self.own.resize(len, f64::NAN);
             self.own.push(row.value.unwrap_or(f64::NAN));
         }
-        for (column, value) in self.values.iter_mut().zip(row.values) {
+        for (column, value) in self.values.0.iter_mut().zip(row.values) {
             column.push(len, value);
         }
     }
@@ -109,7 +119,7 @@ impl Rows {
             is_rejected: self.is_rejected(index),
             compared: self.compared,
             value: self.own(index),
-            values: std::array::from_fn(|metric| self.values[metric].get(index)),
+            values: std::array::from_fn(|metric| self.values.0[metric].get(index)),
         }
     }
 
@@ -155,7 +165,7 @@ impl Rows {
 
     /// One metric of one row.
     pub fn get(&self, index: usize, metric: Metric) -> Option<u64> {
-        self.values[metric as usize].get(index)
+        self.values.0[metric as usize].get(index)
     }
 
     /// The step of a row.
@@ -205,7 +215,7 @@ impl Rows {
 
     /// Whether any row has this metric.
     pub fn has(&self, metric: Metric) -> bool {
-        !matches!(self.values[metric as usize], PackedColumn::Absent)
+        !matches!(self.values.0[metric as usize], PackedColumn::Absent)
     }
 
     /// All rows in order.

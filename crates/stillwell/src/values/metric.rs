@@ -36,6 +36,7 @@ pub enum Metric {
     CacheBytes,
     MemoryTrafficBytes,
     OthersTrafficBytes,
+    QuotaNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -74,6 +75,8 @@ pub enum MetricSource {
     Probe,
     /// resctrl's counts of the group of the runs' CPUs.
     Resctrl,
+    /// `cpu.stat` of the control groups of the runs, if one of them has a CPU quota.
+    ControlGroup,
 }
 
 /// One line of the metric table.
@@ -113,7 +116,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 32] = {
+pub static METRICS: [MetricInfo; 33] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -330,6 +333,13 @@ pub static METRICS: [MetricInfo; 32] = {
             BYTES,
             Resctrl,
             "the same traffic of everything else that uses this cache, during the run",
+        ),
+        info(
+            QuotaNs,
+            ["quota_ns", "quota", ""],
+            NS,
+            ControlGroup,
+            "time for which a CPU quota stopped the control group, over all CPUs (cpu.stat)",
         ),
     ]
 };

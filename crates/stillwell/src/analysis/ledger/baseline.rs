@@ -44,6 +44,18 @@ pub struct ExcessSplit {
     pub is_capped: bool,
 }
 
+impl ExcessSplit {
+    /// The split without the waits that a CPU quota made, and their time. The kernel records such a wait as a preemption,
+    /// or as queueing after a sleep.
+    pub fn without_quota(self, quota_ns: i64) -> (Self, i64) {
+        let of_preempted_ns = quota_ns.clamp(0, self.preempted_ns.max(0));
+        let of_queued_ns = (quota_ns - of_preempted_ns).clamp(0, self.queued_ns.max(0));
+        let preempted_ns = self.preempted_ns - of_preempted_ns;
+        let queued_ns = self.queued_ns - of_queued_ns;
+        (Self { preempted_ns, queued_ns, ..self }, of_preempted_ns + of_queued_ns)
+    }
+}
+
 impl ArmBaseline {
     pub fn of(samples: &[LedgerSample]) -> Self {
         // The clean time of the least disturbed runs has no waits. Their wall time has some.

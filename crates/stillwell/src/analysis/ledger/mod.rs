@@ -145,9 +145,10 @@ fn of_arm(
     let mut is_rough =
         usual.threads != ThreadUse::One || samples.iter().any(|sample| sample.is_slice);
     let mut cpu_ns = Some(Vec::new());
-    let (mut preempted_ns, mut queued_ns, mut waited_ns) = (0, 0, 0);
+    let (mut preempted_ns, mut queued_ns, mut waited_ns, mut quota_ns) = (0, 0, 0, 0);
     for sample in samples {
-        let split = usual.split(sample);
+        let (split, ns) = usual.split(sample).without_quota(sample.quota_ns);
+        quota_ns += ns;
         is_rough |= split.is_capped;
         if sample.preempted_ns.is_some() {
             preempted_ns += split.preempted_ns;
@@ -173,10 +174,9 @@ fn of_arm(
     let tasks = |of: &[&LedgerSample]| named(of, losses).0;
     parts.extend(shared(tasks(&counted), preempted_ns, NoiseSource::Preempted, is_rough));
     parts.extend(shared(tasks(&uncounted), waited_ns, NoiseSource::Waited, is_rough));
-    parts.push(LedgerEntry {
-        is_estimate: is_rough,
-        ..LedgerEntry::exact(NoiseSource::Queued, queued_ns)
-    });
+    for (source, ns) in [(NoiseSource::Queued, queued_ns), (NoiseSource::Quota, quota_ns)] {
+        parts.push(LedgerEntry { is_estimate: is_rough, ..LedgerEntry::exact(source, ns) });
+    }
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
         // Interrupts that occur in every run are no noise. Interrupts are part of the CPU time of the run.

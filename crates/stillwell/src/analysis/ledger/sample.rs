@@ -20,6 +20,8 @@ pub struct LedgerSample {
     pub floor_ns: i64,
     pub preempted_ns: Option<i64>,
     pub queued_ns: Option<i64>,
+    /// Time for which a CPU quota stopped the group of the run, over all CPUs.
+    pub quota_ns: i64,
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
@@ -81,6 +83,7 @@ impl LedgerSample {
             floor_ns,
             preempted_ns: ns(Metric::PreemptedNs),
             queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
+            quota_ns: ns(Metric::QuotaNs).unwrap_or(0),
             // The task clock stops before a process frees its memory (Linux 6.18: do_exit in kernel/exit.c). With 10
             // MiB that is a tenth of the time.
             cpu_ns: ns(Metric::CpuNs).or_else(times_ns).or(ns(Metric::TaskClockNs)),

@@ -55,6 +55,23 @@ fn time_off_the_cpu_is_told_apart() {
     };
     check(&wait(Metric::PreemptedNs), &NoiseSource::Preempted, 13_500_000);
     check(&wait(Metric::RunQueueWaitNs), &NoiseSource::Queued, 13_500_000);
+    // The quota's count is that of all CPUs. It names waits, and adds none.
+    let stopped = |metric: Metric| {
+        let mut record = record_of(0, |_, _| {});
+        let waits = wait(metric);
+        for index in 0..waits.rows.len() {
+            let mut row = waits.rows.row(index);
+            row.set(
+                Metric::QuotaNs,
+                Some(if index % 2 == 1 { u64::from(row.step) * 200_000 } else { 0 }),
+            );
+            record.rows.push(&row);
+        }
+        record
+    };
+    for metric in [Metric::PreemptedNs, Metric::RunQueueWaitNs] {
+        check(&stopped(metric), &NoiseSource::Quota, 7_500_000);
+    }
     let asleep = |n_waits: u64, counted: bool| {
         record_of(30, move |step, row| {
             row.set(Metric::RunQueueWaitNs, counted.then_some(0));
@@ -154,6 +171,7 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
         floor_ns: 900,
         preempted_ns: Some(20),
         queued_ns: Some(5_000),
+        quota_ns: 0,
         cpu_ns: Some(950),
         faults: None,
         migrations: None,

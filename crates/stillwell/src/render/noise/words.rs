@@ -28,6 +28,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::Migrations => "moves to another CPU".into(),
         NoiseSource::MemoryTraffic => "memory traffic of other programs".into(),
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
+        NoiseSource::Quota => "the CPU quota of the control group was used up".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),
         NoiseSource::Asleep => "sleeping or waiting (not separable here)".into(),
         NoiseSource::SeenLate => "Stillwell had no CPU to see its end".into(),
