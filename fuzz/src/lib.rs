@@ -4,6 +4,8 @@
 
 #[path = "../../crates/stillwell/src/analysis/mod.rs"]
 mod analysis;
+#[path = "../../crates/stillwell/src/bisection/mod.rs"]
+mod bisection;
 #[path = "../../crates/stillwell/src/cmd/mod.rs"]
 mod cmd;
 #[path = "../../crates/stillwell/src/convert/mod.rs"]
