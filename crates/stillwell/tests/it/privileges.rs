@@ -113,8 +113,9 @@ fn it_works_unprivileged_and_explains_what_is_missing() {
             assert!(!gap[part].as_str().unwrap().is_empty(), "{gap}");
         }
     }
-    // A gap explains every missing metric, except those of workers and of events that did not take turns.
-    const OTHERWISE: [&str; 4] = ["running-ppm", "loops", "cpu-clock", "empty-loop"];
+    // A gap explains every missing metric, except those of workers, of events that did not take turns, and of a quota
+    // where there is none.
+    const OTHERWISE: [&str; 5] = ["running-ppm", "loops", "cpu-clock", "empty-loop", "quota"];
     let columns: HashSet<&str> =
         record.header["columns"].as_array().unwrap().iter().filter_map(|c| c.as_str()).collect();
     let missing: Vec<_> = crate::tidy::metrics()
