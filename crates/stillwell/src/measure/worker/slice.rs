@@ -112,8 +112,8 @@ impl SliceTimes {
         let most_ns = waited_ns.min(off_most_ns);
         let inside_ns = waited_ns.saturating_sub(outside_ns);
         let stalled_ns = match (is_single, n_sleeps) {
-            (true, 0 | 1) => off_ns.max(inside_ns).min(most_ns),
-            (true, _) => inside_ns.min(most_ns),
+            (true, 0 | 1) => off_ns.min(most_ns),
+            (true, _) => inside_ns.min(off_ns),
             (false, _) => 0,
         };
         Stall { stalled_ns, unclear_ns: most_ns - stalled_ns }
@@ -162,6 +162,10 @@ mod tests {
         // Nothing of it is outside: as with any other benchmark.
         let whole = SliceTimes { round_trip_ns: 100, ..times };
         assert_eq!(whole.stall(55, 1, true), Stall { stalled_ns: 55, unclear_ns: 0 });
+        // The waits may be longer than the call, by those before and after it: nothing is taken from a short time.
+        let short = SliceTimes { wall_ns: 1, cpu_ns: 20, round_trip_ns: 520, ..times };
+        assert_eq!(short.stall(530, 1, true), Stall { stalled_ns: 0, unclear_ns: 1 });
+        assert_eq!(short.stall(530, 2, true), Stall { stalled_ns: 0, unclear_ns: 1 });
         // More CPU time than wall time: the call does much outside.
         let outside = SliceTimes { cpu_ns: 400, round_trip_ns: 600, ..times };
         assert_eq!(outside.stall(90, 1, true), Stall { stalled_ns: 0, unclear_ns: 90 });
