@@ -95,13 +95,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.output.record.clone_from(&verb.record);
     spec.output.shared = verb.shared;
     spec.output.style = verb.json.then_some(Style::None);
-    RunVerb {
-        spec,
-        explain: false,
-        attribute: false,
-        script: verb.script.clone(),
-        host_root: verb.host_root.clone(),
-    }
+    RunVerb { script: verb.script.clone(), ..RunVerb::of(spec, &verb.host_root) }
 }
 
 /// The times of the reference in the order of its runs, ns, and the average time between their starts, ns.

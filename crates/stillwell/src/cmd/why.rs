@@ -135,11 +135,5 @@ fn session_of(verb: &WhyVerb, seed: u64) -> RunVerb {
         style: verb.style,
         ..OutputOptions::default()
     };
-    RunVerb {
-        spec,
-        explain: false,
-        attribute: false,
-        script: None,
-        host_root: verb.host_root.clone(),
-    }
+    RunVerb::of(spec, &verb.host_root)
 }

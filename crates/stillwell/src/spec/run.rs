@@ -1,7 +1,7 @@
 //! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the
 //! defaults, and the help texts quote them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -35,6 +35,14 @@ pub struct RunVerb {
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
+}
+
+impl RunVerb {
+    /// A session of another verb, with these options alone.
+    pub fn of(spec: RunSpec, host_root: &Path) -> Self {
+        let host_root = host_root.to_owned();
+        Self { spec, explain: false, attribute: false, script: None, host_root }
+    }
 }
 
 /// Options of `stillwell run`.

@@ -227,13 +227,7 @@ impl<'a> AdviceSession<'a> {
         spec.output.record = Some(record);
         spec.output.style = Some(Style::None);
         step.apply(&mut spec.process, &mut spec.hooks.cold_cache);
-        RunVerb {
-            spec,
-            explain: false,
-            attribute: false,
-            script: None,
-            host_root: self.verb.root.host_root.clone(),
-        }
+        RunVerb::of(spec, &self.verb.root.host_root)
     }
 }
 

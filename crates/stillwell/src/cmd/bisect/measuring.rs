@@ -144,13 +144,7 @@ impl<'a> BisectMeasurer<'a> {
             style: verb.style,
             ..OutputOptions::default()
         };
-        RunVerb {
-            spec,
-            explain: false,
-            attribute: false,
-            script: None,
-            host_root: verb.host_root.clone(),
-        }
+        RunVerb::of(spec, &verb.host_root)
     }
 
     /// Another stream of random choices for the next session.
