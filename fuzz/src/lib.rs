@@ -6,6 +6,8 @@
 mod analysis;
 #[path = "../../crates/stillwell/src/bisection/mod.rs"]
 mod bisection;
+#[path = "../../crates/stillwell/src/campaign/mod.rs"]
+mod campaign;
 #[path = "../../crates/stillwell/src/cmd/mod.rs"]
 mod cmd;
 #[path = "../../crates/stillwell/src/convert/mod.rs"]

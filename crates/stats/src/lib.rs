@@ -16,6 +16,7 @@
 //! - two independent samples, for display: [`two_sample`]
 //! - a new session against stored ones: [`across_sessions`]
 //! - one value a session, over months: [`level_shift`]
+//! - tests one after the other, each chosen after the answers before: [`online`]
 //! - one ratio on many machines: [`pooled`]
 //! - arithmetic of values with errors: [`propagate`]; the ratio of two counts of the same runs:
 //!   [`ratio`]
@@ -31,6 +32,7 @@ mod invalid;
 pub mod level_shift;
 pub mod max_t;
 pub mod multiplicity;
+pub mod online;
 mod parallel;
 pub mod pooled;
 mod prng;

@@ -3,6 +3,7 @@
 
 mod analysis;
 mod bisection;
+mod campaign;
 mod cmd;
 mod convert;
 mod harness;

@@ -16,6 +16,8 @@ mod theta_tests;
 pub use family::holm_shares;
 pub use same::{GATE_TAIL, SAME_TAIL, SameDoubt, hidden_tail_pairs};
 
+use std::cmp::Ordering;
+
 use theta_tests::{ThetaTests, warmup_pairs};
 
 use crate::interval::Interval;
@@ -43,7 +45,8 @@ pub struct SequentialDesign {
     pub estimand: Estimand,
     /// Log ratios closer to 0 than this margin count as the same.
     pub margin: f64,
-    /// Log ratio above which a slower new arm matters. 0 means that there is no limit.
+    /// Log ratio above which a slower new arm matters. 0 means that there is no limit. A negative
+    /// one is a gain: only [`SequentialTest::side_of_limit`] uses it.
     pub limit: f64,
     /// Seed of the re-labellings.
     pub seed: u64,
@@ -165,6 +168,8 @@ impl SequentialTest {
             LastLook { t: selected.t, q90: selected.q90, doubt: None, is_mean_bounded: true };
         if limit != 0.0 {
             self.tests.at(limit, &self.design, &self.looks, pairs)?;
+        }
+        if limit > 0.0 {
             last.is_mean_bounded = self.is_mean_below(limit.max(margin), pairs)?;
         }
         // If nine of ten re-labellings scatter wider than the margin, no sensible alpha can reject
@@ -226,7 +231,7 @@ impl SequentialTest {
     /// known to be below the limit unless the result is slower.
     pub fn is_settled(&self, share: f64) -> bool {
         let limit = self.design.limit;
-        if limit == 0.0 || self.is_same(share) {
+        if limit <= 0.0 || self.is_same(share) {
             return self.is_different(share) || self.is_same(share);
         }
         let Some(last) = self.last else { return false };
@@ -238,6 +243,13 @@ impl SequentialTest {
             Some(_) => last.is_mean_bounded,
             None => is_faster && last.is_mean_bounded,
         }
+    }
+
+    /// The side of the limit on which the log ratio is, at this share of alpha: `Less` or `Greater`;
+    /// `None` if the looks so far do not tell. The error of one side alone is half of that.
+    pub fn side_of_limit(&self, share: f64) -> Option<Ordering> {
+        let tested = self.tests.get(self.design.limit, &self.looks)?;
+        tested.crossing(self.level(share))?.partial_cmp(&0.0)
     }
 
     /// Estimated log ratio of the last look and its rough error, for the display of a running
@@ -362,7 +374,7 @@ impl SequentialTest {
         }
         let crossing =
             self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
-        match crossing.filter(|_| limit != 0.0) {
+        match crossing.filter(|_| limit > 0.0) {
             Some(t) if t > 0.0 => interval.lo = interval.lo.max(limit * (1.0 + BESIDE)),
             Some(_) => interval.hi = interval.hi.min(limit * (1.0 - BESIDE)),
             None => {}

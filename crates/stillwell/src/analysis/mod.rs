@@ -39,8 +39,11 @@ mod steadiness;
 pub mod suite;
 mod summary;
 mod times;
+pub mod trial;
 pub mod walls;
 pub mod watch;
+#[cfg(test)]
+pub mod weather;
 
 use crate::record::Record;
 
@@ -69,6 +72,7 @@ pub use summary::{
     ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SliceSummary, TimeSummary,
     UncertainValue,
 };
+pub use trial::trial_outcome;
 
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {

@@ -10,6 +10,7 @@ use stats::verdict::IntervalVerdict;
 
 use crate::analysis::comparison::RatioInterval;
 use crate::analysis::end::end_reason;
+use crate::analysis::trial::{Trial, TrialOutcome};
 use crate::analysis::walls::Walls;
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Record};
@@ -51,6 +52,8 @@ pub struct ComparisonProgress {
 pub struct SessionComparisons {
     /// The comparisons, in the order of the plan. The twin of the reference is the last.
     comparisons: Vec<ArmComparison>,
+    /// The trial of the first comparison, if the session is one.
+    trial: Option<Trial>,
     n_compared: usize,
     /// Comparisons in the family, these included.
     n_family: usize,
@@ -125,7 +128,8 @@ impl SessionComparisons {
                 ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
             })
             .collect();
-        Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
+        let trial = Trial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
+        Self { comparisons, trial, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
     }
 
     /// The comparisons of a record, with the interim analyses that its session had.
@@ -161,7 +165,12 @@ impl SessionComparisons {
             tested.test.take(&walls.slots(reference, tested.arm).pairs()?, &points)
         });
         let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
-        Ok(taken.contains(&true))
+        let is_taken = taken.contains(&true);
+        if let (true, Some(trial), Some(first)) = (is_taken, &mut self.trial, self.comparisons.first()) {
+            let points = rule.points(walls, first.reference, first.arm, is_over);
+            trial.take(&walls.slots(first.reference, first.arm).pairs()?, &points)?;
+        }
+        Ok(is_taken)
     }
 
     /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
@@ -194,8 +203,16 @@ impl SessionComparisons {
         }
     }
 
+    /// The outcome of the trial, if the session is one and it is known.
+    pub fn trial(&self) -> Option<TrialOutcome> {
+        self.trial.as_ref()?.outcome()
+    }
+
     /// Whether all awaited comparisons are decided, or one differs if that is enough.
     pub fn is_decided(&self) -> bool {
+        if self.trial.is_some() {
+            return self.trial().is_some();
+        }
         let awaited = self.awaited();
         if self.rule.stopping == Stopping::AtADifference {
             return awaited.iter().any(|(tested, share)| tested.test.is_different(*share));

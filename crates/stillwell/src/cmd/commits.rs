@@ -127,19 +127,55 @@ impl Place {
     fn work(&self) -> Result<NamedCommit> {
         let head = self.commit("HEAD")?;
         let short = &head[..head.len().min(SHORT)];
+        let context = "cannot take the uncommitted changes of WORK";
+        let add = ["add", "--all", "."];
+        let id = self.changed(&head, &add, "uncommitted changes").context(context)?;
+        if id == head {
+            return Ok(NamedCommit { name: format!("{WORK} ({short})"), id });
+        }
+        Ok(NamedCommit { name: format!("{WORK} ({short} + changes)"), id })
+    }
+
+    /// A commit with a patch, as a commit of no branch. `git apply` reads the patch.
+    ///
+    /// # Errors
+    /// The patch does not apply.
+    pub fn patched(&self, base: &str, patch: &Path) -> Result<String> {
+        let absolute = std::path::absolute(patch).context("cannot find the current directory")?;
+        let path = absolute.to_str().context("the path of the patch is not UTF-8")?;
+        let short = &base[..base.len().min(SHORT)];
+        let apply = ["apply", "--cached", "--whitespace=nowarn", "--", path];
+        self.changed(base, &apply, "patch")
+            .with_context(|| format!("cannot apply {} to {short}", patch.display()))
+    }
+
+    /// A commit with the changes between two others, as a commit of no branch.
+    ///
+    /// # Errors
+    /// They do not apply.
+    pub fn replayed(&self, base: &str, (from, to): (&str, &str)) -> Result<String> {
+        let file = with_their_files(tempfile::NamedTempFile::new);
+        let file = file.context("cannot make a temporary file")?;
+        let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
+        git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;
+        self.patched(base, file.path())
+    }
+
+    /// The commit that this command of git makes of the index of a commit, of no branch; the commit itself if it changes
+    /// nothing.
+    fn changed(&self, base: &str, command: &[&str], message: &str) -> Result<String> {
         let folder = with_their_files(tempfile::tempdir);
         let folder = folder.context("cannot make a temporary directory")?;
         let index = folder.path().join("index");
         let index = index.to_str().context("the temporary directory is not UTF-8")?;
         let of_index = [("GIT_INDEX_FILE", index)];
-        let context = || "cannot take the uncommitted changes of WORK";
-        git_with(&self.top, &["read-tree", "HEAD"], &of_index).with_context(context)?;
-        git_with(&self.top, &["add", "--all", "."], &of_index).with_context(context)?;
-        let tree = git_with(&self.top, &["write-tree"], &of_index).with_context(context)?;
-        if tree == git(&self.top, &["rev-parse", &format!("{head}^{{tree}}")])? {
-            return Ok(NamedCommit { name: format!("{WORK} ({short})"), id: head });
+        git_with(&self.top, &["read-tree", base], &of_index)?;
+        git_with(&self.top, command, &of_index)?;
+        let tree = git_with(&self.top, &["write-tree"], &of_index)?;
+        if tree == git(&self.top, &["rev-parse", &format!("{base}^{{tree}}")])? {
+            return Ok(base.into());
         }
-        let date = git(&self.top, &["show", "--no-patch", "--format=%cI", &head])?;
+        let date = git(&self.top, &["show", "--no-patch", "--format=%cI", base])?;
         let variables = [
             ("GIT_AUTHOR_NAME", AUTHOR),
             ("GIT_AUTHOR_EMAIL", ""),
@@ -148,10 +184,8 @@ impl Place {
             ("GIT_COMMITTER_EMAIL", ""),
             ("GIT_COMMITTER_DATE", &*date),
         ];
-        let message = "uncommitted changes";
-        let words = ["commit-tree", "--no-gpg-sign", "-p", &head, "-m", message, &tree];
-        let id = git_with(&self.top, &words, &variables).with_context(context)?;
-        Ok(NamedCommit { name: format!("{WORK} ({short} + changes)"), id })
+        let words = ["commit-tree", "--no-gpg-sign", "-p", base, "-m", message, &tree];
+        git_with(&self.top, &words, &variables)
     }
 
     /// A variant of a commit, built by this command.

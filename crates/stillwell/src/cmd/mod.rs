@@ -5,6 +5,7 @@ mod assessment;
 mod bench;
 mod bisect;
 mod calibrate;
+mod campaign;
 mod check;
 mod commits;
 mod compare;
@@ -41,8 +42,10 @@ mod suites;
 mod system;
 mod timeit;
 mod tuning;
+mod unmeasured;
 mod usage;
 mod why;
+mod work_folder;
 
 use anyhow::Result;
 
@@ -83,6 +86,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Bench(verb) => bench::bench(&verb),
         Verb::Gate(verb) => gate::gate(&verb),
         Verb::Bisect(verb) => bisect::bisect(&verb),
+        Verb::Campaign(verb) => campaign::campaign(*verb),
         Verb::Why(verb) => why::why(&verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),

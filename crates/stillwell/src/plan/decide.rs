@@ -103,6 +103,7 @@ pub fn decide(
         n_warmups: length.n_warmups.unwrap_or(1),
         blocks,
         stopping,
+        trial: None,
         slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
         precision: precision(length, n_comparisons, order)?,
         timeout_ns: length.timeout.map(|timeout| timeout.ns),

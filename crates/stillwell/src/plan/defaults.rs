@@ -3,7 +3,7 @@
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
-use crate::values::{Average, Estimate, FailOn, Percent, TimShape, TimeSpan};
+use crate::values::{Average, ErrorControl, Estimate, FailOn, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, where the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
@@ -59,6 +59,18 @@ pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 pub const WHY_WARMUPS: u32 = 1;
 /// `why --rate`: samples in a second of CPU time.
 pub const SAMPLES_PER_S: u32 = 1000;
+/// `campaign new --alpha`, percent of campaigns.
+pub const CAMPAIGN_ALPHA_PCT: f64 = 5.0;
+/// `campaign new --control`.
+pub const CAMPAIGN_CONTROL: ErrorControl = ErrorControl::Fwer;
+/// `campaign new --attempts`.
+pub const CAMPAIGN_ATTEMPTS: u32 = 100;
+/// `campaign new --aim`, percent above `--at-least`.
+pub const CAMPAIGN_AIM_PCT: f64 = 1.0;
+/// How often an attempt with a gain of just that size is given up.
+pub const CAMPAIGN_MISS: f64 = 0.05;
+/// `campaign new --budget`, for a trial and for a confirmation.
+pub const CAMPAIGN_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 /// `load --kind`.
 pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 /// `noise --for`.
@@ -117,6 +129,11 @@ mod tests {
         check("bisect", "alpha", BISECT_ALPHA_PCT);
         check("bisect", "same", BISECT_SAME_PCT);
         check("bisect", "budget", format!("{}s", BISECT_BUDGET.ns / 1_000_000_000));
+        check("campaign new", "alpha", CAMPAIGN_ALPHA_PCT);
+        check("campaign new", "control", name(&CAMPAIGN_CONTROL));
+        check("campaign new", "attempts", CAMPAIGN_ATTEMPTS);
+        check("campaign new", "aim", CAMPAIGN_AIM_PCT);
+        check("campaign new", "budget", format!("{}s", CAMPAIGN_BUDGET.ns / 1_000_000_000));
         check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
         check("why", "warmup", WHY_WARMUPS);
         check("why", "rate", SAMPLES_PER_S);

@@ -14,6 +14,7 @@ pub mod request;
 mod revisions;
 mod shell;
 pub mod suite;
+mod trial;
 mod value;
 pub mod workers;
 
@@ -30,6 +31,7 @@ pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use revisions::{BuiltRevision, across};
 pub use suite::SuiteMembership;
+pub use trial::TrialRule;
 pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::{WorkerCode, Workers};
 
@@ -60,6 +62,9 @@ pub struct Plan {
     /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
     #[serde(default)]
     pub slower_limit: f64,
+    /// The rule of a session that tries whether its second arm is faster than the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialRule>,
     /// A further rule to stop before the last block.
     pub precision: Option<Precision>,
     /// Limit for one run.

@@ -9,8 +9,8 @@ use crate::bisection::{
     Answer, BisectSearch, Commit, CommitGraph, Observation, Relation, SearchStep,
 };
 use crate::render::columns::{one_line, shorten, wrap};
-use crate::render::text::percent_ends;
-use crate::render::units::{counted, percent, short_time};
+use crate::render::text::size_of;
+use crate::render::units::{counted, short_time};
 
 /// Digits of a commit that people read.
 const SHORT: usize = 10;
@@ -97,18 +97,8 @@ pub fn told(answer: Answer, of_old: &Relation, of_new: &Relation) -> String {
     format!("HEAD is {}: {old} than good, {new} than bad\n", word(answer))
 }
 
-/// `3.1 % slower (2.6 to 3.6 %)`.
 fn size(relation: &Relation) -> String {
-    let of = |sign: f64| {
-        let (lo, hi) = (relation.lo?, relation.hi?);
-        let (lo, hi) = if sign > 0.0 { (lo, hi) } else { (hi, lo) };
-        Some(percent_ends([relation.ratio, lo, hi].map(|ratio| sign * (ratio - 1.0))))
-    };
-    let (sign, word) = if relation.ratio >= 1.0 { (1.0, "slower") } else { (-1.0, "faster") };
-    match of(sign) {
-        Some((share, ends)) => format!("{share} {word} ({ends})"),
-        None => format!("about {} {word}", percent(sign * (relation.ratio - 1.0))),
-    }
+    size_of(relation.ratio, relation.lo.zip(relation.hi))
 }
 
 /// The answer.

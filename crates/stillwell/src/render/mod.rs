@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod bmf;
 pub mod budget;
 pub mod calibrate;
+pub mod campaign;
 pub mod check;
 mod closing;
 mod columns;

@@ -26,7 +26,7 @@ impl SessionState {
         budget_ns: u64,
         decided: &[(&ArmComparison, f64)],
     ) -> Result<bool, Invalid> {
-        if plan.stopping == Stopping::AtADifference {
+        if plan.stopping == Stopping::AtADifference || plan.trial.is_some() {
             return Ok(true);
         }
         let is_gate = plan.slower_limit > 0.0;

@@ -112,3 +112,17 @@ pub struct JudgementOptions {
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }
+
+/// Which value of a run decides, where the rest of the judgement is not the user's choice.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "The verdict")]
+pub struct JudgedValueOptions {
+    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
+    /// runs, local or of all) or mean [default: adaptive]
+    #[arg(long, value_name = "WHICH")]
+    pub estimand: Option<Estimand>,
+    /// What is compared: a time as for `run --clock`, user or sys (CPU time), maxrss (memory of the largest process), faults,
+    /// switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
+    #[arg(long, value_name = "METRIC")]
+    pub decide_on: Option<DecideOn>,
+}

@@ -3,6 +3,7 @@
 mod argument_ids;
 mod bisect;
 mod calibrate;
+pub mod campaign;
 mod command_line;
 pub mod convert;
 mod files;
@@ -34,6 +35,7 @@ use crate::spec::run::NumberOptions;
 
 pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
+pub use campaign::CampaignVerb;
 pub use command_line::complete;
 pub use convert::ConvertVerb;
 pub use files::{
@@ -87,6 +89,8 @@ pub enum Verb {
     Gate(Box<GateVerb>),
     /// Find the commits that made a program slower or faster
     Bisect(Box<BisectVerb>),
+    /// Try one attempt after the other to make a program faster, and keep the real gains
+    Campaign(Box<CampaignVerb>),
     /// Say which functions make one command slower than another
     Why(Box<WhyVerb>),
     /// Show the summary of results, or what is recorded beside them

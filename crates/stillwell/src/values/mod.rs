@@ -5,6 +5,7 @@ mod cache_part;
 mod compared;
 mod core;
 mod cpu_list;
+mod error_control;
 pub mod exit_code;
 mod exit_status;
 mod fail_on;
@@ -29,6 +30,7 @@ pub use core::is_core_shared;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
 };
+pub use error_control::ErrorControl;
 pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
 pub use file_format::{FileFormat, TimeUnit};

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use sources::{Modules, defining_file};
 
 /// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 27] = [
     "values",
     "words",
     "terminal",
@@ -27,6 +27,7 @@ const LAYERS: [&str; 26] = [
     "analysis",
     "verdict",
     "bisection",
+    "campaign",
     "convert",
     "measure",
     "link",

@@ -51,6 +51,14 @@ pub fn measure_revisions(
     })
 }
 
+/// Measures what this makes of the plan and shows nothing but progress. Returns the record, and the end of the session.
+pub fn measure_changed(
+    verb: &RunVerb,
+    change: impl FnOnce(&mut Plan),
+) -> Result<(PathBuf, SessionEnd)> {
+    measure_revisions(verb, &[], change)
+}
+
 /// Measures with samples, to the last run whatever it shows, and shows nothing. Returns the record, and the end of the
 /// session.
 pub fn measure_profiled(

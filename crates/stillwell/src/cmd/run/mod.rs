@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::spec::RunVerb;
 
 pub use measure::{
-    conclude_failed, measure_and_show, measure_only, measure_profiled, measure_quietly,
-    measure_revisions,
+    conclude_failed, measure_and_show, measure_changed, measure_only, measure_profiled,
+    measure_quietly, measure_revisions,
 };
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.

@@ -28,7 +28,7 @@ use comparison::self_check;
 pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences, to_decide};
 pub use names::distinct;
 pub use ratios::ratio_and_interval;
-pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text};
+pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text, size_of};
 
 /// With more arms than this, no arm has a block of its own.
 const BLOCKS_MAX: usize = 12;

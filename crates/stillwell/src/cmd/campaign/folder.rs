@@ -1,0 +1,134 @@
+//! The directory of a campaign.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser as _;
+use serde::{Deserialize, Serialize};
+
+use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
+use crate::cmd::work_folder::{FolderKind, WorkFolder};
+use crate::plan::{TrialRule, defaults};
+use crate::render::campaign::CampaignFacts;
+use crate::spec::campaign::{CampaignAction, CampaignNew};
+use crate::spec::{Cli, Verb};
+use crate::values::{Percent, TimeSpan};
+
+/// What is in the directory.
+pub(super) const KIND: FolderKind = FolderKind {
+    format: "stillwell-campaign",
+    version: 1,
+    manifest: "campaign.json",
+    log: "log.jsonl",
+    what: "a campaign",
+};
+
+/// What a campaign was begun with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct CampaignManifest {
+    /// The words of the command line, without the program.
+    pub words: Vec<String>,
+    /// The directory in which it was given.
+    pub here: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// The program of the beginning.
+    pub original: Program,
+}
+
+/// A campaign with its directory, locked.
+pub(super) struct CampaignFolder {
+    pub folder: WorkFolder<CampaignManifest, CampaignEvent>,
+    pub options: CampaignOptions,
+    pub campaign: Campaign,
+}
+
+/// The options of `campaign new`, with their defaults.
+#[derive(Debug)]
+pub(super) struct CampaignOptions {
+    pub new: CampaignNew,
+    pub rules: CampaignRules,
+    pub trial: TrialRule,
+    pub budget: TimeSpan,
+}
+
+impl CampaignOptions {
+    pub(super) fn of(new: CampaignNew) -> Self {
+        let share = |given: Option<Percent>, default: f64| {
+            given.map_or(default, |percent| percent.0) / 100.0
+        };
+        let rules = CampaignRules {
+            control: new.control.unwrap_or(defaults::CAMPAIGN_CONTROL),
+            alpha: share(new.alpha, defaults::CAMPAIGN_ALPHA_PCT),
+            n_planned: new.attempts.unwrap_or(defaults::CAMPAIGN_ATTEMPTS) as usize,
+        };
+        let at_least = share(new.at_least, 0.0);
+        let aim = new.aim.map_or(at_least + defaults::CAMPAIGN_AIM_PCT / 100.0, |it| it.0 / 100.0);
+        let trial = TrialRule { at_least, aim, miss: defaults::CAMPAIGN_MISS };
+        let budget = new.budget.unwrap_or(defaults::CAMPAIGN_BUDGET);
+        Self { new, rules, trial, budget }
+    }
+
+    /// What the output says about the rules.
+    pub(super) fn facts(&self) -> CampaignFacts {
+        let TrialRule { at_least, aim, miss } = self.trial;
+        let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
+        CampaignFacts { at_least, aim, miss, total_s }
+    }
+
+    /// The options of a manifest.
+    fn parsed(manifest: &CampaignManifest) -> Result<Self> {
+        let first = ["stillwell".to_owned()];
+        let words = first.iter().chain(&manifest.words);
+        match Cli::try_parse_from(words)?.verb {
+            Verb::Campaign(verb) => match verb.action {
+                CampaignAction::New(new) => Ok(Self::of(*new)),
+                _ => bail!("the manifest is not of `campaign new`"),
+            },
+            _ => bail!("the manifest is of another verb"),
+        }
+    }
+}
+
+impl CampaignFolder {
+    /// Opens a campaign.
+    ///
+    /// # Errors
+    /// There is none, or another process works there.
+    pub(super) fn open(directory: PathBuf) -> Result<Self> {
+        let folder: WorkFolder<CampaignManifest, CampaignEvent> =
+            WorkFolder::open(&KIND, directory)?;
+        let (options, campaign) = state(&folder.manifest, &folder.lines)
+            .with_context(|| format!("in {}", folder.directory.display()))?;
+        Ok(Self { folder, options, campaign })
+    }
+
+    /// A campaign to look at.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn look(directory: &Path) -> Result<(CampaignOptions, Campaign)> {
+        let (manifest, lines) =
+            WorkFolder::<CampaignManifest, CampaignEvent>::look(&KIND, directory)?;
+        state(&manifest, &lines).with_context(|| format!("in {}", directory.display()))
+    }
+
+    /// Keeps an event.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn keep(&mut self, event: CampaignEvent) -> Result<()> {
+        self.campaign.take(&event);
+        self.folder.keep(event)
+    }
+}
+
+fn state(
+    manifest: &CampaignManifest,
+    lines: &[CampaignEvent],
+) -> Result<(CampaignOptions, Campaign)> {
+    let options = CampaignOptions::parsed(manifest)?;
+    let mut campaign = Campaign::new(options.rules, manifest.original.clone());
+    lines.iter().for_each(|line| campaign.take(line));
+    Ok((options, campaign))
+}

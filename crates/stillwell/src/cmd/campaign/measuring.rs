@@ -1,0 +1,204 @@
+//! Builds programs and measures them in turns.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::analysis::trial::TrialOutcome;
+use crate::analysis::{Comparison, Evidence, PairedTest, trial_outcome};
+use crate::campaign::{Gain, Program};
+use crate::cmd::assessment::Assessment;
+use crate::cmd::campaign::folder::CampaignOptions;
+use crate::cmd::commits::{NamedCommit, Place, SHORT};
+use crate::cmd::run::measure_changed;
+use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
+use crate::spec::run::{OutputOptions, Style};
+use crate::spec::{RunSpec, RunVerb};
+use crate::values::TimeSpan;
+
+/// Error rate of the intervals that are shown. It decides nothing.
+const SHOWN_ALPHA: f64 = 0.01;
+/// Most blocks of a trial. With more, its first looks could decide nothing.
+const TRIAL_BLOCKS_MAX: u32 = 2000;
+
+/// A program that can run.
+#[derive(Clone, Debug)]
+pub(super) struct Runnable {
+    /// Its name in the records.
+    pub name: String,
+    pub program: Program,
+    /// The checkout, if it has a commit.
+    built: Option<BuiltRevision>,
+}
+
+/// A finished session.
+pub(super) struct Measured {
+    pub record: PathBuf,
+    /// Each program but the first against the first; `None` with too few blocks.
+    pub gains: Vec<Option<Gain>>,
+    /// The outcome of a trial.
+    pub trial: Option<TrialOutcome>,
+}
+
+/// The length of a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SessionLength {
+    /// A trial at this level, which is of one side.
+    Trial { level: f64 },
+    /// So many blocks, whatever they show, as far as they fit the budget.
+    Blocks(u32),
+    /// As many as fit the budget.
+    Budget,
+}
+
+/// Measures the programs of a campaign.
+pub(super) struct CampaignMeasurer<'a> {
+    pub options: &'a CampaignOptions,
+    pub place: Option<Place>,
+    pub seed: u64,
+    pub is_json: bool,
+    pub style: Option<Style>,
+}
+
+impl CampaignMeasurer<'_> {
+    /// Builds a program, or finds its build.
+    ///
+    /// # Errors
+    /// Git fails, or a directory cannot be written.
+    pub(super) fn build(
+        &self,
+        name: &str,
+        program: &Program,
+    ) -> Result<Result<Runnable, Unmeasured>> {
+        let bare = Runnable { name: name.into(), program: program.clone(), built: None };
+        let Some((commit, place)) = program.commit.as_ref().zip(self.place.as_ref()) else {
+            return Ok(Ok(bare));
+        };
+        let short = &commit[..commit.len().min(SHORT)];
+        let named = NamedCommit { name: format!("{name} ({short})"), id: commit.clone() };
+        let found = built(place, &named, self.options.new.build.as_deref())?;
+        Ok(found.map(|built| Runnable { built: Some(built), ..bare }))
+    }
+
+    /// Measures programs in turns, the first as the reference.
+    ///
+    /// # Errors
+    /// The session cannot start or be recorded.
+    pub(super) fn measure(
+        &mut self,
+        programs: &[&Runnable],
+        (length, budget): (SessionLength, TimeSpan),
+        record: PathBuf,
+    ) -> Result<Result<Measured, Unmeasured>> {
+        // The next session has other coins.
+        self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
+        let rule = self.options.trial;
+        let change = |plan: &mut Plan| {
+            for (arm, runnable) in plan.arms.iter_mut().zip(programs) {
+                if let Some(built) = &runnable.built {
+                    arm.directories.clone_from(&built.directories);
+                    arm.git = Some(built.git.clone());
+                }
+            }
+            plan.policy.alpha = SHOWN_ALPHA;
+            match length {
+                SessionLength::Trial { level } => {
+                    plan.policy.alpha = 2.0 * level;
+                    plan.stopping = Stopping::WhenDecided;
+                    plan.trial = Some(rule);
+                }
+                SessionLength::Blocks(n) => {
+                    plan.stopping = Stopping::AtTheEnd;
+                    plan.precision = None;
+                    plan.blocks = match plan.blocks {
+                        BlockRule::Budget { budget_ns, min, firm, .. } => BlockRule::Budget {
+                            budget_ns,
+                            min: min.min(n),
+                            max: n,
+                            firm: firm.min(n),
+                        },
+                        exact @ BlockRule::Exactly(_) => exact,
+                    };
+                }
+                SessionLength::Budget => {
+                    plan.stopping = Stopping::AtTheEnd;
+                    plan.precision = None;
+                }
+            }
+        };
+        let (path, end) = measure_changed(&self.session(programs, budget, record), change)?;
+        match is_whole(&path, end)? {
+            Ok(()) => of_record(path, programs.len()).map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    fn session(&self, programs: &[&Runnable], budget: TimeSpan, record: PathBuf) -> RunVerb {
+        let new = &self.options.new;
+        let command = |runnable: &&Runnable| command_of(runnable);
+        let mut spec =
+            RunSpec { commands: programs.iter().map(command).collect(), ..RunSpec::default() };
+        spec.arms.command_names = programs.iter().map(|it| it.name.clone()).collect();
+        spec.arms.shell.clone_from(&new.shell);
+        spec.length.stop.budget = Some(budget);
+        spec.length.max_runs = Some(TRIAL_BLOCKS_MAX);
+        spec.length.seed = Some(self.seed);
+        spec.judgement.estimand = new.judged.estimand;
+        spec.judgement.decide_on = new.judged.decide_on;
+        spec.hooks = new.hooks.clone();
+        spec.process = new.process.clone();
+        spec.output = OutputOptions {
+            record: Some(record),
+            json: self.is_json,
+            style: self.style,
+            ..OutputOptions::default()
+        };
+        RunVerb::of(spec, &new.host_root)
+    }
+}
+
+/// The command line, with the commit in the place of `{revision}`.
+fn command_of(runnable: &Runnable) -> String {
+    let command = &runnable.program.command;
+    match &runnable.program.commit {
+        Some(commit) => command.replace("{revision}", commit),
+        None => command.clone(),
+    }
+}
+
+fn of_record(path: PathBuf, n_programs: usize) -> Result<Measured> {
+    let assessment = Assessment::read(&path)?;
+    let of = |arm: usize| {
+        let mut comparisons = assessment.analysis.comparisons.iter();
+        let found = comparisons.find(|it| it.arm == arm && it.reference == 0);
+        found.and_then(gain_of)
+    };
+    let gains = (1..n_programs).map(of).collect();
+    let record = &assessment.record;
+    let trial = trial_outcome(record).context("the times are unfit for a comparison")?;
+    Ok(Measured { record: path, gains, trial })
+}
+
+fn gain_of(comparison: &Comparison) -> Option<Gain> {
+    let Evidence::Paired(paired) = &comparison.evidence else { return None };
+    let PairedTest { alpha, p, n_pairs, .. } = *paired;
+    let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
+    let (ratio, mean) = (paired.net_ratio.unwrap_or(paired.ratio), paired.mean_ratio);
+    Some(Gain {
+        ratio: ratio.ratio,
+        lo: end(ratio.lo),
+        hi: end(ratio.hi),
+        alpha,
+        p,
+        mean: mean.ratio,
+        mean_hi: end(mean.hi),
+        mean_lo: end(mean.lo),
+        n_pairs,
+    })
+}
+
+/// The name of a record in the log.
+pub(super) fn file_name(record: &Path) -> String {
+    record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

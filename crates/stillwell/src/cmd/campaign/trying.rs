@@ -1,0 +1,272 @@
+//! `campaign try`: one attempt, from its build to its answer.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use stats::online::of_each_of_two;
+
+use crate::analysis::trial::TrialOutcome;
+use crate::campaign::{
+    AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
+    is_confirmed,
+};
+use crate::cmd::campaign::command_line;
+use crate::cmd::campaign::folder::CampaignFolder;
+use crate::cmd::campaign::measuring::{
+    CampaignMeasurer, Measured, Runnable, SessionLength, file_name,
+};
+use crate::cmd::commits::Place;
+use crate::cmd::print::print;
+use crate::cmd::unmeasured::Unmeasured;
+use crate::measure::clock::monotonic_ns;
+use crate::record::Record;
+use crate::render::campaign as page;
+use crate::render::json;
+use crate::spec::campaign::CampaignTry;
+use crate::spec::run::Style;
+use crate::terminal;
+use crate::values::{TimeSpan, exit_code};
+
+/// Random choices between two attempts: each session of one takes the next number.
+const SEEDS_EACH: u64 = 64;
+
+/// Measures an attempt, and keeps and shows the answer.
+pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
+    let mut work = CampaignFolder::open(verb.directory.clone())?;
+    let is_known = work.campaign.attempts().iter().any(|it| it.name == verb.name);
+    ensure!(!is_known, "there is an attempt {:?} already; give this one another name", verb.name);
+    let budget = budget_left(&work)?;
+    let place = place_of(&work)?;
+    let program = program_of(verb, &work, place.as_ref())?;
+    ensure!(
+        program != *work.campaign.current(),
+        "this is the accepted state itself; there is nothing to try"
+    );
+    let number = work.campaign.attempts().len() as u64;
+    let began_ns = monotonic_ns();
+    let mut trying = Trying { records: Vec::new(), is_spent: false, began_ns, budget };
+    let level = work.campaign.next_level();
+    let began = CampaignEvent::Began { name: verb.name.clone(), program: program.clone(), level };
+    work.keep(began)?;
+    let found = {
+        let mut measurer = CampaignMeasurer {
+            options: &work.options,
+            place,
+            seed: work.folder.manifest.seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff,
+            is_json: verb.output.json,
+            style: verb.output.style,
+        };
+        trying.attempt(&work, &mut measurer, (&verb.name, &program), level)?
+    };
+    let end = trying.ended(found);
+    let code = code_of(&end);
+    work.keep(CampaignEvent::Ended(end))?;
+    show(verb, &work)?;
+    Ok(code)
+}
+
+fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
+    let facts = work.options.facts();
+    if verb.output.json {
+        return Ok(json::pretty(
+            &mut terminal::data(),
+            &page::attempt_json(&work.campaign, &facts),
+        )?);
+    }
+    if verb.output.style == Some(Style::None) {
+        return Ok(());
+    }
+    print(&page::answer(&work.campaign, &facts))
+}
+
+fn code_of(end: &AttemptEnd) -> u8 {
+    match (end.answer, &end.reason) {
+        (_, AnswerReason::Interrupted) => exit_code::INTERRUPTED,
+        (AttemptAnswer::Accepted, _) => exit_code::SUCCESS,
+        (AttemptAnswer::Rejected, _) => exit_code::CHECK_FAILED,
+        (AttemptAnswer::NotDecided, _) => exit_code::UNDECIDED,
+    }
+}
+
+/// The repository of the campaign, if it has one.
+pub(super) fn place_of(work: &CampaignFolder) -> Result<Option<Place>> {
+    let here = &work.folder.manifest.here;
+    let place = work.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
+    place.transpose().with_context(|| format!("the campaign began in {here}"))
+}
+
+/// The time for the next session.
+fn budget_left(work: &CampaignFolder) -> Result<TimeSpan> {
+    let each = work.options.budget;
+    let Some(total) = work.options.new.total_budget else { return Ok(each) };
+    let left_ns = total.ns as f64 - work.campaign.seconds() * 1e9;
+    ensure!(
+        left_ns > 0.0,
+        "the --total-budget of this campaign is used up; begin another one with its accepted state"
+    );
+    Ok(TimeSpan { ns: each.ns.min(left_ns.ceil() as u64) })
+}
+
+fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) -> Result<Program> {
+    let current = work.campaign.current();
+    let command = match verb.command.as_slice() {
+        [] => current.command.clone(),
+        words => command_line(words),
+    };
+    let commit = match (&verb.revision, &verb.patch, place) {
+        (None, None, _) => current.commit.clone(),
+        (_, _, None) => bail!("attempts of this campaign are commands: it began without --build"),
+        (Some(revision), _, Some(place)) => {
+            let named = place.named(std::slice::from_ref(revision))?;
+            let [one] = named.as_slice() else {
+                bail!("--revision names one commit, and {revision} several")
+            };
+            Some(one.id.clone())
+        }
+        (None, Some(patch), Some(place)) => {
+            let base = current.commit.as_deref().context("the accepted state has no commit")?;
+            Some(place.patched(base, patch)?)
+        }
+    };
+    Ok(Program { command, commit })
+}
+
+/// An attempt under way.
+struct Trying {
+    records: Vec<String>,
+    /// Whether its times were compared.
+    is_spent: bool,
+    began_ns: u64,
+    budget: TimeSpan,
+}
+
+/// What an attempt came to.
+struct Found {
+    answer: AttemptAnswer,
+    reason: AnswerReason,
+    trial: Option<Gain>,
+    confirmation: Option<Gain>,
+    whole: Option<Gain>,
+}
+
+impl Found {
+    fn bare(answer: AttemptAnswer, reason: AnswerReason) -> Self {
+        Self { answer, reason, trial: None, confirmation: None, whole: None }
+    }
+}
+
+impl Trying {
+    fn attempt(
+        &mut self,
+        work: &CampaignFolder,
+        measurer: &mut CampaignMeasurer<'_>,
+        (name, program): (&str, &Program),
+        level: f64,
+    ) -> Result<Found> {
+        let campaign = &work.campaign;
+        let attempt = match measurer.build(name, program)? {
+            Ok(runnable) => runnable,
+            Err(why) => return self.unmeasured(why, 0),
+        };
+        let current = built(measurer, "accepted", campaign.current())?;
+        let original = (campaign.original() != campaign.current())
+            .then(|| built(measurer, "beginning", campaign.original()))
+            .transpose()?;
+        let stage = of_each_of_two(level);
+        let length = SessionLength::Trial { level: stage };
+        let trial = match self.session(work, measurer, &[&current, &attempt], length)? {
+            Ok(measured) => measured,
+            Err(why) => return self.unmeasured(why, 1),
+        };
+        let gain = trial.gains.first().copied().flatten();
+        let base = |answer, reason| Found { trial: gain, ..Found::bare(answer, reason) };
+        let gain = match (trial.trial, gain) {
+            (Some(TrialOutcome::OutOfReach), _) => {
+                return Ok(base(AttemptAnswer::Rejected, AnswerReason::OutOfReach));
+            }
+            (Some(TrialOutcome::Faster), Some(gain)) => gain,
+            _ => return Ok(base(AttemptAnswer::NotDecided, AnswerReason::Budget)),
+        };
+        // The attempt is the reference, so that both others are compared with it.
+        let mut programs = vec![&attempt, &current];
+        programs.extend(&original);
+        let length = SessionLength::Blocks(confirmation_blocks(&gain));
+        let fresh = match self.session(work, measurer, &programs, length)? {
+            Ok(measured) => measured,
+            Err(why) => return self.unmeasured(why, 0),
+        };
+        let inverse = |arm: usize| fresh.gains.get(arm).copied().flatten().map(|it| it.inverse());
+        let (confirmation, whole) = (inverse(0), inverse(1));
+        let at_least = work.options.trial.at_least;
+        let is_shown = confirmation.is_some_and(|it| is_confirmed(&it, at_least, stage));
+        let is_slower_on_average =
+            confirmation.and_then(|it| it.mean_lo).is_some_and(|mean| mean > 1.0);
+        let (answer, reason) = match (is_shown, is_slower_on_average) {
+            (true, false) => (AttemptAnswer::Accepted, AnswerReason::Confirmed),
+            (true, true) => (AttemptAnswer::Rejected, AnswerReason::SlowerOnAverage),
+            (false, _) => (AttemptAnswer::Rejected, AnswerReason::NotConfirmed),
+        };
+        Ok(Found { confirmation, whole, ..base(answer, reason) })
+    }
+
+    fn session(
+        &mut self,
+        work: &CampaignFolder,
+        measurer: &mut CampaignMeasurer<'_>,
+        programs: &[&Runnable],
+        length: SessionLength,
+    ) -> Result<Result<Measured, Unmeasured>> {
+        let record = work.folder.new_record();
+        let measured = measurer.measure(programs, (length, self.budget), record.clone())?;
+        self.records.push(file_name(&record));
+        self.is_spent |= has_block(&record);
+        Ok(measured)
+    }
+
+    /// The answer to an attempt that cannot be measured. `arm`: the place of the attempt among the programs.
+    fn unmeasured(&self, why: Unmeasured, arm: usize) -> Result<Found> {
+        match why {
+            Unmeasured::Interrupted => {
+                Ok(Found::bare(AttemptAnswer::NotDecided, AnswerReason::Interrupted))
+            }
+            Unmeasured::Program(failed, message) if failed == arm => {
+                Ok(Found::bare(AttemptAnswer::Rejected, AnswerReason::Failed { message }))
+            }
+            Unmeasured::Program(_, why) => bail!("the accepted state fails: {why}"),
+        }
+    }
+
+    fn ended(self, found: Found) -> AttemptEnd {
+        let Found { answer, reason, trial, confirmation, whole } = found;
+        AttemptEnd {
+            answer,
+            reason,
+            is_spent: self.is_spent,
+            trial,
+            confirmation,
+            whole,
+            unchecked: Vec::new(),
+            seconds: (monotonic_ns() - self.began_ns) as f64 / 1e9,
+            records: self.records,
+        }
+    }
+}
+
+/// Whether a run of a block was timed: from then on the user may know how it looks.
+fn has_block(record: &Path) -> bool {
+    let read = Record::read(record);
+    read.is_ok_and(|record| (0..record.rows.len()).any(|row| record.rows.block(row).is_some()))
+}
+
+/// The build of a program that has been built before.
+pub(super) fn built(
+    measurer: &CampaignMeasurer<'_>,
+    name: &str,
+    program: &Program,
+) -> Result<Runnable> {
+    match measurer.build(name, program)? {
+        Ok(runnable) => Ok(runnable),
+        Err(Unmeasured::Program(_, why)) => bail!("the {name} program cannot be built: {why}"),
+        Err(Unmeasured::Interrupted) => bail!("interrupted"),
+    }
+}

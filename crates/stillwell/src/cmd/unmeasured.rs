@@ -1,0 +1,68 @@
+//! Builds and sessions of other verbs that may fail for the fault of a program, which is no fault of the verb.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cmd::assessment::Assessment;
+use crate::cmd::commits::{NamedCommit, Place};
+use crate::cmd::suites;
+use crate::measure::MeasurementFailure;
+use crate::plan::BuiltRevision;
+use crate::plan::suite::VariantBuild;
+use crate::record::EndReason;
+use crate::render::failure::{Quote, explain};
+use crate::session::SessionEnd;
+
+/// Why something was not measured.
+#[derive(Debug)]
+pub enum Unmeasured {
+    /// This one of the programs cannot be built or run.
+    Program(usize, String),
+    /// ^C or SIGTERM came.
+    Interrupted,
+}
+
+/// Builds a commit, or finds its build. A failure is that of program 0.
+///
+/// # Errors
+/// Git fails, or a directory cannot be written.
+pub fn built(
+    place: &Place,
+    named: &NamedCommit,
+    build: Option<&str>,
+) -> Result<Result<BuiltRevision, Unmeasured>> {
+    let variant = place.variant(named, build);
+    Ok(match suites::attempted(&variant, &place.top)? {
+        suites::BuildAttempt::Built(built) => {
+            let VariantBuild { variant, directories, git } = *built;
+            let git = git.context("a checkout has no commit")?;
+            Ok(BuiltRevision { name: variant.name, directories, git })
+        }
+        suites::BuildAttempt::Failed(why) => Err(Unmeasured::Program(0, why)),
+        suites::BuildAttempt::Interrupted => Err(Unmeasured::Interrupted),
+    })
+}
+
+/// Why a session did not come to its end; `Ok(())` if it did.
+///
+/// # Errors
+/// It failed, and not for the fault of one of its programs.
+pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>> {
+    match end.reason {
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => Ok(Ok(())),
+        EndReason::Interrupted => Ok(Err(Unmeasured::Interrupted)),
+        EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
+            let Some(failure) = end.failure else {
+                bail!("every run took longer than --timeout; they are in {}", record.display())
+            };
+            let why = explain(&Assessment::read(record)?.record, &failure, Quote::Here);
+            match failure {
+                MeasurementFailure::Run { arm, .. } | MeasurementFailure::Value { arm, .. } => {
+                    Ok(Err(Unmeasured::Program(arm, why)))
+                }
+                _ => bail!("{why}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The error that a campaign limits.
+
+use clap::ValueEnum;
+use stats::online::OnlineControl;
+
+/// The error that a campaign limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ErrorControl {
+    /// The share of campaigns that accept anything that is not faster.
+    Fwer,
+    /// The share of what is not faster among all that is accepted.
+    Fdr,
+}
+
+impl ErrorControl {
+    /// As the statistics call it.
+    pub fn of_tests(self) -> OnlineControl {
+        match self {
+            Self::Fwer => OnlineControl::FamilyWise,
+            Self::Fdr => OnlineControl::FalseDiscovery,
+        }
+    }
+}
