@@ -166,7 +166,9 @@ impl SessionComparisons {
         });
         let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
         let is_taken = taken.contains(&true);
-        if let (true, Some(trial), Some(first)) = (is_taken, &mut self.trial, self.comparisons.first()) {
+        if let (true, Some(trial), Some(first)) =
+            (is_taken, &mut self.trial, self.comparisons.first())
+        {
             let points = rule.points(walls, first.reference, first.arm, is_over);
             trial.take(&walls.slots(first.reference, first.arm).pairs()?, &points)?;
         }

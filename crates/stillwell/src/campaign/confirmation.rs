@@ -6,6 +6,8 @@ use crate::campaign::Gain;
 const ERROR_SHARE: f64 = 0.2;
 /// The trial flatters: it ended because the gain was large just then. The gain that the confirmation looks for is smaller.
 const FLATTERY: f64 = 0.8;
+/// Blocks of the confirmation over those of the trial, at the least: the trial may have been lucky.
+const LUCK: f64 = 1.25;
 /// Fewest blocks of a confirmation.
 pub const BLOCKS_MIN: u32 = 16;
 /// Most blocks of a confirmation.
@@ -15,13 +17,14 @@ pub const BLOCKS_MAX: u32 = 2000;
 /// the size that the confirmation finds is not flattered.
 ///
 /// `n = n1 (se1 / (share theta))^2`, with the trial's pairs `n1`, its error `se1` (half of the interval over the quantile
-/// of its level) and the log ratio `theta` that is expected.
+/// of its level) and the log ratio `theta` that is expected, and at least a quarter more than `n1`.
 pub fn confirmation_blocks(trial: &Gain) -> u32 {
     let theta = FLATTERY * trial.ratio.ln().abs();
     let z = stats::verdict::z(1.0 - trial.alpha / 2.0);
     let se = trial.lo.zip(trial.hi).map(|(lo, hi)| (hi / lo).ln() / 2.0 / z);
     let blocks = se.map(|se| trial.n_pairs as f64 * (se / (ERROR_SHARE * theta)).powi(2));
     let blocks = blocks.filter(|blocks| blocks.is_finite()).unwrap_or(f64::from(BLOCKS_MIN));
+    let blocks = blocks.max(LUCK * trial.n_pairs as f64);
     blocks.ceil().clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MAX)) as u32
 }
 
@@ -54,8 +57,9 @@ mod tests {
     fn a_smaller_gain_needs_more_blocks() {
         // In Python: 40 * (0.01 / 2.149434 / (0.2 * 0.8 * 0.0100503)) ** 2 is 334.8.
         assert_eq!(confirmation_blocks(&trial(0.99, 0.01, 40)), 335);
-        assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 40)), BLOCKS_MIN);
-        assert_eq!(confirmation_blocks(&trial(1.0, 0.01, 40)), BLOCKS_MIN);
+        assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 40)), 50);
+        assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 10)), BLOCKS_MIN);
+        assert_eq!(confirmation_blocks(&trial(1.0, 0.01, 10)), BLOCKS_MIN);
         assert_eq!(confirmation_blocks(&Gain { hi: None, ..trial(0.9, 0.1, 10) }), BLOCKS_MIN);
     }
 

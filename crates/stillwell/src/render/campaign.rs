@@ -96,7 +96,8 @@ pub fn answer(campaign: &Campaign, facts: &CampaignFacts) -> String {
 
 fn sentence(attempt: &Attempt, facts: &CampaignFacts) -> String {
     let Some(end) = &attempt.end else {
-        return "not decided: it did not come to its end; its share of the error rate is spent".into();
+        return "not decided: it did not come to its end; its share of the error rate is spent"
+            .into();
     };
     let size = |gain: Option<Gain>| gain.as_ref().map_or("not known".into(), size);
     match &end.reason {
@@ -122,7 +123,9 @@ fn sentence(attempt: &Attempt, facts: &CampaignFacts) -> String {
         }
         AnswerReason::Unfair { .. } => "rejected: its runs are not fair.".into(),
         AnswerReason::Failed { message } => {
-            format!("rejected: it fails. {}", one_line(message.trim()))
+            let lines = message.lines().map(|line| line.trim_start_matches([' ', '|']).trim());
+            let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+            format!("rejected: it fails. {}", one_line(&lines.join(" ")))
         }
         AnswerReason::Budget => format!("not decided in the budget: it is {}.", size(end.trial)),
         AnswerReason::Interrupted => "not decided: interrupted.".into(),

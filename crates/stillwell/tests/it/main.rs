@@ -10,6 +10,7 @@ mod bisect;
 mod budget;
 mod calibrate;
 mod calibration;
+mod campaign;
 mod check;
 mod clean_time;
 mod compare;

@@ -1,0 +1,171 @@
+//! `campaign`: whole campaigns of programs that say their value, so that no answer depends on the machine.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, STILLWELL, skipped};
+
+/// Begins a campaign of `echo 100` in `c`, with these options.
+fn begun(options: &[&str]) -> Bench {
+    let bench = Bench::new();
+    let words = [&["campaign", "new", "c", "--value", "(.+)", "--seed", "7"], options].concat();
+    bench.stillwell(&[&words[..], &["--", "echo", "100"]].concat()).ends_with(0);
+    bench
+}
+
+fn attempt(bench: &Bench, name: &str, value: &str) -> Ran {
+    bench.stillwell(&["campaign", "try", "c", name, "--", "echo", value])
+}
+
+fn status(bench: &Bench) -> Value {
+    let ran = bench.stillwell(&["campaign", "status", "c", "--json"]).ends_with(0);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
+    let bench = begun(&[]);
+    let same = attempt(&bench, "same", "100.0").ends_with(1);
+    assert!(same.stdout.contains("same: rejected: a gain of 1.0 % is out of reach"), "{same:#?}");
+    let faster = attempt(&bench, "faster", "95").ends_with(0);
+    assert!(faster.stdout.contains("faster: accepted, 5.0 % faster"), "{faster:#?}");
+    // Better than the beginning, and worse than the state.
+    attempt(&bench, "worse", "97").ends_with(1);
+    let second = attempt(&bench, "second", "90").ends_with(0);
+    assert!(second.stdout.contains("10 % faster (10"), "{second:#?}");
+    let found = status(&bench);
+    assert_eq!(found["state"]["command"], "echo 90");
+    assert!((found["gain"]["ratio"].as_f64().unwrap() - 0.9).abs() < 1e-9, "{found:#}");
+    let levels: Vec<f64> = found["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["level"].as_f64().unwrap())
+        .collect();
+    // 5 % / 2 / 100 each. An accepted attempt hands its level on.
+    for (found, expected) in levels.iter().zip([0.00025, 0.00025, 0.0005, 0.00025]) {
+        assert!((found - expected).abs() < 1e-12, "{levels:?}");
+    }
+    let report = bench.stillwell(&["campaign", "report", "c"]).ends_with(0);
+    assert!(report.stdout.contains("| second | `echo 90` | accepted |"), "{report:#?}");
+    // Each record can be read as any other.
+    bench.stillwell(&["show", "c/001.swell"]).ends_with(0);
+    let whole = bench.stillwell(&["campaign", "confirm", "c", "-r", "12"]).ends_with(0);
+    assert!(whole.stdout.contains("All that was accepted is 10 % faster"), "{whole:#?}");
+}
+
+#[test]
+fn a_required_gain_has_to_be_exceeded() {
+    let bench = begun(&["--at-least", "3", "--aim", "4"]);
+    attempt(&bench, "small", "98").ends_with(1);
+    attempt(&bench, "large", "95").ends_with(0);
+}
+
+#[test]
+fn an_attempt_that_never_ran_spends_nothing() {
+    let bench = begun(&[]);
+    let ran = bench.stillwell(&["campaign", "try", "c", "broken", "--", "./no-such-program"]);
+    ran.ends_with(2);
+    let ran = bench.stillwell(&["campaign", "try", "c", "fails", "--", "false"]).ends_with(1);
+    assert!(ran.stdout.contains("fails: rejected: it fails."), "{ran:#?}");
+    assert_eq!(status(&bench)["left"]["attempts_at_full_rate"], 99);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let bench = begun(&[]);
+    let exists = bench.stillwell(&["campaign", "new", "c", "--", "true"]).ends_with(2);
+    assert!(exists.stderr.contains("c exists"), "{exists:#?}");
+    attempt(&bench, "a", "90").ends_with(0);
+    let again = attempt(&bench, "a", "80").ends_with(2);
+    assert!(again.stderr.contains("there is an attempt \"a\" already"), "{again:#?}");
+    let state = attempt(&bench, "b", "90").ends_with(2);
+    assert!(state.stderr.contains("the accepted state itself"), "{state:#?}");
+    let patch = bench.stillwell(&["campaign", "try", "c", "p", "--patch", "x"]).ends_with(2);
+    assert!(patch.stderr.contains("it began without --build"), "{patch:#?}");
+    let aim =
+        bench.stillwell(&["campaign", "new", "d", "--at-least", "2", "--aim", "1", "--", "true"]);
+    assert!(aim.ends_with(2).stderr.contains("--aim has to be above --at-least"));
+    let none = bench.stillwell(&["campaign", "status", "nowhere"]).ends_with(2);
+    assert!(none.stderr.contains("there is no campaign in nowhere"), "{none:#?}");
+    let empty = bench.stillwell(&["campaign", "new", "e", "--", "true"]).ends_with(0);
+    assert!(empty.stdout.contains("true is the program to make faster"));
+    let nothing = bench.stillwell(&["campaign", "confirm", "e"]).ends_with(2);
+    assert!(nothing.stderr.contains("no attempt was accepted yet"), "{nothing:#?}");
+}
+
+#[test]
+fn a_killed_attempt_has_spent_its_share() {
+    let bench = begun(&[]);
+    // The attempt kills the whole session from inside, as `kill -9` of a user would.
+    let script =
+        "#!/bin/sh\nif [ -e armed ]; then kill -9 $(cat front); fi\ntouch armed\necho 90\n";
+    bench.script("suicide", script);
+    let line = "echo $$ > front; exec \"$0\" campaign try c killed -- ./suicide";
+    let mut command = bench.command("sh");
+    command.args(["-c", line, STILLWELL]);
+    let ran = Ran::from(command.output().unwrap());
+    assert_ne!(ran.code, Some(0), "{ran:#?}");
+    let found = status(&bench);
+    assert_eq!(found["attempts"][0]["answer"], "not_decided", "{found:#}");
+    assert_eq!(found["left"]["attempts_at_full_rate"], 99);
+    // The campaign goes on.
+    attempt(&bench, "next", "90").ends_with(0);
+}
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let mut command = bench.command("git");
+    command.current_dir(bench.path("repo")).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+    Ran::from(command.args(arguments).output().unwrap()).ends_with(0).stdout
+}
+
+fn in_repository(bench: &Bench, words: &[&str]) -> Ran {
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("repo")).arg("campaign").args(words);
+    Ran::from(command.output().unwrap())
+}
+
+/// A file whose lines are times that add up, and one patch for each line that makes it shorter.
+fn repository() -> Option<Bench> {
+    let bench = Bench::new();
+    if bench.command("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return None;
+    }
+    std::fs::create_dir(bench.path("repo")).unwrap();
+    git(&bench, &["init", "--quiet", "-b", "main"]);
+    let times = |a: u32, b: u32| format!("{a}\n#\n#\n#\n#\n#\n#\n#\n{b}\n");
+    bench.write("repo/times", &times(60, 40));
+    git(&bench, &["add", "times"]);
+    git(&bench, &["commit", "--quiet", "-m", "one"]);
+    for (name, a, b) in [("first.patch", 50, 40), ("second.patch", 60, 35), ("odd.patch", 1, 1)] {
+        bench.write("repo/times", &times(a, b));
+        bench.write(name, &git(&bench, &["diff"]));
+    }
+    bench.write("repo/times", &times(60, 40));
+    Some(bench)
+}
+
+#[test]
+fn patches_build_on_each_other_and_can_be_left_out() {
+    let Some(bench) = repository() else { return };
+    let build = "awk '/[0-9]/ { s += $1 } END { print s }' times > sum";
+    let begin =
+        ["new", "../c", "--build", build, "--value", "(.+)", "--seed", "3", "--", "cat", "sum"];
+    in_repository(&bench, &begin).ends_with(0);
+    let attempt =
+        |name: &str, file: &str| in_repository(&bench, &["try", "../c", name, "--patch", file]);
+    attempt("first", "../first.patch").ends_with(0);
+    let second = attempt("second", "../second.patch").ends_with(0);
+    assert!(second.stdout.contains("15 % faster (15"), "{second:#?}");
+    let odd = attempt("odd", "../odd.patch").ends_with(2);
+    assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
+    // Nothing is left in the user's tree.
+    assert_eq!(git(&bench, &["status", "--porcelain"]), "");
+    let whole = in_repository(&bench, &["confirm", "../c", "-r", "12", "--each"]).ends_with(0);
+    // 85 : 95 and 85 : 90.
+    for text in
+        ["first: the whole is 11 %", "second: the whole is 5.6 %", "All that was accepted is 15 %"]
+    {
+        assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
+    }
+}
