@@ -31,17 +31,28 @@ use std::process::ExitCode;
 pub use measure::Bench;
 pub use std::hint::black_box;
 
+/// All memory that other code can reach counts as read and changed. After filling memory that nothing reads.
+#[expect(unsafe_code, reason = "only an empty piece of assembly says this to the compiler")]
+#[inline(always)]
+pub fn clobber() {
+    // SAFETY: it is empty.
+    unsafe { std::arch::asm!("", options(nostack, preserves_flags)) }
+}
+
 /// A name and a function that is timed.
 pub struct Benchmark {
     name: String,
     function: fn(&mut Bench),
     inner_loops: u64,
+    source_file: &'static str,
 }
 
 impl Benchmark {
     /// A benchmark of this name. The function must call [`Bench::run`] or [`Bench::run_with`] once.
+    #[track_caller]
     pub fn new(name: impl Into<String>, function: fn(&mut Bench)) -> Self {
-        Self { name: name.into(), function, inner_loops: 1 }
+        let source_file = std::panic::Location::caller().file();
+        Self { name: name.into(), function, inner_loops: 1, source_file }
     }
 
     /// The code is written so many times in one loop: the time is divided by it.

@@ -53,7 +53,7 @@ pub(crate) fn serve(
     mut input: impl BufRead,
     output: &mut impl Write,
 ) -> io::Result<()> {
-    output.write_all(b"stillwell 1 language=rust\n")?;
+    output.write_all(greeting().as_bytes())?;
     let mut selected = None;
     let mut line = Vec::new();
     loop {
@@ -77,6 +77,17 @@ pub(crate) fn serve(
             return Ok(());
         }
     }
+}
+
+/// What build.rs has found; empty if it found nothing.
+const COMPILER: &str = env!("STILLWELL_BENCH_COMPILER");
+const RUST: &str = env!("STILLWELL_BENCH_RUST");
+const OPT_LEVEL: &str = env!("STILLWELL_BENCH_OPT_LEVEL");
+
+/// The first line.
+fn greeting() -> String {
+    let version = if RUST.is_empty() { String::new() } else { format!(" version={RUST}") };
+    format!("stillwell 1 language=rust implementation=rustc{version}\n")
 }
 
 /// Passes over the rest of a line. False if there is no end of it.
@@ -106,7 +117,7 @@ fn answer<'a>(
 ) -> String {
     match request.split_once(' ') {
         None if request == "list" => list(benchmarks),
-        None if request == "metadata" => metadata(),
+        None if request == "metadata" => metadata(*selected),
         None if request == "quit" => "bye".into(),
         Some(("select", name)) => {
             // A name has only one escaped form.
@@ -155,12 +166,23 @@ fn run(benchmark: &Benchmark, loops: u64) -> String {
     }
 }
 
-fn metadata() -> String {
-    let assertions = u8::from(cfg!(debug_assertions));
-    let (architecture, bits) = (std::env::consts::ARCH, usize::BITS);
-    format!(
-        "meta architecture {architecture}\nmeta pointer_bits {bits}\nmeta assertions {assertions}\nend"
-    )
+/// The names are those of the C header. `optimised` is of this crate, which cargo builds as it builds the program.
+fn metadata(selected: Option<&Benchmark>) -> String {
+    let mut facts = vec![
+        ("compiler", format!("rustc {RUST}")),
+        ("compiler_text", COMPILER.into()),
+        ("optimised", u8::from(OPT_LEVEL != "0").to_string()),
+        ("opt_level", OPT_LEVEL.into()),
+        ("assertions", u8::from(cfg!(debug_assertions)).to_string()),
+        ("architecture", std::env::consts::ARCH.into()),
+        ("pointer_bits", usize::BITS.to_string()),
+    ];
+    facts.extend(selected.map(|benchmark| ("source_file", benchmark.source_file.to_owned())));
+    let mut lines = String::new();
+    for (name, value) in facts {
+        writeln!(lines, "meta {name} {}", escape(&value, None)).expect("a String takes everything");
+    }
+    lines + "end"
 }
 
 #[cfg(test)]
@@ -186,7 +208,11 @@ mod tests {
         let said = session(
             "list\nselect zwei\\x20\\xc3\\xb6\nrun 3\nselect panics\nrun 1\nselect first\nrun 2\nquit\nlist\n",
         );
-        assert_eq!(said[0], "stillwell 1 language=rust");
+        assert!(
+            said[0].starts_with("stillwell 1 language=rust implementation=rustc"),
+            "{}",
+            said[0]
+        );
         let list = [
             "benchmark first inner_loops=4",
             r"benchmark zwei\x20\xc3\xb6 inner_loops=1",
@@ -200,6 +226,22 @@ mod tests {
         // The worker stays, and takes further requests.
         assert_eq!((&*said[9], said[10].split(' ').count()), ("ok", 3));
         assert_eq!(said[11..], ["bye"]);
+    }
+
+    #[test]
+    fn a_build_is_described() {
+        let said = session("metadata\nselect first\nmetadata\n");
+        let compiler = said[1].strip_prefix("meta compiler rustc\\x20").unwrap();
+        assert_eq!(said[0].split_once("version=").unwrap().1, compiler);
+        assert!(
+            said[2].starts_with(&format!("meta compiler_text rustc\\x20{compiler}")),
+            "{said:?}"
+        );
+        let end = said.iter().position(|line| line == "end").unwrap();
+        assert!(said[..end].iter().all(|line| !line.starts_with("meta source_file ")), "{said:?}");
+        let source =
+            |line: &String| line.starts_with("meta source_file ") && line.ends_with("worker.rs");
+        assert!(said[end..].iter().any(source), "{said:?}");
     }
 
     #[test]
