@@ -18,6 +18,7 @@ mod finding;
 pub mod fixture;
 pub mod histogram;
 pub mod launches;
+mod layouts;
 pub mod ledger;
 pub mod live;
 mod long_slices;
@@ -56,6 +57,7 @@ pub use comparison::{
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
 pub use finding::{Finding, Note};
+pub use layouts::over_layouts;
 pub use long_slices::LongSlices;
 pub use neighbours::Neighbours;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};

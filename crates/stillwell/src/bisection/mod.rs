@@ -4,6 +4,8 @@
 mod answer;
 mod error_budget;
 mod graph;
+mod layout;
+mod outcome;
 mod posterior;
 mod search;
 #[cfg(test)]
@@ -11,4 +13,6 @@ mod simulation;
 
 pub use answer::{Answer, Relation, answer};
 pub use graph::{Commit, CommitGraph};
+pub use layout::{LayoutFinding, LayoutVerdict};
+pub use outcome::Culprit;
 pub use search::{BisectSearch, Observation, SearchRules, SearchStep};

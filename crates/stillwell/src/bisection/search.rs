@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::bisection::answer::{Answer, Relation, answer, odds_of_new};
 use crate::bisection::error_budget::ErrorBudget;
 use crate::bisection::graph::CommitGraph;
+use crate::bisection::layout::LayoutFinding;
+use crate::bisection::outcome::{Culprit, SearchOutcome, UnresolvedRange};
 use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
 
 /// A group that is so likely is confirmed.
@@ -32,6 +34,8 @@ pub struct SearchRules {
     pub alpha: f64,
     /// Log ratio below which a probe is like an end.
     pub margin: f64,
+    /// Whether a commit is measured in several link orders before it is called slower.
+    pub asks_layouts: bool,
 }
 
 /// What to measure next.
@@ -43,6 +47,8 @@ pub enum SearchStep {
     Probe { lo: usize, hi: usize, commit: usize, alpha: f64, n_possible: usize },
     /// A commit against its parent.
     Confirm { base: usize, head: usize, alpha: f64 },
+    /// A confirmed commit against its parent, both in several link orders.
+    Layouts { base: usize, head: usize, alpha: f64 },
     /// The search is over.
     Done,
 }
@@ -61,49 +67,8 @@ pub enum Observation {
     Probe { commit: usize, of_old: Relation, of_new: Relation, seconds: f64 },
     /// The answer to [`SearchStep::Confirm`]: the commit against its parent.
     Confirm { base: usize, head: usize, new: Relation, seconds: f64 },
-}
-
-/// A change that was found and confirmed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Culprit {
-    /// The commits: one, or one that can be built and those before it that cannot.
-    pub commits: Vec<usize>,
-    /// The commit that it was confirmed against.
-    pub base: usize,
-    /// The commit that was confirmed.
-    pub head: usize,
-    /// The size, from fresh blocks.
-    pub size: Relation,
-}
-
-/// A change that no single commit could be named for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UnresolvedRange {
-    /// The ends that differ.
-    pub lo: usize,
-    pub hi: usize,
-    /// The commits that it is among.
-    pub commits: Vec<usize>,
-    /// The difference of the ends.
-    pub size: Relation,
-}
-
-/// What a search found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SearchOutcome {
-    /// The two ends of the whole range; `None` before they were measured.
-    pub ends: Option<Relation>,
-    /// The confirmed changes, in the order of commits.
-    pub culprits: Vec<Culprit>,
-    /// The changes without a name.
-    pub unresolved: Vec<UnresolvedRange>,
-    /// Commits that cannot be built or run.
-    pub failed: BTreeMap<usize, String>,
-    /// Numbers of builds, of probes, of confirmations, and the time of both.
-    pub n_builds: u32,
-    pub n_probes: u32,
-    pub build_s: f64,
-    pub measure_s: f64,
+    /// The answer to [`SearchStep::Layouts`].
+    Layouts { head: usize, found: LayoutFinding, seconds: f64 },
 }
 
 /// A range of commits whose ends differ, or may differ.
@@ -174,6 +139,11 @@ impl BisectSearch {
 
     /// The next step. It does not change until something is observed.
     pub fn next_step(&self) -> SearchStep {
+        let mut asked = self.outcome.culprits.iter();
+        let asked = asked.find(|it| it.layout.is_none()).filter(|_| self.rules.asks_layouts);
+        if let Some(&Culprit { base, head, .. }) = asked {
+            return SearchStep::Layouts { base, head, alpha: self.rules.alpha };
+        }
         let Some(segment) = self.segments.front() else { return SearchStep::Done };
         let (lo, hi) = (segment.lo, segment.hi);
         if segment.size.is_none() {
@@ -243,6 +213,13 @@ impl BisectSearch {
                 self.outcome.measure_s += seconds;
                 self.n_confirmations += 1;
                 self.take_confirmation(*base, *head, *new);
+            }
+            Observation::Layouts { head, found, seconds } => {
+                self.outcome.measure_s += seconds;
+                let culprits = &mut self.outcome.culprits;
+                if let Some(culprit) = culprits.iter_mut().find(|it| it.head == *head) {
+                    culprit.layout = Some(found.clone());
+                }
             }
         }
         while self.segments.front().is_some_and(|segment| self.is_stuck(segment)) {
@@ -320,7 +297,7 @@ impl BisectSearch {
             self.open(segment.lo, base, None);
             self.open(head, segment.hi, None);
         }
-        self.outcome.culprits.push(Culprit { commits, base, head, size: new });
+        self.outcome.culprits.push(Culprit { commits, base, head, size: new, layout: None });
         self.outcome.culprits.sort_by_key(|culprit| culprit.head);
     }
 

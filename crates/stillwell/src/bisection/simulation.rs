@@ -235,7 +235,7 @@ fn is_sized(compared: &Compared, n_blocks: usize) -> bool {
 
 /// Searches a repository to the end.
 fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> BisectSearch {
-    let rules = SearchRules { alpha: 0.01, margin: MARGIN };
+    let rules = SearchRules { alpha: 0.01, margin: MARGIN, asks_layouts: false };
     let last = repository.levels.len() - 1;
     let mut search = BisectSearch::new(repository.graph.clone(), (0, last), rules);
     let mut built = BTreeSet::new();
@@ -247,7 +247,7 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
             SearchStep::Ends { lo, hi, .. } => vec![lo, hi],
             SearchStep::Probe { lo, hi, commit, .. } => vec![lo, hi, commit],
             SearchStep::Confirm { base, head, .. } => vec![base, head],
-            SearchStep::Done => return search,
+            SearchStep::Layouts { .. } | SearchStep::Done => return search,
         };
         let failing = needed.iter().find(|commit| repository.failing.contains(commit));
         if let Some(&commit) = failing {
@@ -275,7 +275,7 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
                 let (found, seconds) = session(&[level(base), level(head)], alpha, &mut weather);
                 Observation::Confirm { base, head, new: found[0], seconds }
             }
-            SearchStep::Done => return search,
+            SearchStep::Layouts { .. } | SearchStep::Done => return search,
         });
     }
 }

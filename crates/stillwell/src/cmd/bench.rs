@@ -1,26 +1,29 @@
 //! `bench`: the benchmarks of programs that speak the worker protocol.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
-use crate::host::{Host, user_of_commands};
+use crate::host::{Host, Survey, user_of_commands};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
 use crate::plan::priority::{HIGHEST, raise};
-use crate::plan::programs::{decide_bench, names, programs};
-use crate::plan::{Arm, across};
+use crate::plan::programs::{ProgramBenchmark, decide_bench, names, programs};
+use crate::plan::{Arm, BuiltRevision, Plan, across};
 use crate::record::Readers;
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
 use crate::spec::BenchVerb;
+use crate::spec::workers::SessionOptions;
 use crate::sys::may_raise_priority;
 use crate::terminal;
 use crate::values::exit_code;
+use crate::words::in_words;
 
 /// The name of the benchmark that forked functions are variants of.
 const FUNCTION: &str = "function";
@@ -53,7 +56,7 @@ fn measure(
     let spec = &verb.spec;
     let session = by_suffix(&spec.session)?;
     let host = Host::new(&verb.host_root);
-    let mut survey = guard.survey(&host);
+    let survey = guard.survey(&host);
     let user = user_of_commands(spec.session.workers.rights.as_root);
     let asks = spec.fork_server.is_none() && !spec.as_pyperf;
     let of_frameworks = if asks { frameworks::listed(commands, user.as_ref())? } else { None };
@@ -70,15 +73,82 @@ fn measure(
     if spec.list {
         return list(&names(&spec.benchmark, &found)?);
     }
-    let mut plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
-    raise(&mut plan.process, &spec.session.workers.priority, || may_raise_priority(HIGHEST));
-    place(&host, &mut plan, &spec.session.workers.placement, guard, &mut survey)?;
-    let record = session.output.record.as_deref();
-    let mut start = SessionStart::new(&plan, survey, record, guard);
-    start.maker = Some(maker);
-    start.readers = Readers::of(session.output.shared);
-    let (_, code) = measure_and_show(start, &Presentation::of_workers(&session))?;
+    let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
+    let presentation = Presentation::of_workers(&session);
+    let show = |start: SessionStart<'_>| measure_and_show(start, &presentation);
+    let (_, code) = started(verb, plan, survey, (maker, guard), show)?;
     Ok(code)
+}
+
+/// Gives a plan its place on the machine, and passes the start of its session on.
+fn started<T>(
+    verb: &BenchVerb,
+    mut plan: Plan,
+    mut survey: Survey,
+    (maker, guard): (WorkerFactory, &mut Guard),
+    act: impl FnOnce(SessionStart<'_>) -> Result<T>,
+) -> Result<T> {
+    let SessionOptions { workers, output, .. } = &verb.spec.session;
+    let host = Host::new(&verb.host_root);
+    raise(&mut plan.process, &workers.priority, || may_raise_priority(HIGHEST));
+    place(&host, &mut plan, &workers.placement, guard, &mut survey)?;
+    let record = by_suffix(&verb.spec.session)?.output.record;
+    let mut start = SessionStart::new(&plan, survey, record.as_deref(), guard);
+    start.maker = Some(maker);
+    start.readers = Readers::of(output.shared);
+    act(start)
+}
+
+/// The benchmark that the verb names, as its program lists it at one build.
+///
+/// # Errors
+/// The program cannot be listed there, or does not have it. The text is about that build alone.
+pub fn listed_at(
+    verb: &BenchVerb,
+    revision: &BuiltRevision,
+) -> Result<Result<ProgramBenchmark, String>> {
+    let spec = &verb.spec;
+    let commands = across(programs(spec)?, std::slice::from_ref(revision));
+    let user = user_of_commands(spec.session.workers.rights.as_root);
+    let listed = match frameworks::listed(&commands, user.as_ref()) {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => {
+            let mut maker = WorkerFactory::new(None, user)?;
+            list_benchmarks(&mut maker, &commands, spec.session.workers.timeout, None)
+                .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))
+        }
+        Err(error) => Err(error),
+    };
+    Ok(listed.map_err(|error| in_words(&error)).and_then(|found| {
+        let mut all = found.into_iter().flatten();
+        let name = spec.benchmark.first().map_or("", String::as_str);
+        all.find(|it| it.name == name).ok_or_else(|| format!("it has no benchmark {name:?}"))
+    }))
+}
+
+/// Measures one benchmark of a program at these builds, and shows nothing but progress. Returns the record, and the end of
+/// the session.
+///
+/// # Errors
+/// The session cannot start, or the record cannot be written.
+pub fn measure_at(
+    verb: &BenchVerb,
+    revisions: &[BuiltRevision],
+    found: &[ProgramBenchmark],
+    change: impl FnOnce(&mut Plan),
+) -> Result<(PathBuf, SessionEnd)> {
+    let spec = &verb.spec;
+    let commands = across(programs(spec)?, revisions);
+    let found: Vec<Vec<ProgramBenchmark>> = found.iter().map(|it| vec![it.clone()]).collect();
+    let workers = &spec.session.workers;
+    let maker = WorkerFactory::new(None, user_of_commands(workers.rights.as_root))?;
+    Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
+        let survey = guard.survey(&Host::new(&verb.host_root));
+        let mut plan = decide_bench(spec, &commands, &found, &survey.facts, drawn_seed()?)?;
+        change(&mut plan);
+        let screen = Presentation::of_workers(&spec.session).screen();
+        started(verb, plan, survey, (maker, guard), |start| start.measure(screen))
+    })
 }
 
 fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::Error {

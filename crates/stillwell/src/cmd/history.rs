@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::cmd::culprits;
 use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
@@ -321,7 +322,15 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
             series.changes.retain(|change| change.until.unwrap_or(change.at) >= first);
         }
     }
-    let changes = changed(&found, commits);
+    let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
+    let changes = culprits::changed(&found, commits, &store.culprits()?);
+    if let Some(number) = verb.bisect {
+        let wanted = number.checked_sub(1).and_then(|at| changes.get(at));
+        let listed = changes.len();
+        let wanted =
+            wanted.with_context(|| format!("--bisect {number}: the list has {listed} changes"))?;
+        return culprits::search(verb, &store, wanted);
+    }
     if verb.json {
         json::pretty(&mut terminal::data(), &changes)?;
     } else {
@@ -339,19 +348,6 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     })
 }
 
-/// The changes of all series with the commits that may be the cause.
-fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::SeriesChange<'_>> {
-    all.iter()
-        .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
-        .map(|(series, change)| {
-            let revision = |at: usize| series.entries[at].result.revision.as_deref();
-            let (old, new) = (revision(change.at - 1), revision(change.at));
-            let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
-            shown::SeriesChange { series, change, commits: between }
-        })
-        .collect()
-}
-
 /// Writes the site, also of an empty history. A search without results is an error.
 fn report(verb: &HistoryReport) -> Result<u8> {
     ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
@@ -359,7 +355,8 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let is_part = verb.search.name.is_some() || verb.search.machine.is_some();
     let found = if is_part { search(&verb.search)? } else { search_any(&verb.search)? };
     let mut folder = Folder::open(&verb.output)?;
-    let changes = changed(&found, commits);
+    let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
+    let changes = culprits::changed(&found, commits, &store.culprits()?);
     let title = verb.title.as_deref();
     let site =
         HistorySite { series: &found, changes: &changes, estimate: estimate(&verb.search), title };

@@ -11,6 +11,7 @@ mod commits;
 mod compare;
 mod conclusion;
 mod convert;
+mod culprits;
 mod documents;
 mod exports;
 mod frameworks;

@@ -84,6 +84,15 @@ impl Commits {
         between
     }
 
+    /// Whether `commit` is after `old` and not after `new`.
+    pub fn is_between(&self, commit: &str, old: &str, new: &str) -> bool {
+        let is_in = |of: &str| {
+            !of.starts_with('-')
+                && self.ask(&["merge-base", "--is-ancestor", commit, of], commit).is_some()
+        };
+        is_in(new) && !is_in(old)
+    }
+
     fn ask_between(&self, old: &str, new: &str) -> Option<CommitRange> {
         let undone = format!("{new}..{old}");
         let n_undone: usize =

@@ -5,11 +5,12 @@
 //!
 //! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
 //! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
-//! executes git, and `chart` makes the data of a page.
+//! executes git, `culprits` keeps what searches for a commit found, and `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;
 mod concurrent;
+pub mod culprits;
 mod database;
 pub mod detection;
 pub mod extract;

@@ -92,6 +92,27 @@ const MIGRATIONS: &[Migration] = &[
     ",
         then: None,
     },
+    // Commits that a search found.
+    Migration {
+        sql: "
+    CREATE TABLE culprit (
+        benchmark TEXT NOT NULL,
+        good TEXT NOT NULL,
+        bad TEXT NOT NULL,
+        head TEXT NOT NULL,
+        base TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        n_commits INTEGER NOT NULL,
+        ratio REAL NOT NULL,
+        lo REAL,
+        hi REAL,
+        layout TEXT NOT NULL,
+        found_s INTEGER NOT NULL,
+        PRIMARY KEY (benchmark, good, bad, head)
+    ) STRICT, WITHOUT ROWID;
+    ",
+        then: None,
+    },
 ];
 
 /// Creates the tables, or migrates them to the newest version.

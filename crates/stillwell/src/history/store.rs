@@ -19,7 +19,7 @@ use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, database};
 /// An open history.
 #[derive(Debug)]
 pub struct HistoryStore {
-    connection: Connection,
+    pub(super) connection: Connection,
     path: PathBuf,
 }
 
@@ -57,6 +57,11 @@ impl HistoryStore {
     /// The file does not exist, or as [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
         Ok(Self { connection: database::to_read(path)?, path: path.into() })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Adds a record.

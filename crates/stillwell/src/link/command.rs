@@ -67,6 +67,12 @@ pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
     order
 }
 
+/// Whether a command links objects that can change places.
+pub fn can_change(arguments: &[impl AsRef<[u8]>]) -> bool {
+    let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
+    links(&words) && !rows_of_objects(&words).is_empty()
+}
+
 fn links(words: &[&[u8]]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let program = String::from_utf8_lossy(file_name(program));
@@ -141,6 +147,7 @@ mod tests {
             _ => seen.iter().cloned().collect::<Vec<_>>().join("+"),
         });
         assert_eq!(rows.collect::<Vec<_>>().join(" "), expected, "{line}");
+        assert_eq!(can_change(&words), expected.contains('+'), "{line}");
     }
 
     #[test]

@@ -19,6 +19,9 @@ use super::response::{self, Word};
 /// could undo the first.
 const IS_DONE: &str = "STILLWELL_LINK_ORDER";
 
+/// Environment variable with a file that gets a line for each link whose objects can change places.
+pub(super) const LOG: &str = "STILLWELL_LINK_LOG";
+
 /// Largest `@file` that is read; larger ones stay as they are.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
@@ -54,9 +57,19 @@ fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
     let pieces: Vec<Argument<'_>> = command.iter().map(|word| Argument::of(word)).collect();
     let words: Vec<&[u8]> = pieces.iter().flat_map(Argument::words).collect();
     let order = command::order(&words, seed);
+    if command::can_change(&words) {
+        log();
+    }
     let mut new = order.iter().map(|&from| words[from]);
     let pieces = pieces.iter().map(|piece| piece.with(&mut new));
     pieces.skip(1).collect()
+}
+
+/// Notes a link. One that cannot be noted does not fail the build.
+fn log() {
+    let Some(file) = std::env::var_os(LOG) else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    file.and_then(|mut file| file.write_all(b"\n")).ok();
 }
 
 impl<'a> Argument<'a> {

@@ -55,6 +55,9 @@ impl CompilerWrappers {
         self.joined().expect("it was tried when this was made")
     }
 
+    /// The environment variable that names the file in which the wrappers count links.
+    pub const LOG: &'static str = super::exec::LOG;
+
     fn joined(&self) -> Result<OsString> {
         let directories =
             [self.directory.clone()].into_iter().chain(std::env::split_paths(&self.path));

@@ -51,6 +51,8 @@ pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 0.0 };
 pub const BISECT_ALPHA_PCT: f64 = 1.0;
 /// `bisect --same`. Less than elsewhere: a search for 1 % has to see 1 %.
 pub const BISECT_SAME_PCT: f64 = 0.3;
+/// `bisect --layouts`. With fewer, the interval is wider than a change that the spread of the link orders explains.
+pub const BISECT_LAYOUTS: u32 = 12;
 /// `bisect --budget`.
 pub const BISECT_BUDGET: TimeSpan = TimeSpan { ns: 120_000_000_000 };
 /// `why --budget`.

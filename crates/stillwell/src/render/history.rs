@@ -6,7 +6,9 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
+use crate::bisection::LayoutVerdict;
 use crate::history::commits::CommitRange;
+use crate::history::culprits::StoredCulprit;
 use crate::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
@@ -33,6 +35,9 @@ pub struct SeriesChange<'a> {
     pub change: &'a Change,
     /// `None` if git does not know the commits.
     pub commits: Option<CommitRange>,
+    /// The commits that a search found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<StoredCulprit>,
 }
 
 /// The fields that identify a series. `history show` prints the rest.
@@ -148,9 +153,9 @@ pub fn changes(
 ) -> String {
     let mut out = String::new();
     summary(&mut out, all, changes, n_left_out);
-    for it in changes {
+    for (number, it) in (1..).zip(changes) {
         out.push('\n');
-        let SeriesChange { series, change, commits } = it;
+        let SeriesChange { series, change, commits, culprits } = it;
         let style = match change.kind {
             ChangeKind::Level if change.ratio.ratio > 1.0 => styles.slower,
             ChangeKind::Level => styles.faster,
@@ -159,7 +164,7 @@ pub fn changes(
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
         writeln!(
             out,
-            "{}  {}  {}",
+            "{number}. {}  {}  {}",
             paint(styles.headline, &shorten(&series.label(), 60)),
             paint(style, &signed_percent(change.ratio.ratio)),
             numbers(change),
@@ -183,6 +188,9 @@ pub fn changes(
         }
         if change.together.is_common {
             wrap(&mut out, "   together: ", 6, &together(change.together));
+        }
+        for culprit in culprits {
+            wrap(&mut out, "   found: ", 6, &self::culprit(culprit));
         }
         if let Some(between) = commits {
             for commit in &between.newest {
@@ -269,9 +277,25 @@ pub(super) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
     )
 }
 
+/// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
+pub(super) fn culprit(found: &StoredCulprit) -> String {
+    let (id, subject) = (short_id(&found.head), shorten(&one_line(&found.subject), 50));
+    let group = match found.n_commits {
+        1 => String::new(),
+        n => format!(", or one of the {} before it that cannot be built", n - 1),
+    };
+    let what = match found.layout {
+        Some(LayoutVerdict::Layout) => "layout: it moved code",
+        Some(LayoutVerdict::Unclear | LayoutVerdict::NotRelinked) => "it may be layout",
+        _ => "",
+    };
+    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(found.ratio))
+}
+
 /// A remark on the commits of a change, and its remedy.
 pub(super) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str)> {
-    let SeriesChange { series, change, commits } = changed;
+    let SeriesChange { series, change, commits, .. } = changed;
     let result = |at: usize| &series.entries[at].result;
     let (before, after) = (result(change.at - 1), result(change.at));
     match commits {
@@ -305,8 +329,11 @@ fn day(time_s: i64) -> String {
 }
 
 pub(super) fn revision(result: &BenchmarkResult) -> String {
-    let revision = one_line(result.revision.as_deref().unwrap_or("-"));
-    revision.chars().take(REVISION_MAX).collect()
+    short_id(result.revision.as_deref().unwrap_or("-"))
+}
+
+fn short_id(revision: &str) -> String {
+    one_line(revision).chars().take(REVISION_MAX).collect()
 }
 
 /// A value in the unit of its series.

@@ -9,21 +9,32 @@ use crate::words::command_parser;
 /// `bisect`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect --resume DIR",
+    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build COMMAND GOOD BAD --program COMMAND --only NAME\n       stillwell bisect --gate DIR --build COMMAND\n       stillwell bisect --resume DIR",
     after_help = "Exit code: 0 if a commit was found and confirmed, 3 if not, 2 after an error, 130 after ^C. With --step: 0 like \
                   GOOD, 1 like BAD, 125 neither or not measured. docs/bisect.md shows a whole search"
 )]
 pub struct BisectVerb {
     /// The old end: a commit whose time is the old one. It has to be an ancestor of BAD
-    #[arg(value_name = "GOOD", required_unless_present = "resume")]
+    #[arg(value_name = "GOOD", required_unless_present_any = ["resume", "gate"])]
     pub good: Option<String>,
     /// The new end: a commit whose time is the new one, slower or faster
-    #[arg(value_name = "BAD", required_unless_present = "resume")]
+    #[arg(value_name = "BAD", required_unless_present_any = ["resume", "gate"])]
     pub bad: Option<String>,
     /// The command to time, executed in the checkout of each commit: one word is read as a shell would, several are its arguments.
     /// {revision} in it is the commit
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "resume", value_parser = command_parser())]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["resume", "program", "gate"], value_parser = command_parser())]
     pub command: Vec<String>,
+    /// Measure a benchmark of this program in place of a command: a program of a benchmark framework, or one that speaks the
+    /// worker protocol (docs/frameworks.md). --only names the benchmark
+    #[arg(long, value_name = "COMMAND", requires = "only", conflicts_with = "command")]
+    pub program: Option<String>,
+    /// The benchmark of --program or --gate [default: of --gate, the one that became slower most]
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Search for the cause of a gate that failed, from the directory of its results (`gate -o DIR`): its two commits are GOOD
+    /// and BAD, and its program is measured
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["good", "bad", "program", "command", "resume"])]
+    pub gate: Option<PathBuf>,
     /// Build each checkout with this command, executed by a shell. Builds are kept, and found again [default: nothing is built]
     #[arg(long, value_name = "COMMAND")]
     pub build: Option<String>,
@@ -36,6 +47,10 @@ pub struct BisectVerb {
     /// Differences below this many percent count as the same [default: 0.3]
     #[arg(long, value_name = "PCT")]
     pub same: Option<Percent>,
+    /// In how many link orders a commit and its parent are measured before the commit is called slower: one that only moved
+    /// code is called layout. 0: none [default: 12]
+    #[arg(long, value_name = "NUM")]
+    pub layouts: Option<u32>,
     /// Most time for each comparison; it ends as soon as it is decided [default: 120s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
@@ -51,7 +66,7 @@ pub struct BisectVerb {
     #[command(flatten)]
     pub process: ProcessOptions,
     /// Say only whether HEAD is like GOOD or like BAD, for `git bisect run`
-    #[arg(long, conflicts_with_all = ["resume", "directory", "json"])]
+    #[arg(long, conflicts_with_all = ["resume", "directory", "json", "report", "history"])]
     pub step: bool,
     /// Go on with the search that is in this directory. The same command line does so as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["good", "directory"])]
@@ -59,6 +74,15 @@ pub struct BisectVerb {
     /// Where to keep the search and its records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
     #[arg(short = 'o', long = "directory", value_name = "DIR", help_heading = "Output")]
     pub directory: Option<PathBuf>,
+    /// Write a page for the browser into this file: the answer, the curve of all measured commits, every step
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// Keep the commits that it finds in this history, where `history changes` and its site show them
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub history: Option<PathBuf>,
+    /// Name of the benchmark in the history [default: as `history add` names it: the command]
+    #[arg(long, value_name = "NAME", requires = "history", help_heading = "Output")]
+    pub benchmark: Option<String>,
     /// Print the answer as JSON instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -66,6 +90,9 @@ pub struct BisectVerb {
     /// [default: auto]
     #[arg(long, value_name = "STYLE", help_heading = "Output")]
     pub style: Option<Style>,
+    /// Take builds and times from this file (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

@@ -116,6 +116,13 @@ pub struct HistoryChanges {
     /// The git repository that knows the commits [default: the one around us]
     #[arg(long, value_name = "DIR")]
     pub repository: Option<PathBuf>,
+    /// Search for the commit of change NUM of this list, with the command of its record (`stillwell bisect`). What it finds
+    /// goes into the history
+    #[arg(long, value_name = "NUM", conflicts_with_all = ["json", "fail_on", "relative"])]
+    pub bisect: Option<usize>,
+    /// With --bisect: build each commit with this command, executed by a shell in the repository [default: nothing is built]
+    #[arg(long, value_name = "COMMAND", requires = "bisect")]
+    pub build: Option<String>,
     /// Exit with 1 when the level of a listed benchmark became slower (by more than PCT percent); spells and drifts do
     /// not count
     #[arg(long, value_name = "slower[:PCT]")]

@@ -1,16 +1,21 @@
 //! Builds commits and measures them in turns.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use tempfile::NamedTempFile;
 
-use crate::analysis::{Evidence, PairedDecision, PairedTest};
+use crate::analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use crate::bisection::{Commit, Relation};
 use crate::cmd::assessment::Assessment;
+use crate::cmd::bisect::made_up::MadeUpTimes;
+use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::run::measure_revisions;
 use crate::cmd::suites;
+use crate::host::Git;
 use crate::measure::MeasurementFailure;
 use crate::measure::clock::monotonic_ns;
 use crate::plan::suite::VariantBuild;
@@ -19,13 +24,21 @@ use crate::record::EndReason;
 use crate::render::failure::{Quote, explain};
 use crate::render::one_line;
 use crate::spec::run::OutputOptions;
+use crate::spec::suite::LinkOrder;
 use crate::spec::{BisectVerb, RunSpec, RunVerb};
 use crate::values::Percent;
+use crate::words::in_words;
 
 /// Most blocks of a comparison. The looks share a small error rate: with more blocks the first ones could decide nothing.
 const BLOCKS_MAX: u32 = 400;
+/// Most blocks of each link order.
+const BLOCKS_PER_ORDER: u32 = 16;
 /// Builds that were there already take less than this, s.
 const FOUND_S: f64 = 0.05;
+
+/// What is known of commits before they are measured.
+const UNKNOWN: Relation =
+    Relation { ratio: 1.0, lo: None, hi: None, alpha: 1.0, is_different: false, is_same: false };
 
 /// Measures the commits of a search.
 pub(super) struct BisectMeasurer<'a> {
@@ -33,6 +46,11 @@ pub(super) struct BisectMeasurer<'a> {
     place: &'a Place,
     seed: u64,
     built: HashMap<String, BuiltRevision>,
+    /// The same commits in several link orders.
+    relinked: HashMap<String, BuiltRevision>,
+    made_up: Option<MadeUpTimes>,
+    /// With `--program`.
+    program: Option<ProgramMeasurer>,
 }
 
 /// Why something was not measured.
@@ -50,8 +68,18 @@ pub(super) struct MeasuredArms {
 }
 
 impl<'a> BisectMeasurer<'a> {
-    pub(super) fn new(verb: &'a BisectVerb, place: &'a Place, seed: u64) -> Self {
-        Self { verb, place, seed, built: HashMap::new() }
+    /// # Errors
+    /// `--script` cannot be read.
+    pub(super) fn new(verb: &'a BisectVerb, place: &'a Place, seed: u64) -> Result<Self> {
+        let made_up = verb.script.as_deref().map(MadeUpTimes::read).transpose()?;
+        let (built, relinked) = (HashMap::new(), HashMap::new());
+        let program = ProgramMeasurer::of(verb)?;
+        Ok(Self { verb, place, seed, built, relinked, made_up, program })
+    }
+
+    /// In how many link orders a commit is measured.
+    pub(super) fn n_layouts(&self) -> u32 {
+        self.verb.layouts.unwrap_or(defaults::BISECT_LAYOUTS)
     }
 
     /// Builds a commit, or finds its build. Returns the seconds that it took; `None` if it is known already.
@@ -62,24 +90,76 @@ impl<'a> BisectMeasurer<'a> {
         if self.built.contains_key(&commit.id) {
             return Ok(Ok(None));
         }
-        let subject = one_line(&commit.subject);
-        let name = format!("{} {subject}", &commit.id[..commit.id.len().min(SHORT)]);
-        let named = NamedCommit { name: name.trim_end().to_owned(), id: commit.id.clone() };
-        let variant = self.place.variant(&named, self.verb.build.as_deref());
+        if let Some(made_up) = &self.made_up {
+            if !made_up.builds(&commit.id)? {
+                return Ok(Err(Unmeasured::Commit(0, "it has no times".into())));
+            }
+            let git = Git { revision: commit.id.clone(), committed_s: None };
+            let revision = BuiltRevision { name: commit.id.clone(), directories: vec![], git };
+            self.built.insert(commit.id.clone(), revision);
+            return Ok(Ok(Some(1.0)));
+        }
         let began_ns = monotonic_ns();
-        match suites::attempted(&variant, &self.place.top)? {
-            suites::BuildAttempt::Built(built) => {
-                let VariantBuild { variant, directories, git } = *built;
-                let git = git.context("a checkout has no commit")?;
-                let name = variant.name;
-                let revision = BuiltRevision { name, directories, git };
+        match self.attempt(commit, None)? {
+            Ok((revision, _)) => {
+                if let Some(Err(why)) = self.list(&revision)? {
+                    return Ok(Err(Unmeasured::Commit(0, why)));
+                }
                 self.built.insert(commit.id.clone(), revision);
                 let seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
                 Ok(Ok(Some(if seconds < FOUND_S { 0.0 } else { seconds })))
             }
-            suites::BuildAttempt::Failed(why) => Ok(Err(Unmeasured::Commit(0, why))),
-            suites::BuildAttempt::Interrupted => Ok(Err(Unmeasured::Interrupted)),
+            Err(unmeasured) => Ok(Err(unmeasured)),
         }
+    }
+
+    /// Builds a commit in the first `n` link orders. Returns whether its build links anything that can have another order.
+    ///
+    /// # Errors
+    /// The build has no commit.
+    pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<Result<bool, Unmeasured>> {
+        Ok(match self.attempt(commit, Some(n)) {
+            Ok(Ok((revision, is_relinked))) => {
+                if let Some(Err(why)) = self.list(&revision)? {
+                    return Ok(Err(Unmeasured::Commit(0, why)));
+                }
+                self.relinked.insert(commit.id.clone(), revision);
+                Ok(is_relinked)
+            }
+            Ok(Err(unmeasured)) => Err(unmeasured),
+            // Without a compiler in PATH, for example. It does not take back what was confirmed.
+            Err(error) => Err(Unmeasured::Commit(0, in_words(&error))),
+        })
+    }
+
+    /// Lists the program of a build; `None` if a command is measured.
+    fn list(&mut self, revision: &BuiltRevision) -> Result<Option<Result<(), String>>> {
+        self.program.as_mut().map(|program| program.list(revision)).transpose()
+    }
+
+    /// Checks a commit out and builds it, as it is or in so many link orders. Returns also whether it was linked in
+    /// another order.
+    fn attempt(
+        &self,
+        commit: &Commit,
+        n_orders: Option<u32>,
+    ) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
+        let subject = one_line(&commit.subject);
+        let name = format!("{} {subject}", &commit.id[..commit.id.len().min(SHORT)]);
+        let named = NamedCommit { name: name.trim_end().to_owned(), id: commit.id.clone() };
+        let mut variant = self.place.variant(&named, self.verb.build.as_deref());
+        if let (Some(build), Some(_)) = (&mut variant.build, n_orders) {
+            (build.link_order, build.builds) = (LinkOrder::Random, n_orders);
+        }
+        Ok(match suites::attempted(&variant, &self.place.top)? {
+            suites::BuildAttempt::Built(built) => {
+                let VariantBuild { variant, directories, git, is_relinked } = *built;
+                let git = git.context("a checkout has no commit")?;
+                Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
+            }
+            suites::BuildAttempt::Failed(why) => Err(Unmeasured::Commit(0, why)),
+            suites::BuildAttempt::Interrupted => Err(Unmeasured::Interrupted),
+        })
     }
 
     /// Measures built commits in turns, the first as the reference, into this record.
@@ -87,7 +167,7 @@ impl<'a> BisectMeasurer<'a> {
     /// # Errors
     /// The session cannot start or be recorded.
     pub(super) fn measure(
-        &self,
+        &mut self,
         commits: &[&Commit],
         alpha: f64,
         record: PathBuf,
@@ -106,10 +186,66 @@ impl<'a> BisectMeasurer<'a> {
                 plan.stopping = Stopping::AtADifference;
             }
         };
-        let (path, end) = measure_revisions(&self.session(record), &revisions, change)?;
+        let found = self.finished(record, &revisions, BLOCKS_MAX, change)?;
+        Ok(found.map(|found| of_record(&found, commits.len(), alpha)))
+    }
+
+    /// Measures two relinked commits in turns, to the last block. Returns the second against the first over link orders
+    /// like these, and the seconds.
+    ///
+    /// # Errors
+    /// The session cannot start or be recorded.
+    pub(super) fn measure_layouts(
+        &mut self,
+        commits: [&Commit; 2],
+        alpha: f64,
+        record: PathBuf,
+    ) -> Result<Result<(Relation, f64), Unmeasured>> {
+        let relinked = |commit: &Commit| {
+            self.relinked.get(&commit.id).cloned().context("a commit is not relinked yet")
+        };
+        let revisions: Vec<BuiltRevision> =
+            commits.into_iter().map(relinked).collect::<Result<_>>()?;
+        let to_the_end = |plan: &mut Plan| {
+            plan.stopping = Stopping::AtTheEnd;
+            plan.precision = None;
+        };
+        let n = self.n_layouts();
+        let found = self.finished(record, &revisions, n * BLOCKS_PER_ORDER, to_the_end)?;
+        Ok(found.map(|found| {
+            let over = over_layouts(&found.record, n as usize, alpha);
+            let relation = over.map_or(UNKNOWN, |over| Relation {
+                ratio: over.ratio,
+                lo: Some(over.lo),
+                hi: Some(over.hi),
+                alpha,
+                is_different: over.lo > 1.0 || over.hi < 1.0,
+                is_same: false,
+            });
+            (relation, seconds_of(&found))
+        }))
+    }
+
+    /// Measures builds in turns, and reads what was measured.
+    fn finished(
+        &mut self,
+        record: PathBuf,
+        revisions: &[BuiltRevision],
+        n_blocks: u32,
+        change: impl FnOnce(&mut Plan),
+    ) -> Result<Result<Assessment, Unmeasured>> {
+        let (path, end) = if let Some(program) = &mut self.program {
+            program.measure((&record, self.seed), revisions, n_blocks, change)?
+        } else {
+            let mut session = self.session(record);
+            session.spec.length.max_runs = Some(n_blocks);
+            let script = self.script(revisions)?;
+            session.script = script.as_ref().map(|file| file.path().to_owned());
+            measure_revisions(&session, revisions, change)?
+        };
         match end.reason {
             EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-                of_record(&path, commits.len(), alpha).map(Ok)
+                Assessment::read(&path).map(Ok)
             }
             EndReason::Interrupted => Ok(Err(Unmeasured::Interrupted)),
             EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
@@ -128,12 +264,20 @@ impl<'a> BisectMeasurer<'a> {
         }
     }
 
+    /// The made-up times of a session.
+    fn script(&self, revisions: &[BuiltRevision]) -> Result<Option<NamedTempFile>> {
+        let Some(made_up) = &self.made_up else { return Ok(None) };
+        let ids: Vec<&str> = revisions.iter().map(|it| &*it.git.revision).collect();
+        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
+        file.write_all(made_up.script(&ids, self.seed)?.as_bytes())?;
+        Ok(Some(file))
+    }
+
     fn session(&self, record: PathBuf) -> RunVerb {
         let verb = self.verb;
         let mut spec = RunSpec { commands: vec![command_of(verb)], ..RunSpec::default() };
         spec.arms.shell.clone_from(&verb.shell);
         spec.length.stop.budget = Some(verb.budget.unwrap_or(defaults::BISECT_BUDGET));
-        spec.length.max_runs = Some(BLOCKS_MAX);
         spec.length.seed = Some(self.seed);
         spec.judgement.same = Some(verb.same.unwrap_or(Percent(defaults::BISECT_SAME_PCT)));
         spec.hooks = verb.hooks.clone();
@@ -162,27 +306,22 @@ fn command_of(verb: &BisectVerb) -> String {
 }
 
 /// The relations of a finished record.
-fn of_record(path: &Path, n_commits: usize, alpha: f64) -> Result<MeasuredArms> {
-    let assessment = Assessment::read(path)?;
+fn of_record(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredArms {
     let relation = |arm: usize| {
         let comparisons = &mut assessment.analysis.comparisons.iter();
         let found = comparisons.find(|it| it.arm == arm && it.reference == 0)?;
         let Evidence::Paired(paired) = &found.evidence else { return None };
         Some(of_test(paired, alpha))
     };
-    let unknown = Relation {
-        ratio: 1.0,
-        lo: None,
-        hi: None,
-        alpha: 1.0,
-        is_different: false,
-        is_same: false,
-    };
-    let relations = (1..n_commits).map(|arm| relation(arm).unwrap_or(unknown)).collect();
+    let relations = (1..n_commits).map(|arm| relation(arm).unwrap_or(UNKNOWN)).collect();
+    MeasuredArms { relations, seconds: seconds_of(assessment) }
+}
+
+/// The start of the last run, s.
+fn seconds_of(assessment: &Assessment) -> f64 {
     let rows = &assessment.record.rows;
     let last = rows.len().saturating_sub(1);
-    let seconds = if rows.len() == 0 { 0.0 } else { rows.started_ns(last) as f64 / 1e9 };
-    Ok(MeasuredArms { relations, seconds })
+    if rows.len() == 0 { 0.0 } else { rows.started_ns(last) as f64 / 1e9 }
 }
 
 /// Of two comparisons, the clearer one is judged at half of the session's error rate, which is that of the step, and the

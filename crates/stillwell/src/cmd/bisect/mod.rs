@@ -1,6 +1,10 @@
 //! `bisect`: which commits made a program slower, or faster.
 
+mod kept;
+mod layouts;
+mod made_up;
 mod measuring;
+mod program;
 mod range;
 mod state;
 
@@ -14,9 +18,11 @@ use crate::bisection::{
     Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
 };
 use crate::cmd::commits::Place;
+use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::plan::defaults;
 use crate::record::new_path;
+use crate::render::bisect::StepRecord;
 use crate::render::{bisect as page, json};
 use crate::session::drawn_seed;
 use crate::spec::run::Style;
@@ -41,7 +47,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     let Some(directory) = &verb.resume else {
         let words = std::env::args_os().skip(1);
         let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
-        return begin(verb, words);
+        return begin(verb, words, Path::new("."));
     };
     let found = BisectManifest::read(directory)?;
     let manifest =
@@ -53,15 +59,22 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     };
     asked.json = verb.json;
     asked.style = verb.style.or(asked.style);
+    if let Some(report) = &verb.report {
+        asked.report = Some(std::path::absolute(report)?);
+    }
     let state = BisectState::open(directory.clone(), || Ok(manifest))?;
     search(&asked, state)
 }
 
-fn begin(verb: &BisectVerb, words: Vec<String>) -> Result<u8> {
-    let place = Place::here()?;
+/// Begins a search in this directory of a repository, or goes on with it. `words` are its command line.
+///
+/// # Errors
+/// A revision is unknown, an end cannot be built, or the search cannot be kept.
+pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
+    let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;
     let range = range::range_of(&place, (good, bad), verb.first_parent)?;
-    let here = std::path::absolute(".").context("cannot find the current directory")?;
+    let here = std::path::absolute(here).context("cannot find the current directory")?;
     let here = here.to_string_lossy().into_owned();
     let directory = match &verb.directory {
         Some(directory) => directory.clone(),
@@ -94,13 +107,17 @@ fn usual_directory(words: &[String], here: &str, bad: &str) -> Result<PathBuf> {
 
 /// Searches to the end. Each observation is kept before the next step.
 fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
-    let place = Place::of(Path::new(&state.manifest.here))?;
+    let here = Path::new(&state.manifest.here);
+    let report = verb.report.as_deref().map(|report| here.join(report));
+    report.as_deref().map_or(Ok(()), |report| check_path("--report", report))?;
+    let place = Place::of(here)?;
     let rules = rules_of(verb);
     let (lo, hi) = (state.manifest.lo, state.manifest.hi);
     let graph = CommitGraph::new(state.manifest.commits.clone());
     let mut search = BisectSearch::new(graph, (lo, hi), rules);
+    let beginning = search.clone();
     state.lines.iter().for_each(|line| search.take(&line.observation));
-    let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed);
+    let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed)?;
     let is_told = !verb.json && verb.style != Some(Style::None);
     if is_told {
         print(&page::beginning(search.graph(), (lo, hi), &state.directory, state.lines.len()))?;
@@ -122,6 +139,14 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             state.keep(line)?;
         }
     }
+    kept::keep(verb, &state, &search)?;
+    if let Some(report) = report {
+        let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
+        let page = |to: &mut dyn std::io::Write| {
+            page::write_page(to, &search, beginning.clone(), (lo, hi), &steps)
+        };
+        write_one(&report, page)?;
+    }
     let observations: Vec<&Observation> = state.lines.iter().map(|it| &it.observation).collect();
     if verb.json {
         json::pretty(&mut terminal::data(), &page::json(&search, (lo, hi), &observations))?;
@@ -133,10 +158,19 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     Ok(if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED })
 }
 
+fn step_record(line: &ObservedLine) -> StepRecord<'_> {
+    StepRecord { observation: &line.observation, record: line.record.as_deref() }
+}
+
 fn rules_of(verb: &BisectVerb) -> SearchRules {
     let alpha_pct = verb.alpha.map_or(defaults::BISECT_ALPHA_PCT, |percent| percent.0);
     let margin_pct = verb.same.map_or(defaults::BISECT_SAME_PCT, |percent| percent.0);
-    SearchRules { alpha: alpha_pct / 100.0, margin: (margin_pct / 100.0).ln_1p() }
+    SearchRules {
+        alpha: alpha_pct / 100.0,
+        margin: (margin_pct / 100.0).ln_1p(),
+        // Without a build there is nothing to link.
+        asks_layouts: verb.layouts != Some(0) && verb.build.is_some() && verb.script.is_none(),
+    }
 }
 
 fn interrupted(directory: &Path) -> Result<u8> {
@@ -158,6 +192,9 @@ fn observe(
         // The probe is the reference, so both ends are compared with it.
         SearchStep::Probe { lo, hi, commit, alpha, .. } => (vec![commit, lo, hi], alpha),
         SearchStep::Confirm { base, head, alpha } => (vec![base, head], alpha),
+        SearchStep::Layouts { base, head, alpha } => {
+            return layouts::observe(measurer, state, search, (base, head), alpha);
+        }
         SearchStep::Done => return Ok(Some(Vec::new())),
     };
     let commits = search.graph().commits();
@@ -205,7 +242,9 @@ fn observation(step: &SearchStep, measured: &MeasuredArms) -> Observation {
         SearchStep::Confirm { base, head, .. } => {
             Observation::Confirm { base, head, new: found[0], seconds }
         }
-        SearchStep::Done => unreachable!("a search that is done measures nothing"),
+        SearchStep::Layouts { .. } | SearchStep::Done => {
+            unreachable!("these steps have observations of their own")
+        }
     }
 }
 
@@ -225,7 +264,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
             return Ok(code);
         }
     }
-    let mut measurer = BisectMeasurer::new(verb, &place, verb.seed.map_or_else(drawn_seed, Ok)?);
+    let mut measurer = BisectMeasurer::new(verb, &place, verb.seed.map_or_else(drawn_seed, Ok)?)?;
     for (arm, commit) in commits.iter().enumerate() {
         match measurer.build(commit)? {
             Ok(_) => {}

@@ -92,6 +92,7 @@ pub fn suite(bytes: &[u8]) {
                 variant: Variant::clone(variant),
                 directories: Vec::new(),
                 git: None,
+                is_relinked: false,
             };
             let planned: Vec<VariantBuild> = file.variants.iter().map(planned).collect();
             drop(candidates(text, &file, &planned, "/"));

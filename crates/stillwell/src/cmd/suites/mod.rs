@@ -270,6 +270,7 @@ impl SuiteDocument {
             variant: Variant::clone(variant),
             directories: Vec::new(),
             git: None,
+            is_relinked: false,
         };
         let planned: Vec<VariantBuild> = self.file.variants.iter().map(planned).collect();
         let is_needed = |candidate: &Candidate| {

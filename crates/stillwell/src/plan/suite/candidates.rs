@@ -33,6 +33,8 @@ pub struct VariantBuild {
     pub directories: Vec<String>,
     /// Its commit.
     pub git: Option<Git>,
+    /// Whether each build linked objects that can change places.
+    pub is_relinked: bool,
 }
 
 /// A benchmark of the file with one combination of its parameters; a program may turn out to have several.

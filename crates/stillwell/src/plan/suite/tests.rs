@@ -31,6 +31,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
         variant: Variant::clone(variant),
         directories: directories.iter().map(|&it| it.into()).collect(),
         git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
+        is_relinked: false,
     };
     let built: Vec<VariantBuild> = file.variants.iter().map(built).collect();
     let candidates = candidates(text, &file, &built, "/dir")?;
@@ -147,8 +148,8 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     let text = Text { path: Path::new("s.toml"), text };
     let file = parse(text).unwrap();
     let variant = Variant::clone(&file.variants[0]);
-    let built =
-        VariantBuild { variant: variant.clone(), directories: vec!["/dir".into()], git: None };
+    let directories = vec!["/dir".into()];
+    let built = VariantBuild { variant, directories, git: None, is_relinked: false };
     let found = candidates(text, &file, &[built], "/dir").unwrap();
     let BenchmarkKind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
     let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use crate::history::series::{Change, ChangeKind, Series};
 use crate::render::columns::one_line;
-use crate::render::history::{SeriesChange, duration, numbers, remark, revision, together};
+use crate::render::history::{
+    SeriesChange, culprit, duration, numbers, remark, revision, together,
+};
 use crate::render::units::signed_percent;
 
 /// The card of a change.
@@ -28,6 +30,8 @@ pub(super) struct ChangeCard {
     sides: [ChangeSide; 2],
     also: Vec<String>,
     together: Option<String>,
+    /// The commits that a search found.
+    found: Vec<String>,
     commits: Vec<String>,
     n_more: usize,
     remark: Option<String>,
@@ -46,7 +50,7 @@ pub(super) fn section(place: usize) -> String {
 }
 
 pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
-    let SeriesChange { series, change, commits } = changed;
+    let SeriesChange { series, change, commits, culprits } = changed;
     let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
         revision: one_line(&revision(&series.entries[at].result)),
@@ -66,6 +70,7 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
         sides: [side(change.at - 1), side(change.at)],
         also: also.map(|(name, old, new)| one_line(&format!("{name}, {old} to {new}"))).collect(),
         together: Some(change.together).filter(|it| it.is_common).map(together),
+        found: culprits.iter().map(culprit).collect(),
         commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
         n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
         remark: remark(changed).map(|(words, _)| one_line(&words)),

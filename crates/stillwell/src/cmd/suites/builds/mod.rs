@@ -58,7 +58,8 @@ pub fn variant(
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });
     let directories = directories.collect::<Result<_>>().map_err(unready(&["cwd"]))?;
-    Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd) })
+    let is_relinked = roots.iter().all(|root| tree::is_relinked(root));
+    Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd), is_relinked })
 }
 
 /// Removes copies. A copy that cannot be removed stays.

@@ -25,6 +25,8 @@ use crate::terminal;
 
 /// The file in a built directory that holds its recipe.
 const DONE: &str = ".stillwell-built";
+/// The file in a built directory that has a line for each link whose objects could change places.
+const LINKS: &str = ".stillwell-links";
 /// The environment variable with the number of a build.
 const NUMBER: &str = "STILLWELL_BUILD";
 /// Last lines of a failed build's output that are shown.
@@ -175,6 +177,9 @@ impl BuildTree<'_> {
         if let Some(number) = self.number {
             let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
             command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
+            let links = path.join(LINKS);
+            fs::remove_file(&links).ok();
+            command.env(CompilerWrappers::LOG, links);
         }
         let mut log = tempfile::tempfile().context("cannot make a file for what a build says")?;
         let to_log = || log.try_clone().context("cannot make a file for what a build says");
@@ -197,6 +202,11 @@ impl BuildTree<'_> {
         );
         Err(BuildFailure(text).into())
     }
+}
+
+/// Whether a link of this build could have another order.
+pub fn is_relinked(root: &Path) -> bool {
+    fs::metadata(root.join(LINKS)).is_ok_and(|links| links.len() > 0)
 }
 
 fn path_bytes(path: &Path) -> &[u8] {

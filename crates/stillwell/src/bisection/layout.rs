@@ -1,0 +1,92 @@
+//! Whether a change of time comes from the source or only from where the linker put the code.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bisection::answer::Relation;
+
+/// What explains a confirmed change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayoutVerdict {
+    /// The commit changes the time in the mean of the link orders too.
+    Source,
+    /// In the mean of the link orders no change is left, and certainly not the whole one: it moved code.
+    Layout,
+    /// The link orders differ too much to tell.
+    Unclear,
+    /// There were no other link orders to measure.
+    NotRelinked,
+}
+
+/// What several link orders say about a confirmed commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayoutFinding {
+    pub verdict: LayoutVerdict,
+    /// Number of link orders.
+    pub n: usize,
+    /// The commit against its parent in the mean of the link orders; the interval is for link orders like these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Relation>,
+    /// Why there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl LayoutFinding {
+    /// What `n` link orders say about a change of this size.
+    pub fn of(size: &Relation, over: Relation, n: usize) -> Self {
+        Self { verdict: verdict(size, &over), n, over: Some(over), why: None }
+    }
+
+    /// The build has no other link orders.
+    pub fn not_relinked(why: String) -> Self {
+        Self { verdict: LayoutVerdict::NotRelinked, n: 0, over: None, why: Some(why) }
+    }
+}
+
+fn verdict(size: &Relation, over: &Relation) -> LayoutVerdict {
+    let (Some(lo), Some(hi)) = (over.lo, over.hi) else { return LayoutVerdict::Unclear };
+    // In the direction of the change.
+    let (lo, hi) = if size.theta() < 0.0 { (-hi.ln(), -lo.ln()) } else { (lo.ln(), hi.ln()) };
+    if lo > 0.0 {
+        LayoutVerdict::Source
+    } else if hi < size.theta().abs() {
+        LayoutVerdict::Layout
+    } else {
+        LayoutVerdict::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relation(percent: f64, half_width: f64) -> Relation {
+        let ratio = 1.0 + percent / 100.0;
+        let end = |sign: f64| Some(ratio + sign * half_width / 100.0);
+        Relation {
+            ratio,
+            lo: end(-1.0),
+            hi: end(1.0),
+            alpha: 0.01,
+            is_different: true,
+            is_same: false,
+        }
+    }
+
+    #[test]
+    fn link_orders_tell_moved_code_from_slower_code() {
+        let check = |size: f64, over: Relation, expected| {
+            assert_eq!(LayoutFinding::of(&relation(size, 0.2), over, 8).verdict, expected);
+        };
+        check(5.0, relation(4.8, 0.5), LayoutVerdict::Source);
+        check(5.0, relation(0.1, 0.5), LayoutVerdict::Layout);
+        check(5.0, relation(1.0, 3.5), LayoutVerdict::Layout);
+        check(5.0, relation(3.0, 3.5), LayoutVerdict::Unclear);
+        check(-5.0, relation(-4.8, 0.5), LayoutVerdict::Source);
+        check(-5.0, relation(0.2, 0.5), LayoutVerdict::Layout);
+        // The other direction in other link orders: not the change that was confirmed.
+        check(5.0, relation(-2.0, 0.5), LayoutVerdict::Layout);
+        check(5.0, Relation { lo: None, ..relation(5.0, 0.1) }, LayoutVerdict::Unclear);
+    }
+}

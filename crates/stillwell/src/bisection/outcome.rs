@@ -1,0 +1,61 @@
+//! What a search found: the changes with their commits, and the ranges without an answer.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::bisection::answer::Relation;
+use crate::bisection::layout::{LayoutFinding, LayoutVerdict};
+
+/// A change that was found and confirmed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    /// The commits: one, or one that can be built and those before it that cannot.
+    pub commits: Vec<usize>,
+    /// The commit that it was confirmed against.
+    pub base: usize,
+    /// The commit that was confirmed.
+    pub head: usize,
+    /// The size, from fresh blocks.
+    pub size: Relation,
+    /// What other link orders say; `None` if they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<LayoutFinding>,
+}
+
+impl Culprit {
+    /// Whether the commit only moved code.
+    pub fn is_layout(&self) -> bool {
+        self.layout.as_ref().is_some_and(|found| found.verdict == LayoutVerdict::Layout)
+    }
+}
+
+/// A change that no single commit could be named for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnresolvedRange {
+    /// The ends that differ.
+    pub lo: usize,
+    pub hi: usize,
+    /// The commits that it is among.
+    pub commits: Vec<usize>,
+    /// The difference of the ends.
+    pub size: Relation,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SearchOutcome {
+    /// The two ends of the whole range; `None` before they were measured.
+    pub ends: Option<Relation>,
+    /// The confirmed changes, in the order of commits.
+    pub culprits: Vec<Culprit>,
+    /// The changes without a name.
+    pub unresolved: Vec<UnresolvedRange>,
+    /// Commits that cannot be built or run.
+    pub failed: BTreeMap<usize, String>,
+    /// Numbers of builds, of probes, of confirmations, and the time of both.
+    pub n_builds: u32,
+    pub n_probes: u32,
+    pub build_s: f64,
+    pub measure_s: f64,
+}

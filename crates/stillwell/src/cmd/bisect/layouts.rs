@@ -1,0 +1,51 @@
+//! A confirmed commit and its parent in several link orders.
+
+use anyhow::Result;
+
+use crate::bisection::{BisectSearch, LayoutFinding, Observation};
+use crate::cmd::bisect::measuring::{BisectMeasurer, Unmeasured};
+use crate::cmd::bisect::state::{BisectState, ObservedLine};
+
+/// Builds both in several link orders, and measures them in turns. `None` after ^C.
+///
+/// # Errors
+/// The session cannot start or be recorded.
+pub(super) fn observe(
+    measurer: &mut BisectMeasurer<'_>,
+    state: &BisectState,
+    search: &BisectSearch,
+    (base, head): (usize, usize),
+    alpha: f64,
+) -> Result<Option<Vec<ObservedLine>>> {
+    let commits = search.graph().commits();
+    let found = search.outcome().culprits.iter().find(|it| it.head == head);
+    let Some(size) = found.map(|it| it.size) else { return Ok(Some(Vec::new())) };
+    let told = |found, seconds, record| {
+        let observation = Observation::Layouts { head, found, seconds };
+        Ok(Some(vec![ObservedLine { observation, record }]))
+    };
+    // One build of each says whether there are other orders at all.
+    let n_layouts = measurer.n_layouts();
+    for n in [1, n_layouts] {
+        for commit in [base, head] {
+            let why = match measurer.relink(&commits[commit], n)? {
+                Ok(true) => continue,
+                Ok(false) => "no link of several object files by cc or ld was seen".to_owned(),
+                Err(Unmeasured::Commit(_, why)) => why,
+                Err(Unmeasured::Interrupted) => return Ok(None),
+            };
+            return told(LayoutFinding::not_relinked(why), 0.0, None);
+        }
+    }
+    let record = state.new_record();
+    let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
+    measurer.reseed(1);
+    let pair = [&commits[base], &commits[head]];
+    match measurer.measure_layouts(pair, alpha, record)? {
+        Ok((over, seconds)) => {
+            told(LayoutFinding::of(&size, over, n_layouts as usize), seconds, file)
+        }
+        Err(Unmeasured::Commit(_, why)) => told(LayoutFinding::not_relinked(why), 0.0, file),
+        Err(Unmeasured::Interrupted) => Ok(None),
+    }
+}

@@ -1,0 +1,246 @@
+//! Output of `bisect`: a line for each step, then the answer.
+
+mod json;
+mod page;
+mod track;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::bisection::{
+    Answer, BisectSearch, Commit, CommitGraph, Culprit, LayoutFinding, LayoutVerdict, Observation,
+    Relation, SearchStep,
+};
+use crate::render::columns::{one_line, shorten, wrap};
+use crate::render::text::size_of;
+use crate::render::units::{counted, short_time};
+
+pub use json::json;
+pub use page::{StepRecord, write as write_page};
+
+/// Digits of a commit that people read.
+const SHORT: usize = 10;
+/// Columns of a subject in a line.
+const SUBJECT: usize = 50;
+/// Commits of a set that are listed.
+const LISTED_MAX: usize = 12;
+
+/// A commit in a line: `0123456789 "the subject"`.
+pub fn name(commit: &Commit) -> String {
+    let subject = shorten(&one_line(&commit.subject), SUBJECT);
+    format!("{} \"{subject}\"", short(commit))
+}
+
+fn short(commit: &Commit) -> &str {
+    &commit.id[..commit.id.len().min(SHORT)]
+}
+
+/// The lines before the first step.
+pub fn beginning(
+    graph: &CommitGraph,
+    (lo, hi): (usize, usize),
+    directory: &Path,
+    n_observed: usize,
+) -> String {
+    let commits = graph.commits();
+    let n = graph.between(lo, hi).len();
+    let mut out = format!("good  {}\n", name(&commits[lo]));
+    writeln!(out, "bad   {}, {}", name(&commits[hi]), counted(n, "commit")).ok();
+    if n_observed > 0 {
+        let from = one_line(&directory.display().to_string());
+        writeln!(out, "going on with {from}").ok();
+    }
+    out
+}
+
+/// What a step is about, for its line.
+pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
+    let short = |commit: usize| short(&graph.commits()[commit]);
+    match *step {
+        SearchStep::Ends { lo, hi, .. } => format!("ends     {}  {}", short(lo), short(hi)),
+        SearchStep::Probe { commit, n_possible, .. } => {
+            format!("probe    {}  {n_possible:>5} possible", short(commit))
+        }
+        SearchStep::Confirm { base, head, .. } => {
+            format!("confirm  {}  {}", short(base), short(head))
+        }
+        SearchStep::Layouts { base, head, .. } => {
+            format!("layouts  {}  {}", short(base), short(head))
+        }
+        SearchStep::Done => String::new(),
+    }
+}
+
+/// The line of an observation; `None` where there is nothing to say. `search` has not taken it in yet.
+pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) -> Option<String> {
+    let time = |seconds: f64| short_time(seconds * 1e9);
+    Some(match observation {
+        Observation::Built { .. } => return None,
+        Observation::Failed { commit, why } => {
+            let why = why.lines().next().unwrap_or_default();
+            let commit = short(&search.graph().commits()[*commit]);
+            format!("skipped  {commit}  {}\n", shorten(&one_line(why), SUBJECT))
+        }
+        Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
+            format!("{step}  {}, {}\n", size(new), time(*seconds))
+        }
+        Observation::Layouts { found, seconds, .. } => {
+            format!("{step}  {}, {}\n", layouts(found), time(*seconds))
+        }
+        Observation::Probe { of_old, of_new, seconds, .. } => {
+            let answer = word(search.answer_now(of_old, of_new));
+            format!("{step}  {answer}: {} than good, {}\n", size(of_old), time(*seconds))
+        }
+    })
+}
+
+fn layouts(found: &LayoutFinding) -> String {
+    match &found.over {
+        Some(over) => format!("{} over {} link orders", size(over), found.n),
+        None => "no other link order".into(),
+    }
+}
+
+fn word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::LikeOld => "like the old",
+        Answer::LikeNew => "like the new",
+        Answer::Neither => "neither",
+        Answer::Undecided => "undecided",
+    }
+}
+
+/// The answer of a step of `git bisect run`.
+pub fn told(answer: Answer, of_old: &Relation, of_new: &Relation) -> String {
+    let [old, new] = [of_old, of_new].map(size);
+    format!("HEAD is {}: {old} than good, {new} than bad\n", word(answer))
+}
+
+fn size(relation: &Relation) -> String {
+    size_of(relation.ratio, relation.lo.zip(relation.hi))
+}
+
+/// The answer.
+pub fn text(search: &BisectSearch, ends: (usize, usize)) -> String {
+    let mut out = String::from("\n");
+    for paragraph in paragraphs(search) {
+        wrap(&mut out, paragraph.indent, 2, &paragraph.text);
+    }
+    if search.outcome().ends.is_some_and(|ends| ends.is_different) {
+        out.push('\n');
+        wrap(&mut out, "", 2, &cost(search, ends));
+    }
+    out
+}
+
+/// A sentence of the answer.
+struct AnswerParagraph {
+    indent: &'static str,
+    text: String,
+}
+
+/// The answer, sentence by sentence.
+fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let mut all = Vec::new();
+    let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
+    if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
+        let verdict = if ends.is_same { "are the same" } else { "were not found to differ" };
+        say("", format!("The two ends {verdict}: {}. There is nothing to search.", size(ends)));
+        return all;
+    }
+    for culprit in &found.culprits {
+        say("", sentence(commits, culprit));
+        if let Some(words) = culprit.layout.as_ref().and_then(remark) {
+            say("  ", words);
+        }
+        let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
+        for &commit in unbuilt {
+            say("  ", format!("{} cannot be built", name(&commits[commit])));
+        }
+    }
+    for range in &found.unresolved {
+        let n = counted(range.commits.len(), "commit");
+        let (lo, hi) = (short(&commits[range.lo]), short(&commits[range.hi]));
+        let size = size(&range.size);
+        say("", format!("{hi} is {size} than {lo}; it was not found which of {n} did it:"));
+        for &commit in range.commits.iter().take(LISTED_MAX) {
+            let is_failed = found.failed.contains_key(&commit);
+            let remark = if is_failed { ", which cannot be built" } else { "" };
+            say("  ", format!("{}{remark}", name(&commits[commit])));
+        }
+        let n_more = range.commits.len().saturating_sub(LISTED_MAX);
+        if n_more > 0 {
+            say("  ", format!("and {n_more} more"));
+        }
+    }
+    all
+}
+
+/// What the search took.
+fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
+    let found = search.outcome();
+    format!(
+        "{}: {} were measured, {} cannot be built. {} took {}, measuring {}.",
+        counted(search.graph().between(lo, hi).len(), "commit"),
+        found.n_probes,
+        found.failed.len(),
+        counted(found.n_builds as usize, "build"),
+        short_time(found.build_s * 1e9),
+        short_time(found.measure_s * 1e9)
+    )
+}
+
+/// What a culprit is, in one sentence or two.
+fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
+    let head = &commits[culprit.head];
+    let base = if culprit.commits.len() == 1 && head.parents.first() == Some(&culprit.base) {
+        format!("its parent {}", short(&commits[culprit.base]))
+    } else {
+        short(&commits[culprit.base]).to_owned()
+    };
+    let what = match culprit.commits.as_slice() {
+        [_] => name(head),
+        several => format!(
+            "One of {} commits up to {}, which cannot be built one by one,",
+            several.len(),
+            name(head)
+        ),
+    };
+    let size_built = size(&culprit.size);
+    let over =
+        culprit.layout.as_ref().and_then(|found| Some((found.verdict, found.over?, found.n)));
+    match over {
+        Some((LayoutVerdict::Layout, over, n)) => format!(
+            "{what} is layout: it moved code. It is {size_built} than {base} as built, and {} in the mean of {n} link \
+             orders.",
+            size(&over)
+        ),
+        Some((LayoutVerdict::Source, over, n)) => format!(
+            "{what} is {size_built} than {base}, by fresh runs of both, and {} in the mean of {n} link orders.",
+            size(&over)
+        ),
+        _ => format!("{what} is {size_built} than {base}, by fresh runs of both."),
+    }
+}
+
+/// What is not known about the layout of a culprit.
+fn remark(found: &LayoutFinding) -> Option<String> {
+    match (found.verdict, &found.over, &found.why) {
+        (LayoutVerdict::Unclear, Some(over), _) => Some(format!(
+            "It may be layout: in the mean of {} link orders it is {}. More of them tell more (--layouts).",
+            found.n,
+            size(over)
+        )),
+        (LayoutVerdict::NotRelinked, _, Some(why)) => {
+            let why = shorten(&one_line(why.lines().next().unwrap_or_default()), 80);
+            Some(format!("It may be layout: it was not linked in other orders ({why})."))
+        }
+        _ => None,
+    }
+}
+
+/// The last line.
+pub fn kept(directory: &Path) -> String {
+    format!("the records are in {}\n", one_line(&directory.display().to_string()))
+}
