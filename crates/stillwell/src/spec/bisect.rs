@@ -9,7 +9,7 @@ use crate::words::command_parser;
 /// `bisect`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build COMMAND GOOD BAD --program COMMAND --only NAME\n       stillwell bisect --gate DIR --build COMMAND\n       stillwell bisect --resume DIR",
+    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build COMMAND GOOD BAD --program COMMAND --only NAME\n       stillwell bisect --gate DIR --build COMMAND --program COMMAND\n       stillwell bisect --resume DIR",
     after_help = "Exit code: 0 if a commit was found and confirmed, 3 if not, 2 after an error, 130 after ^C. With --step: 0 like \
                   GOOD, 1 like BAD, 125 neither or not measured. docs/bisect.md shows a whole search"
 )]
@@ -22,18 +22,18 @@ pub struct BisectVerb {
     pub bad: Option<String>,
     /// The command to time, executed in the checkout of each commit: one word is read as a shell would, several are its arguments.
     /// {revision} in it is the commit
-    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["resume", "program", "gate"], value_parser = command_parser())]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["resume", "program"], value_parser = command_parser())]
     pub command: Vec<String>,
     /// Measure a benchmark of this program in place of a command: a program of a benchmark framework, or one that speaks the
     /// worker protocol (docs/frameworks.md). --only names the benchmark
-    #[arg(long, value_name = "COMMAND", requires = "only", conflicts_with = "command")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
     pub program: Option<String>,
     /// The benchmark of --program or --gate [default: of --gate, the one that became slower most]
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
-    /// Search for the cause of a gate that failed, from the directory of its results (`gate -o DIR`): its two commits are GOOD
-    /// and BAD, and its program is measured
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["good", "bad", "program", "command", "resume"])]
+    /// Search for the cause of a gate that failed, from the directory of its results (`gate -o DIR`): its commits are GOOD and
+    /// BAD, and its slowest benchmark is that of --program
+    #[arg(long, value_name = "DIR", requires = "program", conflicts_with_all = ["good", "bad", "command", "resume"])]
     pub gate: Option<PathBuf>,
     /// Build each checkout with this command, executed by a shell. Builds are kept, and found again [default: nothing is built]
     #[arg(long, value_name = "COMMAND")]

@@ -151,6 +151,113 @@ fn git_can_drive_the_search() {
     assert_eq!([code(5), code(6), code(8)], [Some(0), Some(1), Some(125)]);
 }
 
+/// A program whose value depends on the place of a function, as that of a loop does, in a history of commits. `moving` is
+/// the one that only adds a function before it, `slower` the one that does more work.
+fn laid_out(moving: Option<usize>, slower: Option<usize>) -> Option<Bench> {
+    let bench = repository(&step(1, 1))?;
+    if bench.command("cc").arg("--version").output().is_err() {
+        skipped("there is no cc");
+        return None;
+    }
+    let main = "#include <stdint.h>\n#include <stdio.h>\nint hot(int);\nint work(void);\nint main(void) {\n\
+                int extra = (uintptr_t)hot >> 4 & 1 ? 50 : 0;\n\
+                return printf(\"%d\\n\", 1000 + extra + work()) < 0;\n}\n";
+    let make = "for file in main pad work hot; do cc -O2 -fno-pie -c $file.c || exit; done\n\
+                cc -no-pie -o prog main.o pad.o work.o hot.o\n";
+    let files = [("main.c", main), ("make", make), ("hot.c", "int hot(int x) { return x + 1; }\n")];
+    for (name, text) in files {
+        bench.write(&format!("repo/{name}"), text);
+    }
+    let commit = |n: usize| {
+        let pads: String = (0..=u8::from(moving.is_some_and(|at| n >= at)))
+            .map(|pad| format!("int pad{pad}(int x) {{ return x * {}; }}\n", 3 + pad))
+            .collect();
+        bench.write("repo/pad.c", &pads);
+        let work = if slower.is_some_and(|at| n >= at) { 40 } else { 0 };
+        bench.write("repo/work.c", &format!("int work(void) {{ return {work}; }} /* {n} */\n"));
+        git(&bench, &["-C", "repo", "add", "."]);
+        let identity =
+            ["-C", "repo", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q"];
+        git(&bench, &[&identity[..], &["-m", &format!("change {n}")]].concat());
+    };
+    git(&bench, &["-C", "repo", "checkout", "-q", "main"]);
+    (0..5).for_each(commit);
+    Some(bench)
+}
+
+fn search_layouts(bench: &Bench, options: &[&str]) -> Value {
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("repo")).args(["bisect", "--json", "--value", "(.+)"]);
+    command.args(["--seed", "5", "--budget", "20s"]).args(options);
+    command.args(["main~4", "main", "--", "./prog"]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(0);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn a_commit_that_only_moves_code_is_layout() {
+    let Some(bench) = laid_out(Some(2), None) else { return };
+    let found = search_layouts(&bench, &["--build", "sh make", "--report", "../r.html"]);
+    let culprit = &found["culprits"][0];
+    assert_eq!(culprit["layout"]["verdict"], "layout", "{found:#}");
+    assert_eq!(culprit["layout"]["n"], 12);
+    let page = bench.read("r.html");
+    assert!(page.contains("is layout: it moved code") && page.contains("<svg"), "{page}");
+}
+
+#[test]
+fn a_commit_that_does_more_is_slower_in_all_link_orders() {
+    let Some(bench) = laid_out(None, Some(3)) else { return };
+    let found = search_layouts(&bench, &["--build", "sh make", "--layouts", "4"]);
+    let layout = &found["culprits"][0]["layout"];
+    assert_eq!((&layout["verdict"], &layout["n"]), (&"source".into(), &4.into()), "{found:#}");
+    // A script that links nothing has no other order, and the answer says so.
+    let found = search_layouts(&bench, &["--build", "sh make && true", "--layouts", "0"]);
+    assert!(found["culprits"][0]["layout"].is_null(), "{found:#}");
+}
+
+#[test]
+fn a_build_that_links_nothing_is_named() {
+    let Some(bench) = repository(&step(9, 4)) else { return };
+    let ran = search(&bench, &["--report", "../r.html"]).ends_with(0);
+    let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("It may be layout: it was not linked in other orders"), "{ran:#?}");
+    let page = bench.read("r.html");
+    assert!(page.contains("commit 4") && !page.contains("<script"), "{page}");
+    assert!(page.matches("class=\"mark ").count() >= 4, "{page}");
+}
+
+#[test]
+fn a_directory_has_one_search() {
+    let Some(bench) = repository(&step(9, 4)) else { return };
+    search(&bench, &["-o", "../found"]).ends_with(0);
+    let mut other = bench.command(STILLWELL);
+    other.current_dir(bench.path("repo")).args(["bisect", "--build", BUILD, "-o", "../found"]);
+    other.args(["main~3", "main", "--", "cat", "built"]);
+    let ran = Ran::from(other.output().unwrap()).ends_with(2);
+    assert!(ran.stderr.contains("has another search"), "{ran:#?}");
+}
+
+#[test]
+fn times_can_be_made_up() {
+    let Some(bench) = repository(&step(33, 9)) else { return };
+    let line = |n: usize| {
+        let time = if n == 12 {
+            ""
+        } else if n < 20 {
+            "20ms"
+        } else {
+            "20.6ms"
+        };
+        format!("{} {time}\n", id(&bench, n))
+    };
+    let noise: String =
+        (0..997).map(|at| format!(" {}", 1.0 + f64::from(at * 37 % 101) * 1e-4)).collect();
+    bench.write("times", &format!("at{noise}\n{}", (0..33).map(line).collect::<String>()));
+    let found = json(&bench, &["--script", "../times"]);
+    assert_eq!(ids(&found["culprits"][0]["commits"]), [id(&bench, 20)], "{found:#}");
+}
+
 #[test]
 fn mistakes_are_named() {
     let Some(bench) = repository(&[Some(1.0), Some(1.0), None]) else { return };

@@ -7,6 +7,7 @@
 mod advise;
 mod bench;
 mod bisect;
+mod bisect_origins;
 mod budget;
 mod calibrate;
 mod calibration;

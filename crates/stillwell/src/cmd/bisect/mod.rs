@@ -1,5 +1,6 @@
 //! `bisect`: which commits made a program slower, or faster.
 
+mod gated;
 mod kept;
 mod layouts;
 mod made_up;
@@ -10,7 +11,7 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 use sha2::{Digest as _, Sha256};
 
@@ -47,16 +48,16 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     let Some(directory) = &verb.resume else {
         let words = std::env::args_os().skip(1);
         let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
+        if let Some(gate) = &verb.gate {
+            let words = gated::words_of(verb, gate, &words)?;
+            return begin(&*asked(&words)?, words, Path::new("."));
+        }
         return begin(verb, words, Path::new("."));
     };
     let found = BisectManifest::read(directory)?;
     let manifest =
         found.with_context(|| format!("there is no search in {}", directory.display()))?;
-    let first = ["stillwell".to_owned()];
-    let words = first.iter().chain(&manifest.words);
-    let Verb::Bisect(mut asked) = Cli::try_parse_from(words)?.verb else {
-        bail!("{} is of another verb", directory.display());
-    };
+    let mut asked = asked(&manifest.words)?;
     asked.json = verb.json;
     asked.style = verb.style.or(asked.style);
     if let Some(report) = &verb.report {
@@ -80,11 +81,32 @@ pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
         Some(directory) => directory.clone(),
         None => usual_directory(&words, &here, &range.commits[range.hi].id)?,
     };
+    let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
     let state = BisectState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
         Ok(BisectManifest::new(words, here, seed, range))
     })?;
+    let kept = asked(&state.manifest.words)?;
+    let is_same = state.manifest.ends() == [&ends[0], &ends[1]]
+        && (&kept.build, &kept.command) == (&verb.build, &verb.command)
+        && (&kept.program, &kept.only) == (&verb.program, &verb.only)
+        && kept.first_parent == verb.first_parent;
+    ensure!(
+        is_same,
+        "{} has another search: of other commits, or with another command; choose another directory, or go on with it by \
+         --resume",
+        state.directory.display()
+    );
     search(verb, state)
+}
+
+/// The command line of a search.
+fn asked(words: &[String]) -> Result<Box<BisectVerb>> {
+    let first = ["stillwell".to_owned()];
+    match Cli::try_parse_from(first.iter().chain(words))?.verb {
+        Verb::Bisect(asked) => Ok(asked),
+        _ => bail!("the directory of the search is of another verb"),
+    }
 }
 
 fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {

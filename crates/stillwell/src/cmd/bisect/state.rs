@@ -68,6 +68,11 @@ impl BisectManifest {
         Self { format: FORMAT.into(), version: VERSION, words, here, seed, lo, hi, commits }
     }
 
+    /// The ids of the ends.
+    pub(super) fn ends(&self) -> [&String; 2] {
+        [self.lo, self.hi].map(|end| &self.commits[end].id)
+    }
+
     /// Reads the manifest of a directory; `None` if there is none.
     ///
     /// # Errors

@@ -1,0 +1,84 @@
+//! `--gate`: a gate that failed → the command line of a search for its cause.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cmd::assessment::Assessment;
+use crate::cmd::open::whole_suite;
+use crate::spec::BisectVerb;
+use crate::verdict::Verdict;
+
+/// The command line with the commits and the benchmark of the gate in place of `--gate`.
+///
+/// # Errors
+/// The directory has no gate, no benchmark of it changed, or its builds are of no commits.
+pub(super) fn words_of(
+    verb: &BisectVerb,
+    directory: &Path,
+    words: &[String],
+) -> Result<Vec<String>> {
+    let shown = directory.display();
+    let whole = whole_suite(directory)?.with_context(|| format!("{shown} has no results"))?;
+    let found = Assessment::of(whole);
+    let program = verb.program.as_deref().unwrap_or_default();
+    let mut slowest: Option<(f64, usize, String)> = None;
+    for (comparison, judgement) in found.analysis.comparisons.iter().zip(&found.judgements) {
+        let arm = &found.record.header.plan.arms[comparison.arm];
+        let name = inner_name(arm.benchmark.as_deref().unwrap_or(arm.label()), program);
+        let is_wanted = match &verb.only {
+            Some(only) => name == only,
+            None => judgement.verdict == Verdict::Slower,
+        };
+        let ratio = judgement.interval.map_or(1.0, |interval| interval.ratio);
+        if is_wanted && slowest.as_ref().is_none_or(|(most, ..)| ratio > *most) {
+            slowest = Some((ratio, comparison.arm, name.to_owned()));
+        }
+    }
+    let (_, arm, name) = slowest.with_context(|| match &verb.only {
+        Some(only) => format!("{shown} has no benchmark {only:?}"),
+        None => format!("no benchmark of {shown} became slower; --only names another"),
+    })?;
+    let reference = found.record.header.plan.reference_of(arm);
+    let commit = |arm: usize| {
+        let git = found.record.header.git_of(arm).map(|git| git.revision.clone());
+        git.with_context(|| format!("a build of {shown} is of no commit; name GOOD and BAD"))
+    };
+    let (good, bad) = (commit(reference)?, commit(arm)?);
+    ensure!(good != bad, "both builds of {shown} are of {good}");
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--gate" {
+            words.next();
+        } else if !word.starts_with("--gate=") {
+            kept.push(word.clone());
+        }
+    }
+    if verb.only.is_none() {
+        kept.extend(["--only".into(), name]);
+    }
+    kept.extend([good, bad]);
+    Ok(kept)
+}
+
+/// A gate of several programs puts the program's name in front of a benchmark's.
+fn inner_name<'a>(name: &'a str, program: &str) -> &'a str {
+    let path = program.split_whitespace().next().unwrap_or_default().trim_start_matches("./");
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let inner = [path, file].into_iter().filter(|program| !program.is_empty());
+    let mut inner = inner.filter_map(|program| name.strip_prefix(program)?.strip_prefix('/'));
+    inner.next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_benchmark_loses_the_name_of_its_program() {
+        assert_eq!(inner_name("bin/sums/BM_fib/8", "./bin/sums -q"), "BM_fib/8");
+        assert_eq!(inner_name("sums/BM_fib/8", "bin/sums"), "BM_fib/8");
+        assert_eq!(inner_name("BM_fib/8", "bin/sums"), "BM_fib/8");
+    }
+}
