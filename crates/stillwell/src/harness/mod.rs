@@ -7,6 +7,7 @@
 mod catch2;
 mod criterion;
 mod divan;
+mod fixed;
 mod go;
 mod google_benchmark;
 mod jmh;
@@ -14,6 +15,8 @@ mod libtest;
 mod pytest_benchmark;
 
 use serde::{Deserialize, Serialize};
+
+pub use fixed::with_iterations;
 
 /// A framework of benchmark programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ mod destination;
 pub mod exec;
 pub mod harnesses;
 pub mod interrupt;
+pub mod jit;
 mod job_mark;
 mod jobs;
 mod launch_failure;

@@ -16,7 +16,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
-use crate::measure::switches::RECORD_LOST;
+use crate::measure::jit::JitFiles;
+use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::measure::wire::{RowId, SamplingSettings};
 use crate::sys;
 use crate::words::reason;
@@ -26,11 +27,18 @@ use crate::words::reason;
 pub const RUN_BEGINS: u32 = 0x1_0000;
 /// Kind of the entry that ends a run. Its body: the number of records that were lost (u64).
 pub const RUN_ENDS: u32 = 0x1_0001;
+/// Kind of the entry for a function that was compiled at run time. Its body: process (u32), start, size (u64 each), name.
+pub const RUN_COMPILED: u32 = 0x1_0002;
 /// Number of bytes of an entry before its body: kind, the header's misc, the length of the body (u32 each).
 pub const ENTRY_HEAD_BYTES: usize = 12;
 /// One block in so many is not sampled, so that the cost of sampling can be seen.
 pub const UNSAMPLED_EVERY: u32 = 8;
 
+/// `PERF_RECORD_MMAP2`, and where its path begins.
+pub const RECORD_MMAP2: u32 = 10;
+pub const MMAP2_PATH: usize = 64;
+/// Where the addresses of a sample begin.
+const SAMPLE_CHAIN: usize = 32;
 /// Ring buffers of each CPU in bytes, the largest that the kernel gives; users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
 const RING_BYTES: [usize; 3] = [1 << 20, 256 << 10, 64 << 10];
@@ -56,8 +64,8 @@ pub struct Sampling {
     has_kernel: bool,
     period_ns: u64,
     stream: Stream,
-    /// Whether the run that is under way has an entry in the file.
-    is_kept: bool,
+    /// What the run that is under way may write about code that it compiles; `None` if nothing of the run is kept.
+    jit: Option<JitFiles>,
     n_lost: u64,
 }
 
@@ -84,7 +92,7 @@ impl Sampling {
             has_kernel,
             period_ns: settings.period_ns,
             stream: Stream::new(settings.seed),
-            is_kept: false,
+            jit: None,
             n_lost: 0,
         })
     }
@@ -98,7 +106,7 @@ impl Sampling {
             while ring.next_record().is_some() {}
         }
         let timed = row.and_then(|row| Some((row, row.block?)));
-        self.is_kept = timed.is_some();
+        self.jit = timed.map(|_| JitFiles::new());
         self.n_lost = 0;
         let is_sampled =
             timed.is_some_and(|(_, block)| block % UNSAMPLED_EVERY != UNSAMPLED_EVERY - 1);
@@ -120,6 +128,7 @@ impl Sampling {
 
     /// Copies the records to the file until the child has ended.
     pub fn drain_until_exit(&mut self, pid: i32) {
+        self.jit.as_mut().map(|jit| jit.add_process(pid.cast_unsigned()));
         let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         // Without one the caller waits, and what does not fit into the buffers is lost.
         let Some(pidfd) = pidfd else { return };
@@ -137,7 +146,13 @@ impl Sampling {
     /// Ends a run.
     pub fn after(&mut self) {
         self.drain();
-        if self.is_kept {
+        if let Some(mut jit) = self.jit.take() {
+            jit.take(|process, function| {
+                let mut body = process.to_ne_bytes().to_vec();
+                body.extend([function.start, function.size].iter().flat_map(|n| n.to_ne_bytes()));
+                body.extend(function.name.as_bytes());
+                self.write(RUN_COMPILED, 0, &body);
+            });
             let n_lost = self.n_lost;
             self.write(RUN_ENDS, 0, &n_lost.to_ne_bytes());
             // The front end reads the file after the session; a full disk loses samples, not runs.
@@ -153,7 +168,8 @@ impl Sampling {
                 if record.ty() == RECORD_LOST {
                     let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
                     self.n_lost += n.map_or(1, u64::from_ne_bytes);
-                } else if self.is_kept {
+                } else if let Some(jit) = &mut self.jit {
+                    note(jit, record.ty(), &body);
                     self.write(record.ty(), record.misc(), &body);
                 }
             }
@@ -171,6 +187,24 @@ impl Sampling {
         let written = self.file.write_all(&head).and_then(|()| self.file.write_all(body));
         self.n_bytes += n_bytes;
         self.n_lost += u64::from(written.is_err());
+    }
+}
+
+/// Notes which processes, files and addresses may be of compiled code (perf_event_open(2), "MMAP layout").
+fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
+    let process = body.get(..4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    match kind {
+        RECORD_FORK => jit.add_process(process),
+        RECORD_MMAP2 => {
+            let path = body.get(MMAP2_PATH..).unwrap_or_default().split(|&byte| byte == 0).next();
+            jit.add_mapping(process, path.unwrap_or_default());
+        }
+        RECORD_SAMPLE => {
+            let chain = body.get(SAMPLE_CHAIN..).unwrap_or_default().chunks_exact(8);
+            let addresses = chain.filter_map(|it| it.try_into().ok()).map(u64::from_ne_bytes);
+            addresses.for_each(|it| jit.add_address(it));
+        }
+        _ => {}
     }
 }
 

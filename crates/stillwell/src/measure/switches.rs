@@ -23,7 +23,7 @@ pub const RECORD_LOST: u32 = 2;
 /// `PERF_RECORD_EXIT`.
 const RECORD_EXIT: u32 = 4;
 /// `PERF_RECORD_FORK`.
-const RECORD_FORK: u32 = 7;
+pub const RECORD_FORK: u32 = 7;
 /// `PERF_RECORD_SAMPLE`.
 pub const RECORD_SAMPLE: u32 = 9;
 /// `PERF_RECORD_SWITCH`.

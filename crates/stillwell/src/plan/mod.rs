@@ -1,6 +1,7 @@
 //! The plan of a session: every default resolved, saved with the result.
 
 pub mod advice;
+mod again;
 mod arms;
 mod blocks;
 mod decide;
@@ -26,6 +27,7 @@ use crate::values::{
     Padding, ProcessValue, Rlimit, Sched, ValueUnit,
 };
 
+pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};

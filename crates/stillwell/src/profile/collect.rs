@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::profile::entries::{SampledRun, TaskRecord, next_run};
+use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
 use crate::profile::saved::{Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
@@ -46,6 +47,8 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
 /// The call chains of a run, and the number of samples of each.
 fn named(run: &SampledRun, table: &mut FunctionTable) -> Vec<(u32, u32)> {
     let mut spaces = AddressSpaces::default();
+    table.jit = JitMaps::default();
+    run.compiled.iter().for_each(|(process, function)| table.jit.add(*process, function));
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     // The launcher, and the child before its exec, are sampled too.
     let mut own: HashSet<u32> = HashSet::new();

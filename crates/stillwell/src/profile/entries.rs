@@ -2,15 +2,14 @@
 
 use std::io::{self, Read};
 
-use crate::measure::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
-use crate::measure::switches::RECORD_SAMPLE;
+use crate::measure::jit::JitFunction;
+use crate::measure::sampling::{
+    ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
+};
+use crate::measure::switches::{RECORD_FORK, RECORD_SAMPLE};
 
 /// `PERF_RECORD_COMM`.
 const RECORD_COMM: u32 = 3;
-/// `PERF_RECORD_FORK`.
-const RECORD_FORK: u32 = 7;
-/// `PERF_RECORD_MMAP2`.
-const RECORD_MMAP2: u32 = 10;
 /// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
 const COMM_EXEC: u16 = 1 << 13;
 /// An entry longer than this is no entry: the length of the kernel's records is a u16.
@@ -55,6 +54,8 @@ pub struct SampledRun {
     pub n_lost: u64,
     /// Its records in the order of time.
     pub records: Vec<TaskRecord>,
+    /// Functions that were compiled at run time, each with its process.
+    pub compiled: Vec<(u32, JitFunction)>,
 }
 
 /// Reads the next run; `None` at the end of the file. A run without an end, after a kill, is left out.
@@ -77,6 +78,7 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
                 run.records = records.into_iter().map(|(_, record)| record).collect();
                 return Ok(Some(run));
             }
+            RUN_COMPILED => run.compiled.push(compiled(&body).ok_or_else(damaged)?),
             _ => records.extend(record(kind, misc, &body)),
         }
     }
@@ -122,6 +124,11 @@ fn begun(body: &[u8]) -> Option<SampledRun> {
     })
 }
 
+fn compiled(body: &[u8]) -> Option<(u32, JitFunction)> {
+    let name = String::from_utf8_lossy(body.get(20..)?).into_owned();
+    Some((word(body, 0)?, JitFunction { start: long(body, 4)?, size: long(body, 12)?, name }))
+}
+
 /// A record with its time; `None` for one of another kind, and for one that is too short.
 fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     if kind == RECORD_SAMPLE {
@@ -156,8 +163,7 @@ fn sample(body: &[u8]) -> Option<(u64, TaskRecord)> {
 /// Process, thread (u32 each), address, length, offset (u64 each), 24 bytes that name the file, protection, flags (u32
 /// each), the path with a NUL.
 fn map(body: &[u8]) -> Option<TaskRecord> {
-    const PATH: usize = 64;
-    let path = body.get(PATH..body.len().checked_sub(ID_BYTES)?)?;
+    let path = body.get(MMAP2_PATH..body.len().checked_sub(ID_BYTES)?)?;
     let path = path.split(|&byte| byte == 0).next()?;
     Some(TaskRecord::Map {
         process: word(body, 0)?,
@@ -231,10 +237,13 @@ mod tests {
             entry(RECORD_MMAP2, 0, &map.concat()),
             entry(77, 0, &[0; 40]),
             sample_of(10, &[]),
+            entry(RUN_COMPILED, 0, &[words(&[30]), longs(&[0x5000, 16]), b"f".to_vec()].concat()),
             end(),
         ];
         let run = next_run(&mut &file.concat()[..]).unwrap().unwrap();
         let path = "/bin/a".to_owned();
+        let compiled = JitFunction { start: 0x5000, size: 16, name: "f".into() };
+        assert_eq!(run.compiled, [(30, compiled)]);
         assert_eq!((run.step, run.arm, run.block, run.has_kernel), (4, 1, 2, true));
         assert_eq!((run.period_ns, run.n_lost), (250_000, 3));
         assert_eq!(

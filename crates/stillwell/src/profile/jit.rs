@@ -1,60 +1,34 @@
-//! Functions of just-in-time compilers: `/tmp/perf-PID.map`, a line for each with start, size and name
-//! (tools/perf/Documentation/jit-interface.txt in the kernel's sources). CPython writes it with `-X perf`.
+//! Functions of just-in-time compilers, by process and address.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::profile::symbols::read_small_file;
+use crate::measure::jit::JitFunction;
+use crate::profile::names::file_name;
 
-/// Largest file that is read.
-const BYTES_MAX: u64 = 64 << 20;
-
-/// The maps of all processes that were asked for.
+/// The functions of the processes of a run.
 #[derive(Debug, Default)]
 pub struct JitMaps {
-    of_process: HashMap<u32, Vec<JitFunction>>,
-}
-
-/// A function of a map.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct JitFunction {
-    start: u64,
-    size: u64,
-    name: String,
+    of_process: HashMap<u32, BTreeMap<u64, (u64, String)>>,
 }
 
 impl JitMaps {
-    /// The function at an address of a process.
-    pub fn find(&mut self, process: u32, address: u64) -> Option<&str> {
-        let read = || {
-            read_small_file(&format!("/tmp/perf-{process}.map"), BYTES_MAX)
-                .map(|text| functions(&text))
-                .unwrap_or_default()
-        };
-        let functions = self.of_process.entry(process).or_insert_with(read);
-        let at = functions.partition_point(|function| function.start <= address);
-        let function = functions.get(at.checked_sub(1)?)?;
-        (address - function.start < function.size).then_some(function.name.as_str())
+    /// Adds a function. It replaces an older one at the same place.
+    pub fn add(&mut self, process: u32, function: &JitFunction) {
+        let functions = self.of_process.entry(process).or_default();
+        functions.insert(function.start, (function.size, name(&function.name)));
     }
-}
 
-/// The functions in the order of their addresses. Code that was moved has several lines; the last one counts.
-fn functions(text: &str) -> Vec<JitFunction> {
-    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
-    let parse = |line: &str| {
-        let mut words = line.splitn(3, ' ');
-        let (start, size) = (number(words.next()?)?, number(words.next()?)?);
-        Some(JitFunction { start, size, name: name(words.next()?.trim()) })
-    };
-    let mut found: Vec<JitFunction> = text.lines().rev().filter_map(parse).collect();
-    found.sort_by_key(|function| function.start);
-    found.dedup_by_key(|function| function.start);
-    found
+    /// The function at an address of a process.
+    pub fn find(&self, process: u32, address: u64) -> Option<&str> {
+        let (start, (size, name)) = self.of_process.get(&process)?.range(..=address).next_back()?;
+        (address - start < *size).then_some(name.as_str())
+    }
 }
 
 /// CPython writes `py::NAME:FILE`. The directory of the file is left out, so that two releases have the same names.
 fn name(text: &str) -> String {
     match text.strip_prefix("py::").and_then(|rest| rest.rsplit_once(':')) {
-        Some((function, file)) => format!("py::{function}:{}", super::names::file_name(file)),
+        Some((function, file)) => format!("py::{function}:{}", file_name(file)),
         None => text.into(),
     }
 }
@@ -64,13 +38,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_names_the_addresses_of_its_functions() {
-        let text = "7f00 10 py::work:/srv/app/job.py\nbad line\n7f20 8 Builtin:Add x\n7f00 10 py::later:/b/job.py\n";
+    fn an_address_has_the_newest_function_there() {
         let mut maps = JitMaps::default();
-        maps.of_process.insert(5, functions(text));
+        for (start, size, name) in
+            [(0x7f00, 16, "py::work:/srv/app/job.py"), (0x7f20, 8, "x"), (0x7f00, 16, "py::later:/b/job.py")]
+        {
+            maps.add(5, &JitFunction { start, size, name: name.into() });
+        }
         assert_eq!(maps.find(5, 0x7f0f), Some("py::later:job.py"));
         assert_eq!(maps.find(5, 0x7f10), None);
-        assert_eq!(maps.find(5, 0x7f27), Some("Builtin:Add x"));
+        assert_eq!(maps.find(5, 0x7f27), Some("x"));
         assert_eq!(maps.find(5, 0), None);
+        assert_eq!(maps.find(6, 0x7f0f), None);
     }
 }

@@ -49,7 +49,8 @@ pub struct FunctionTable {
     by_path: HashMap<String, u32>,
     kernel: Option<SymbolTable>,
     by_kernel_address: HashMap<u64, u32>,
-    jit: JitMaps,
+    /// The compiled functions of the run whose samples come next.
+    pub jit: JitMaps,
 }
 
 impl FunctionTable {

@@ -25,6 +25,11 @@ pub struct RunVerb {
     /// alone: --isolate, --affinity with one quiet CPU, or a knob of --tune
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
+    /// Afterwards, if a command differs from the reference: measure both again with samples, for TIME, and say which functions
+    /// make the difference (`stillwell why`). The verdict is that of the runs before [default: 30s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, conflicts_with = "json",
+          value_parser = TimeSpan::above_zero)]
+    pub why: Option<Option<TimeSpan>>,
     /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
     /// and makes every switch and interrupt take a little longer
     #[arg(long)]
@@ -41,7 +46,7 @@ impl RunVerb {
     /// A session of another verb, with these options alone.
     pub fn of(spec: RunSpec, host_root: &Path) -> Self {
         let host_root = host_root.to_owned();
-        Self { spec, explain: false, attribute: false, script: None, host_root }
+        Self { spec, explain: false, why: None, attribute: false, script: None, host_root }
     }
 }
 

@@ -1,21 +1,30 @@
 //! `why`: the difference of two commands by function.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::spec::run::{HookOptions, ProcessOptions, Style};
+use crate::spec::run::{HookOptions, ProcessOptions, RunVerb, Style};
 use crate::values::{Percent, Shell, TimeSpan};
-use crate::words::command_parser;
+use crate::words::{command_parser, text_of};
 
 /// `why`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "One file of an earlier `why` instead of commands is shown again: its record or its profile. \
-                  docs/why.md explains the numbers."
+    after_help = "One file or directory instead of commands: an earlier `why` is shown again (its record or its profile); the \
+                  commands of a record of `run`, `timeit` or `bench`, of a benchmark of a suite or gate (--only), and the commit \
+                  that `bisect` found and its parent are measured again with samples. docs/why.md explains the numbers."
 )]
 pub struct WhyVerb {
-    /// Commands to profile, each one argument: the reference and the other one. One alone gets a profile with error bars
-    #[arg(value_name = "COMMAND", required = true, num_args = 1..=2, value_parser = command_parser())]
+    /// Commands to profile, each one argument: the reference and the other one. One alone gets a profile with error bars.
+    /// Or the result of an earlier session
+    #[arg(value_name = "COMMAND|RESULT", required = true, num_args = 1..=2, value_parser = command_parser())]
     pub commands: Vec<String>,
+    /// Of an earlier session: only this benchmark
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Of an earlier session: what to compare with its reference: slower or faster (the largest such difference), or a
+    /// command by its name or number [default: the only one; else the one that is slower]
+    #[arg(long, value_name = "WHICH")]
+    pub of: Option<String>,
     /// Name to show for a command; give it once for each command [default: the command itself]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     pub command_names: Vec<String>,
@@ -73,4 +82,21 @@ pub struct WhyVerb {
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
+}
+
+impl WhyVerb {
+    /// `why` of the record of a session that has just ended.
+    pub fn of_record(record: &Path, budget: Option<TimeSpan>, run: &RunVerb) -> Self {
+        let output = &run.spec.output;
+        Self {
+            commands: vec![text_of(record.as_os_str().as_encoded_bytes())],
+            budget,
+            alpha: run.spec.judgement.alpha,
+            process: run.spec.process.clone(),
+            shared: output.shared,
+            style: output.style,
+            host_root: run.host_root.clone(),
+            ..Self::default()
+        }
+    }
 }

@@ -33,6 +33,7 @@ use crate::values::exit_code;
 use crate::words::text_of;
 
 use measuring::{BisectMeasurer, MeasuredArms, Unmeasured};
+pub use state::{confirmed, is_search};
 use state::{BisectManifest, BisectState, ObservedLine};
 
 /// `git bisect run` leaves out a commit with this exit code.

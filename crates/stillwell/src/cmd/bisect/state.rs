@@ -94,6 +94,33 @@ impl BisectManifest {
     }
 }
 
+/// Whether a directory has a search.
+pub fn is_search(directory: &Path) -> bool {
+    directory.join(MANIFEST).is_file()
+}
+
+/// The record of the largest change that a search has confirmed: the commit and the one before it.
+///
+/// # Errors
+/// The search cannot be read, or has confirmed none.
+pub fn confirmed(directory: &Path) -> Result<PathBuf> {
+    let shown = directory.display();
+    let path = directory.join(OBSERVATIONS);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let change = |line: &str| {
+        let line: ObservedLine = serde_json::from_str(line).ok()?;
+        let Observation::Confirm { new, .. } = line.observation else { return None };
+        new.is_different.then_some((new.ratio.ln().abs(), line.record?))
+    };
+    let changes = text.lines().filter_map(change);
+    let largest = changes.max_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, record) = largest.with_context(|| {
+        format!("{shown}: the search has found no commit yet; go on with `stillwell bisect --resume {shown}`")
+    })?;
+    Ok(directory.join(record))
+}
+
 impl BisectState {
     /// Opens a directory, and makes it if it is not there.
     ///

@@ -16,7 +16,8 @@ use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites;
-use crate::plan::defaults;
+use crate::host::with_their_files;
+use crate::plan::{Plan, defaults};
 use crate::record;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
@@ -83,6 +84,9 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
         unreachable!("the words begin with bench")
     };
     let code = suites::bench(&bench)?;
+    if directory.is_dir() {
+        keep_programs(&directory, pairs)?;
+    }
     let whole = if directory.is_dir() { whole_suite(&directory)? } else { None };
     Ok((whole.map(Assessment::of), code))
 }
@@ -142,4 +146,40 @@ fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<PathBuf> 
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).ok();
     Ok(path)
+}
+
+/// The directory in that of the results in which the links to the programs stay.
+const PROGRAMS: &str = "programs";
+
+/// Keeps the links to the programs, which end with the session, next to the results.
+fn keep_programs(directory: &Path, pairs: &[Pair]) -> Result<()> {
+    for (index, pair) in pairs.iter().enumerate() {
+        for (side, file) in SIDES.iter().zip(pair.files.iter().flatten()) {
+            let place = directory.join(PROGRAMS).join(side);
+            let link = place.join(index.to_string());
+            let made = || {
+                std::fs::create_dir_all(&place)?;
+                std::os::unix::fs::symlink(file, &link)
+            };
+            with_their_files(made).with_context(|| format!("cannot link {}", link.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the kept links into a plan of a gate, whose own links are gone. `directory` has its results.
+pub fn find_programs(plan: &mut Plan, directory: &Path) {
+    let kept = |word: &str| {
+        let path = Path::new(word);
+        let mut parts = path.iter().rev();
+        let (index, side) = (parts.next()?, parts.next()?);
+        let is_side = SIDES.iter().any(|name| side == *name);
+        let kept = directory.join(PROGRAMS).join(side).join(index);
+        (is_side && !path.exists()).then(|| std::fs::read_link(kept).ok()).flatten()
+    };
+    for word in plan.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
+        if let Some(file) = kept(word) {
+            *word = file.to_string_lossy().into_owned();
+        }
+    }
 }

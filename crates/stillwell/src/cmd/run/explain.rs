@@ -51,6 +51,7 @@ pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
     let mut again = RunVerb {
         spec: verb.spec.clone(),
         explain: false,
+        why: None,
         attribute: verb.attribute,
         script: verb.script.clone(),
         host_root: verb.host_root.clone(),

@@ -59,13 +59,15 @@ pub fn measure_changed(
     measure_revisions(verb, &[], change)
 }
 
-/// Measures with samples, to the last run whatever it shows, and shows nothing. Returns the record, and the end of the
-/// session.
+/// Measures with samples, to the last run whatever it shows, and shows nothing. `change` has the last word about the
+/// plan. Returns the record, and the end of the session.
 pub fn measure_profiled(
     verb: &RunVerb,
     sampling: SamplingSettings,
+    change: impl FnOnce(&mut Plan),
 ) -> Result<(PathBuf, SessionEnd)> {
     let to_the_end = |plan: &mut Plan| {
+        change(plan);
         plan.stopping = Stopping::AtTheEnd;
         plan.precision = None;
     };

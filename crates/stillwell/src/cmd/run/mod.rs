@@ -3,9 +3,15 @@
 mod explain;
 mod measure;
 
+use std::path::Path;
+
 use anyhow::Result;
 
-use crate::spec::RunVerb;
+use crate::cmd::print::print;
+use crate::cmd::why::{has_difference, why};
+use crate::spec::run::Style;
+use crate::spec::{RunVerb, WhyVerb};
+use crate::values::{TimeSpan, exit_code};
 
 pub use measure::{
     conclude_failed, measure_and_show, measure_changed, measure_only, measure_profiled,
@@ -18,5 +24,30 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
     if verb.explain {
         explain::explain(verb, &path, code)?;
     }
+    if let Some(budget) = verb.why {
+        explain_difference(verb, &path, code, budget)?;
+    }
     Ok(code)
+}
+
+/// `--why`: blocks of their own, after the verdict, with samples.
+fn explain_difference(
+    verb: &RunVerb,
+    record: &Path,
+    code: u8,
+    budget: Option<TimeSpan>,
+) -> Result<()> {
+    // After an error or ^C there may be no record, and a message is printed already.
+    if [exit_code::ERROR, exit_code::INTERRUPTED, exit_code::TIMEOUT].contains(&code) {
+        return Ok(());
+    }
+    let is_quiet = verb.spec.output.style == Some(Style::None);
+    if !has_difference(record)? {
+        let text = "why: no command was found to differ, so there is nothing to explain\n";
+        return if is_quiet { Ok(()) } else { print(text) };
+    }
+    if !is_quiet {
+        print("\n")?;
+    }
+    why(&WhyVerb::of_record(record, budget, verb)).map(drop)
 }

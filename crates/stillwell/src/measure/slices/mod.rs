@@ -33,6 +33,7 @@ use crate::values::metric::Metric;
 use crate::words::reason;
 
 use pace::Pace;
+pub use team::PYTHON_WORKER;
 use team::WorkerTeam;
 
 /// Separates the stream of the order of slices from those of the schedule.

@@ -199,7 +199,7 @@ pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaun
 }
 
 /// The worker's code, sent to every interpreter, so nothing has to be installed for it.
-const PYTHON_WORKER: &[u8] = include_bytes!("../../../python/stillwell/worker.py");
+pub const PYTHON_WORKER: &[u8] = include_bytes!("../../../python/stillwell/worker.py");
 
 /// The seed of string hashes. It differs from block to block and is the same for all arms of a block. Its range is 1
 /// to 2^32 - 1: 0 would switch the randomisation off (Python, "PYTHONHASHSEED").

@@ -40,11 +40,11 @@ pub use answer::{WorkerBenchmark, WorkerFacts};
 pub use failure::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 pub use fork_server::ForkServer;
 pub use proc_files::ProcStatus;
-pub use requests::CodePart;
+pub use requests::{CodePart, requests_of_a_run};
 pub use slice::Slice;
 
 /// The argument that makes a program a worker.
-const ARGUMENT: &str = "--stillwell-worker=";
+pub const WORKER_ARGUMENT: &str = "--stillwell-worker=";
 /// Time limit for the start and for requests that run none of the user's code. It also ends the wait for a program
 /// that is not a worker.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ impl Worker {
             .map_err(|error| refused("open /dev/null", error.into()))?;
         let kept = theirs.fds();
         let [requests, answers] = kept.map(|fd| fd.as_raw_fd());
-        let argument = format!("{ARGUMENT}{requests},{answers}").into_bytes();
+        let argument = format!("{WORKER_ARGUMENT}{requests},{answers}").into_bytes();
         let words = launch.argv.iter().chain([&argument]);
         let argv = CStrings::new(words.map(|word| c_string(word)));
         let base = environment(&launch.environment);
@@ -335,7 +335,7 @@ fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
     let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {
         let line = line.trim_start().to_ascii_lowercase();
-        line.starts_with("usage") || line.contains(ARGUMENT.trim_end_matches('='))
+        line.starts_with("usage") || line.contains(WORKER_ARGUMENT.trim_end_matches('='))
     };
     status == 0 || (status > 0 && lines().any(is_usage))
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use crate::measure::worker::answer::{self, WorkerBenchmark};
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
 use crate::measure::worker::{LIMIT, Worker, text};
+use crate::plan::Arm;
+use crate::values::Gc;
 
 /// All lines of one answer together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -15,6 +17,31 @@ pub enum CodePart {
     Setup,
     Statement,
     Teardown,
+}
+
+/// All requests of a process that runs the benchmark of an arm once, in so many loops. It reads them from a file.
+pub fn requests_of_a_run(arm: &Arm, gc: Gc, loops: u64) -> Vec<u8> {
+    let mut lines = Vec::new();
+    match (&arm.source, &arm.benchmark) {
+        (Some(code), _) => {
+            let parts = [
+                ("setup", &code.setup),
+                ("statement", &code.statement),
+                ("teardown", &code.teardown),
+            ];
+            for (part, text) in parts {
+                lines.extend(format!("source {part} {}\n{text}", text.len()).into_bytes());
+            }
+            lines.extend(format!("compile {}\n", code.duplicate).into_bytes());
+        }
+        (None, Some(name)) => lines.extend(format!("select {}\n", text::escape(name)).into_bytes()),
+        (None, None) => {}
+    }
+    if gc == Gc::Off {
+        lines.extend(b"gc off\n");
+    }
+    lines.extend(format!("run {loops}\nquit\n").into_bytes());
+    lines
 }
 
 impl Worker {

@@ -1,8 +1,11 @@
 //! `why`: measures two commands with samples, and says which functions make the difference.
 
+mod earlier;
+mod solo;
+
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
@@ -11,12 +14,12 @@ use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run::{conclude_failed, measure_profiled};
 use crate::measure::wire::SamplingSettings;
-use crate::plan::defaults;
+use crate::plan::{PYTHON_NAMES, Plan, ask_for_names, defaults, measure_again};
 use crate::profile::breakdown::{BLOCKS_MIN, breakdown};
 use crate::profile::collect::collect;
 use crate::profile::flame::flame_graph;
 use crate::profile::folded::folded;
-use crate::profile::saved::{EXTENSION, Profile, path_of};
+use crate::profile::saved::{Profile, path_of};
 use crate::record::{EndReason, Readers, Record};
 use crate::render::why::{firefox, page as html};
 use crate::render::{json, why as page};
@@ -25,7 +28,10 @@ use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb, WhyVerb};
 use crate::terminal;
 use crate::values::exit_code;
-use crate::words::bytes_of;
+
+use earlier::{EarlierSession, WhyInput};
+
+pub use earlier::has_difference;
 
 /// Nanoseconds in a second.
 const NS_PER_S: u64 = 1_000_000_000;
@@ -33,26 +39,45 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// `why`.
 pub fn why(verb: &WhyVerb) -> Result<u8> {
     check_paths(verb)?;
-    if let Some(path) = earlier(&verb.commands) {
-        let profile = Profile::read(&path_of(&path)).with_context(|| {
-            format!(
-                "{} has no profile next to it; `stillwell why COMMAND...` makes one",
-                path.display()
-            )
-        })?;
-        return show(&profile, verb).map(|()| exit_code::SUCCESS);
+    match WhyInput::of(verb)? {
+        WhyInput::Profile(path) => {
+            let profile = Profile::read(&path_of(&path))?;
+            show(&profile, verb).map(|()| exit_code::SUCCESS)
+        }
+        WhyInput::Session(session) => again(verb, *session),
+        WhyInput::Commands => {
+            let session = session_of(verb, verb.commands.clone())?;
+            measure(verb, &session, |_| ())
+        }
     }
-    let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;
+}
+
+/// Measures the arms of an earlier session again.
+fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
+    let files = solo::as_commands(&mut session.record, &session.arms)?;
+    let plan = &session.record.header.plan;
+    let commands = session.arms.iter().map(|_| "true".to_owned()).collect();
+    let change = |new: &mut Plan| measure_again(new, plan, &session.arms, session.directory());
+    let code = measure(verb, &session_of(verb, commands)?, change)?;
+    files.map_or(Ok(()), |files| files.check())?;
+    Ok(code)
+}
+
+/// Measures with samples, and shows what they say. `change` has the last word about the plan.
+fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) -> Result<u8> {
+    let seed = session.spec.length.seed.unwrap_or_default();
     let samples = NamedTempFile::new().context("cannot make a temporary file for the samples")?;
     let period_ns = NS_PER_S / u64::from(verb.rate.unwrap_or(defaults::SAMPLES_PER_S));
     let sampling =
         SamplingSettings { file: samples.path().as_os_str().as_bytes().to_vec(), period_ns, seed };
-    let session = session_of(verb, seed);
-    let (record, end) = measure_profiled(&session, sampling)?;
+    let (record, end) = measure_profiled(session, sampling, |plan| {
+        change(plan);
+        ask_for_names(plan, std::env::var_os(PYTHON_NAMES).is_some());
+    })?;
     let is_whole =
         matches!(end.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise);
     if !is_whole && end.reason != EndReason::Interrupted {
-        return conclude_failed(&session, &record, &end);
+        return conclude_failed(session, &record, &end);
     }
     let found = collect(&Record::read(&record)?, samples.path(), period_ns)?;
     drop(samples);
@@ -69,14 +94,6 @@ pub fn why(verb: &WhyVerb) -> Result<u8> {
         print(&page::kept(&record))?;
     }
     Ok(if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
-}
-
-/// The file of an earlier session, if the only word is one.
-fn earlier(commands: &[String]) -> Option<PathBuf> {
-    let [only] = commands else { return None };
-    let path = PathBuf::from(std::ffi::OsStr::from_bytes(&bytes_of(only)));
-    let extension = path.extension()?.to_str()?;
-    ((extension == EXTENSION || extension == "swell") && path.is_file()).then_some(path)
 }
 
 fn show(profile: &Profile, verb: &WhyVerb) -> Result<()> {
@@ -114,8 +131,9 @@ fn check_paths(verb: &WhyVerb) -> Result<()> {
 }
 
 /// The options of the session.
-fn session_of(verb: &WhyVerb, seed: u64) -> RunVerb {
-    let mut spec = RunSpec { commands: verb.commands.clone(), ..RunSpec::default() };
+fn session_of(verb: &WhyVerb, commands: Vec<String>) -> Result<RunVerb> {
+    let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;
+    let mut spec = RunSpec { commands, ..RunSpec::default() };
     spec.arms.command_names.clone_from(&verb.command_names);
     spec.arms.shell.clone_from(&verb.shell);
     spec.length.runs = verb.runs;
@@ -135,5 +153,5 @@ fn session_of(verb: &WhyVerb, seed: u64) -> RunVerb {
         style: verb.style,
         ..OutputOptions::default()
     };
-    RunVerb::of(spec, &verb.host_root)
+    Ok(RunVerb::of(spec, &verb.host_root))
 }

@@ -1,0 +1,134 @@
+//! Benchmarks of workers and of frameworks as commands that do the same work in each run: so many loops.
+#![expect(clippy::disallowed_methods, reason = "writes the requests of the workers")]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use tempfile::TempDir;
+
+use crate::harness::{Harness, with_iterations};
+use crate::host::with_their_files;
+use crate::measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
+use crate::measure::slices::PYTHON_WORKER;
+use crate::plan::{Arm, ValueReader};
+use crate::record::Record;
+use crate::values::metric::Metric;
+
+/// The loops of a run take about so long: several times as long as an interpreter needs to start.
+const RUN_NS: f64 = 200e6;
+/// Executes a program with the requests as descriptor 3, and a file for its answers as 4.
+const SHELL: &str = "exec 3<\"$1\" 4>\"$2\"; shift 2; exec \"$@\"";
+
+/// The files of the workers. They exist as long as this does.
+pub struct SoloFiles {
+    folder: TempDir,
+    answers: Vec<(String, PathBuf)>,
+}
+
+/// Makes commands of these arms of a record, if they are benchmarks. Returns the files that the commands need.
+///
+/// # Errors
+/// A framework cannot do a given number of iterations, the record has no times, or a file cannot be written.
+pub fn as_commands(record: &mut Record, arms: &[usize]) -> Result<Option<SoloFiles>> {
+    let plan = &record.header.plan;
+    let harness = |arm: usize| match plan.arms[arm].value.as_ref().map(|rule| &rule.reader) {
+        Some(ValueReader::Harness { kind, .. }) => Some(*kind),
+        _ => None,
+    };
+    if plan.workers.is_none() && arms.iter().all(|&arm| harness(arm).is_none()) {
+        return Ok(None);
+    }
+    let loop_ns = arms.iter().filter_map(|&arm| loop_ns(record, arm)).fold(0.0, f64::max);
+    ensure!(loop_ns > 0.0, "{} has no times of loops", record.path.display());
+    let loops = (RUN_NS / loop_ns).ceil().max(1.0) as u64;
+    let harnesses: Vec<Option<Harness>> = arms.iter().map(|&arm| harness(arm)).collect();
+    let mut files = SoloFiles::new()?;
+    for (&arm, harness) in arms.iter().zip(harnesses) {
+        let workers = record.header.plan.workers.clone();
+        let arm = &mut record.header.plan.arms[arm];
+        arm.argv = match (workers, harness) {
+            (Some(workers), _) => {
+                let requests = requests_of_a_run(arm, workers.gc, loops);
+                files.command(arm, &requests)?
+            }
+            (None, Some(harness)) => {
+                let argv = with_iterations(harness, &arm.argv, loops);
+                argv.with_context(|| {
+                    format!(
+                        "{} chooses the number of iterations itself, so the work of two runs differs; profile a program that \
+                         does a fixed number of them",
+                        harness.name()
+                    )
+                })?
+            }
+            (None, None) => bail!("{} is a command, and the others are benchmarks", arm.label()),
+        };
+    }
+    Ok(Some(files))
+}
+
+/// The time of a loop, ns: the median of the blocks.
+fn loop_ns(record: &Record, arm: usize) -> Option<f64> {
+    let rows = &record.rows;
+    let is_it = |&at: &usize| rows.arm(at) == arm && rows.is_measurement(at);
+    let time = |at: usize| match rows.get(at, Metric::Loops) {
+        Some(loops) => Some(rows.get(at, Metric::WallNs)? as f64 / loops.max(1) as f64),
+        None => rows.own(at),
+    };
+    let mut times: Vec<f64> = (0..rows.len()).filter(is_it).filter_map(time).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied()
+}
+
+impl SoloFiles {
+    fn new() -> Result<Self> {
+        let folder = with_their_files(tempfile::tempdir);
+        let folder = folder.context("cannot make a temporary directory")?;
+        Ok(Self { folder, answers: Vec::new() })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The command line of a worker that reads these requests.
+    fn command(&mut self, arm: &Arm, requests: &[u8]) -> Result<Vec<String>> {
+        let number = self.answers.len();
+        let (asked, said) = (self.path(&format!("{number}.in")), self.path(&format!("{number}.out")));
+        write(&asked, requests)?;
+        self.answers.push((arm.label().into(), said.clone()));
+        let files = [&asked, &said].map(|path| path.to_string_lossy().into_owned());
+        let mut words: Vec<String> = ["/bin/sh", "-c", SHELL, "sh"].map(String::from).into();
+        words.extend(files);
+        words.extend(arm.argv.iter().cloned());
+        if arm.source.is_some() {
+            let worker = self.path("worker.py");
+            write(&worker, PYTHON_WORKER)?;
+            words.push(worker.to_string_lossy().into_owned());
+        }
+        words.push(format!("{WORKER_ARGUMENT}3,4"));
+        Ok(words)
+    }
+
+    /// Checks what the workers have said in their last run.
+    ///
+    /// # Errors
+    /// One has not done its loops.
+    pub fn check(&self) -> Result<()> {
+        for (label, path) in &self.answers {
+            let said = std::fs::read(path).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            if !said.lines().any(|line| line.starts_with("time ")) {
+                let error = said.lines().find_map(|line| line.strip_prefix("error "));
+                let error = error.unwrap_or("it gave no time").replace("\\x20", " ");
+                bail!("{label}: the benchmark did not run: {error}");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    with_their_files(|| std::fs::write(path, bytes))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,50 @@
+//! Programs that do a given number of iterations. Only then do two builds do the same work, so that the time of a function
+//! in a process can be compared.
+
+use crate::harness::Harness;
+
+/// The arguments of a run with so many iterations in the place of a time; `None` where the framework has no such option.
+pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<String>> {
+    let replaced = |option: &str| {
+        let has = |word: &String| word.starts_with(option);
+        let word = |word: &String| if has(word) { format!("{option}{n}x") } else { word.clone() };
+        argv.iter().any(has).then(|| argv.iter().map(word).collect())
+    };
+    match harness {
+        // Since 1.8.
+        Harness::GoogleBenchmark => replaced("--benchmark_min_time="),
+        Harness::Go => replaced("-test.benchtime="),
+        Harness::Divan => {
+            let at = argv.iter().position(|word| word == "--max-time")?;
+            let once = ["--sample-count", "1", "--sample-size"].map(String::from);
+            let before = argv[..at].iter().cloned();
+            let after = argv[at + 2..].iter().cloned();
+            Some(before.chain(once).chain([n.to_string()]).chain(after).collect())
+        }
+        Harness::Criterion
+        | Harness::Libtest
+        | Harness::Catch2
+        | Harness::PytestBenchmark
+        | Harness::Jmh => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_takes_the_place_of_a_time() {
+        let words = |harness: Harness| {
+            let argv = harness.command(&["p".into()], "b");
+            with_iterations(harness, &argv, 500).map(|words| words.join(" "))
+        };
+        let google = words(Harness::GoogleBenchmark).unwrap();
+        assert!(google.contains("--benchmark_min_time=500x") && !google.contains("0.05"), "{google}");
+        assert!(words(Harness::Go).unwrap().ends_with("-test.benchtime=500x"));
+        let divan = words(Harness::Divan).unwrap();
+        let expected = "p --bench --exact b --sample-count 1 --sample-size 500 --color never";
+        assert_eq!(divan, expected);
+        assert_eq!(words(Harness::Criterion), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! Functions of just-in-time compilers, read when a run has ended: `/tmp/perf-PID.map`, a line for each with start, size and
+//! name (tools/perf/Documentation/jit-interface.txt in the kernel's sources), and `jit-PID.dump`, which the process maps
+//! (jitdump-specification.txt there). Only the functions of sampled addresses are kept. A later run may have the same number,
+//! so the files are removed.
+#![expect(clippy::disallowed_methods, reason = "reads and removes files of the runs")]
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{Mode, OFlags};
+
+/// First number of a jitdump file of this machine's byte order ("JiTD").
+const DUMP_MAGIC: u32 = 0x4A69_5444;
+/// `JIT_CODE_LOAD` and `JIT_CODE_MOVE`.
+const CODE_LOAD: u32 = 0;
+const CODE_MOVE: u32 = 1;
+/// Bytes of a record before what depends on its kind: kind, size (u32 each), time (u64).
+const PREFIX: usize = 16;
+/// Bytes of `JIT_CODE_LOAD` before the name: process, thread (u32 each), address twice, size, number (u64 each).
+const LOAD: usize = 40;
+/// Longer names are cut.
+const NAME_BYTES_MAX: usize = 1024;
+/// The kernel's time stamps of files are those of its last tick (ktime_get_coarse_real_ts64()).
+const TICK: Duration = Duration::from_millis(20);
+
+/// A function that was compiled at run time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JitFunction {
+    pub start: u64,
+    pub size: u64,
+    pub name: String,
+}
+
+/// What a run may have written, and the addresses that were sampled in it.
+#[derive(Debug)]
+pub struct JitFiles {
+    began: SystemTime,
+    processes: BTreeSet<u32>,
+    dumps: BTreeSet<(u32, PathBuf)>,
+    addresses: Vec<u64>,
+}
+
+impl JitFiles {
+    /// Of a run that begins now.
+    pub fn new() -> Self {
+        let began = SystemTime::now();
+        let (processes, dumps) = (BTreeSet::new(), BTreeSet::new());
+        Self { began, processes, dumps, addresses: Vec::new() }
+    }
+
+    /// A process of the run.
+    pub fn add_process(&mut self, process: u32) {
+        self.processes.insert(process);
+    }
+
+    /// A file that a process has mapped.
+    pub fn add_mapping(&mut self, process: u32, path: &[u8]) {
+        let path = Path::new(OsStr::from_bytes(path));
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        if name.starts_with(b"jit-") && name.ends_with(b".dump") {
+            self.dumps.insert((process, path.into()));
+        }
+    }
+
+    /// An address that was sampled.
+    pub fn add_address(&mut self, address: u64) {
+        self.addresses.push(address);
+    }
+
+    /// Reads what the run has written about its sampled addresses, and removes the files. `each` gets the functions of
+    /// each process, the older ones first.
+    pub fn take(&mut self, mut each: impl FnMut(u32, &JitFunction)) {
+        self.addresses.sort_unstable();
+        self.addresses.dedup();
+        let maps = self.processes.iter().map(|&process| {
+            let path = PathBuf::from(format!("/tmp/perf-{process}.map"));
+            (process, path)
+        });
+        for (process, path) in maps {
+            let read = |file: File| read_map(BufReader::new(file), &self.addresses, |it| each(process, it));
+            self.read(&path, read);
+        }
+        for (process, path) in &self.dumps {
+            let read = |file: File| read_dump(BufReader::new(file), &self.addresses, |it| each(*process, it));
+            self.read(path, read);
+        }
+    }
+
+    fn read(&self, path: &Path, read: impl FnOnce(File) -> io::Result<()>) {
+        // Anyone can make such a file.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::open(path, flags, Mode::empty()).map(File::from) else { return };
+        let is_of_run = |meta: std::fs::Metadata| {
+            meta.is_file() && meta.modified().is_ok_and(|it| it + TICK >= self.began)
+        };
+        if !file.metadata().is_ok_and(is_of_run) {
+            return;
+        }
+        // What was read before an error is of use.
+        read(file).ok();
+        std::fs::remove_file(path).ok();
+    }
+}
+
+/// Whether any of these sorted addresses is in a function.
+fn has_any(addresses: &[u64], start: u64, size: u64) -> bool {
+    let at = addresses.partition_point(|&address| address < start);
+    addresses.get(at).is_some_and(|&address| address - start < size)
+}
+
+fn read_map(
+    mut from: impl BufRead,
+    addresses: &[u64],
+    mut each: impl FnMut(&JitFunction),
+) -> io::Result<()> {
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        let mut words = text.trim_end().splitn(3, ' ');
+        let mut next = || number(words.next()?);
+        if let (Some(start), Some(size)) = (next(), next())
+            && has_any(addresses, start, size)
+            && let Some(name) = words.next()
+        {
+            each(&JitFunction { start, size, name: cut(name) });
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+fn read_dump(
+    mut from: impl Read,
+    addresses: &[u64],
+    mut each: impl FnMut(&JitFunction),
+) -> io::Result<()> {
+    let word = |bytes: &[u8], at: usize| {
+        bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    };
+    let long = |bytes: &[u8], at: usize| {
+        bytes.get(at..at + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
+    };
+    // Magic, version, size of the header.
+    let mut head = [0; 12];
+    from.read_exact(&mut head)?;
+    if word(&head, 0) != DUMP_MAGIC {
+        return Ok(());
+    }
+    skip(&mut from, u64::from(word(&head, 8)).saturating_sub(head.len() as u64))?;
+    let mut names: Vec<(u64, String)> = Vec::new();
+    loop {
+        let mut prefix = [0; PREFIX];
+        from.read_exact(&mut prefix)?;
+        let rest = u64::from(word(&prefix, 4)).saturating_sub(PREFIX as u64);
+        let mut body = Vec::new();
+        from.by_ref().take(rest.min((LOAD + NAME_BYTES_MAX) as u64)).read_to_end(&mut body)?;
+        skip(&mut from, rest - body.len() as u64)?;
+        let function = match word(&prefix, 0) {
+            CODE_LOAD => {
+                let name = body.get(LOAD..).unwrap_or_default().split(|&byte| byte == 0).next();
+                let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
+                names.push((long(&body, 32), name.clone()));
+                JitFunction { start: long(&body, 16), size: long(&body, 24), name }
+            }
+            CODE_MOVE => {
+                let number = long(&body, 40);
+                let name = names.iter().rev().find(|it| it.0 == number);
+                let Some((_, name)) = name else { continue };
+                JitFunction { start: long(&body, 24), size: long(&body, 32), name: name.clone() }
+            }
+            _ => continue,
+        };
+        if has_any(addresses, function.start, function.size) {
+            each(&function);
+        }
+    }
+}
+
+fn skip(from: &mut impl Read, n: u64) -> io::Result<()> {
+    io::copy(&mut from.take(n), &mut io::sink()).map(drop)
+}
+
+fn cut(name: &str) -> String {
+    name.char_indices().take_while(|(at, _)| *at < NAME_BYTES_MAX).map(|(_, it)| it).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(read: impl FnOnce(&mut dyn FnMut(&JitFunction))) -> Vec<(u64, String)> {
+        let mut found = Vec::new();
+        read(&mut |it: &JitFunction| found.push((it.start, it.name.clone())));
+        found
+    }
+
+    #[test]
+    fn a_map_names_the_functions_of_sampled_addresses() {
+        let text = b"7f00 10 py::work:/srv/job.py\nbad line\n7f20 8 Builtin:Add x\n0x7f30 8 other\n";
+        let addresses = [0x7f0f, 0x7f27, 0x7f28];
+        let found = found(|each| read_map(&text[..], &addresses, each).unwrap());
+        assert_eq!(found, [(0x7f00, "py::work:/srv/job.py".into()), (0x7f20, "Builtin:Add x".into())]);
+    }
+
+    #[test]
+    fn a_dump_names_code_that_was_loaded_and_code_that_was_moved() {
+        let words = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let longs = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let record = |kind: u32, body: &[u8]| {
+            [words(&[kind, (PREFIX + body.len()) as u32]), longs(&[5]), body.to_vec()].concat()
+        };
+        let load = |start: u64, number: u64, name: &str| {
+            let numbers = longs(&[start, start, 16, number]);
+            let code = [0x90; 16];
+            record(CODE_LOAD, &[&words(&[7, 7])[..], &numbers, name.as_bytes(), &[0], &code].concat())
+        };
+        let moved = [words(&[7, 7]), longs(&[0, 0x1000, 0x3000, 16, 1])].concat();
+        let file = [
+            words(&[DUMP_MAGIC, 1, 40]),
+            vec![0; 28],
+            load(0x1000, 1, "first"),
+            record(3, &[0; 8]),
+            load(0x2000, 2, "second"),
+            record(CODE_MOVE, &moved),
+        ]
+        .concat();
+        let addresses = [0x1008, 0x3008];
+        let found = found(|each| {
+            // The file ends between two records.
+            let end = read_dump(&file[..], &addresses, each).unwrap_err();
+            assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+        });
+        assert_eq!(found, [(0x1000, "first".into()), (0x3000, "first".into())]);
+        for n in 0..file.len() {
+            read_dump(&file[..n], &addresses, |_| ()).ok();
+        }
+    }
+}
