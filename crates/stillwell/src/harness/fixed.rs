@@ -40,7 +40,10 @@ mod tests {
             with_iterations(harness, &argv, 500).map(|words| words.join(" "))
         };
         let google = words(Harness::GoogleBenchmark).unwrap();
-        assert!(google.contains("--benchmark_min_time=500x") && !google.contains("0.05"), "{google}");
+        assert!(
+            google.contains("--benchmark_min_time=500x") && !google.contains("0.05"),
+            "{google}"
+        );
         assert!(words(Harness::Go).unwrap().ends_with("-test.benchtime=500x"));
         let divan = words(Harness::Divan).unwrap();
         let expected = "p --bench --exact b --sample-count 1 --sample-size 500 --color never";

@@ -82,11 +82,15 @@ impl JitFiles {
             (process, path)
         });
         for (process, path) in maps {
-            let read = |file: File| read_map(BufReader::new(file), &self.addresses, |it| each(process, it));
+            let read = |file: File| {
+                read_map(BufReader::new(file), &self.addresses, |it| each(process, it))
+            };
             self.read(&path, read);
         }
         for (process, path) in &self.dumps {
-            let read = |file: File| read_dump(BufReader::new(file), &self.addresses, |it| each(*process, it));
+            let read = |file: File| {
+                read_dump(BufReader::new(file), &self.addresses, |it| each(*process, it))
+            };
             self.read(path, read);
         }
     }
@@ -202,23 +206,32 @@ mod tests {
 
     #[test]
     fn a_map_names_the_functions_of_sampled_addresses() {
-        let text = b"7f00 10 py::work:/srv/job.py\nbad line\n7f20 8 Builtin:Add x\n0x7f30 8 other\n";
+        let text =
+            b"7f00 10 py::work:/srv/job.py\nbad line\n7f20 8 Builtin:Add x\n0x7f30 8 other\n";
         let addresses = [0x7f0f, 0x7f27, 0x7f28];
         let found = found(|each| read_map(&text[..], &addresses, each).unwrap());
-        assert_eq!(found, [(0x7f00, "py::work:/srv/job.py".into()), (0x7f20, "Builtin:Add x".into())]);
+        assert_eq!(
+            found,
+            [(0x7f00, "py::work:/srv/job.py".into()), (0x7f20, "Builtin:Add x".into())]
+        );
     }
 
     #[test]
     fn a_dump_names_code_that_was_loaded_and_code_that_was_moved() {
-        let words = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
-        let longs = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let words =
+            |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let longs =
+            |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
         let record = |kind: u32, body: &[u8]| {
             [words(&[kind, (PREFIX + body.len()) as u32]), longs(&[5]), body.to_vec()].concat()
         };
         let load = |start: u64, number: u64, name: &str| {
             let numbers = longs(&[start, start, 16, number]);
             let code = [0x90; 16];
-            record(CODE_LOAD, &[&words(&[7, 7])[..], &numbers, name.as_bytes(), &[0], &code].concat())
+            record(
+                CODE_LOAD,
+                &[&words(&[7, 7])[..], &numbers, name.as_bytes(), &[0], &code].concat(),
+            )
         };
         let moved = [words(&[7, 7]), longs(&[0, 0x1000, 0x3000, 16, 1])].concat();
         let file = [

@@ -102,14 +102,13 @@ mod tests {
 
     #[test]
     fn the_users_word_about_names_counts() {
-        let mut plan = plan(&["a", "b"]);
+        let (mut one, mut plan) = (plan(&["a"]), plan(&["a", "b"]));
         plan.arms[1].environment.push((PYTHON_NAMES.into(), "0".into()));
         ask_for_names(&mut plan, false);
         let value = |plan: &Plan, arm: usize| plan.arms[arm].environment.clone();
         assert_eq!(value(&plan, 0), [(PYTHON_NAMES.into(), "1".into())]);
         assert_eq!(value(&plan, 1), [(PYTHON_NAMES.into(), "0".into())]);
-        let mut plan = super::tests::plan(&["a"]);
-        ask_for_names(&mut plan, true);
-        assert!(plan.arms[0].environment.is_empty());
+        ask_for_names(&mut one, true);
+        assert!(one.arms[0].environment.is_empty());
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use stats::max_t::{JointIntervals, PairedDifferences};
 
 use crate::profile::columns::{ArmColumn, BlockRuns, TimeOf, sampled_ns};
+use crate::profile::matching::{Guess, matched};
 use crate::profile::saved::{Origin, Profile, ProfiledRun};
 
 /// Re-labellings of the test, and signs of the intervals.
@@ -59,6 +60,8 @@ pub struct Breakdown {
     pub cost: Option<[f64; 2]>,
     /// Counts of a run.
     pub counts: Vec<CountPart>,
+    /// Functions that are taken for one.
+    pub guesses: Vec<Guess>,
 }
 
 /// A part of the time.
@@ -111,6 +114,15 @@ pub struct FunctionPart {
     pub file: String,
     /// The kind of code.
     pub origin: Origin,
+    /// File and line with most samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code_bytes: Vec<u64>,
+    /// The arm whose programs have no function of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_in: Option<usize>,
     /// Its p-value, adjusted for the number of functions; `None` with one arm.
     pub p: Option<f64>,
     /// Its time.
@@ -141,6 +153,11 @@ impl TimePart {
 /// # Errors
 /// It has too few complete blocks.
 pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
+    let matched = matched(profile);
+    let (profile, guesses) = match &matched {
+        Some((matched, guesses)) => (matched, guesses.clone()),
+        None => (profile, Vec::new()),
+    };
     let blocks = BlockRuns::of(profile);
     let n_blocks = blocks.n_blocks();
     ensure!(
@@ -199,6 +216,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
         visible_ns: is_pair.then(|| visible_ns(&found, profile.period_ns, n_blocks)),
         cost: cost(&blocks),
         counts,
+        guesses,
     })
 }
 
@@ -223,8 +241,16 @@ fn listed(
             TimeOf::WithCallees(number) => (1, number),
         };
         let about = &profile.functions[number as usize];
-        let (name, file) = (about.name.clone(), about.file.clone());
-        lists[list].push(FunctionPart { name, file, origin: about.origin, p, time });
+        lists[list].push(FunctionPart {
+            name: about.name.clone(),
+            file: about.file.clone(),
+            origin: about.origin,
+            line: about.line.clone(),
+            code_bytes: about.code_bytes.clone(),
+            missing_in: about.missing_in.map(|arm| arm as usize),
+            p,
+            time,
+        });
     }
     for list in &mut lists {
         list.sort_by(|a, b| b.time.estimate_ns.abs().total_cmp(&a.time.estimate_ns.abs()));

@@ -1,13 +1,14 @@
 //! Samples and record → profile.
 #![expect(clippy::disallowed_methods, reason = "reads the samples")]
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use crate::profile::columns::SAMPLES_MIN;
 use crate::profile::entries::{SampledRun, TaskRecord, next_run};
 use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
@@ -25,23 +26,55 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     let arms = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
     let mut profile = Profile::new(arms, plan.policy.alpha, plan.seed, period_ns);
     let programs: Vec<&str> = plan.arms.iter().map(|arm| arm.argv[0].as_str()).collect();
-    let mut table = FunctionTable::new(&programs);
+    let what = || format!("cannot read the samples in {}", samples.display());
+    let mut table =
+        FunctionTable::new(&programs, mapped_files(samples, programs.len()).with_context(what)?);
+    let mut n_of_functions: HashMap<u32, Vec<u64>> = HashMap::new();
     let rows = &record.rows;
     let is_kept = |&at: &usize| rows.is_measurement(at) && rows.block(at).is_some();
     let by_step: HashMap<u32, usize> =
         (0..rows.len()).filter(is_kept).map(|at| (rows.step(at), at)).collect();
-    let what = || format!("cannot read the samples in {}", samples.display());
     let mut file = BufReader::with_capacity(1 << 20, File::open(samples).with_context(what)?);
     while let Some(run) = next_run(&mut file).with_context(what)? {
         let Some(&row) = by_step.get(&run.step) else { continue };
         profile.has_kernel |= run.has_kernel;
         let samples = named(&run, &mut table);
+        for &(stack, n) in &samples {
+            let leaf = table.stacks[stack as usize].last().copied().unwrap_or_default();
+            let counts = n_of_functions.entry(leaf).or_insert_with(|| vec![0; programs.len()]);
+            counts[run.arm as usize] += u64::from(n);
+        }
         profile.runs.push(ProfiledRun { samples, ..of_row(&run, rows, row) });
     }
+    table.finish(&n_of_functions, SAMPLES_MIN);
     let FunctionTable { functions, stacks, n_user, n_whole, .. } = table;
     (profile.functions, profile.stacks) = (functions, stacks);
     (profile.n_samples, profile.n_whole_chains) = (n_user, n_whole);
     Ok(profile)
+}
+
+/// Runs of each arm whose mappings are looked at.
+const RUNS_LOOKED_AT: usize = 3;
+
+/// The files that the runs of each arm map.
+fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open(samples)?);
+    let (mut found, mut n_runs) = (vec![BTreeSet::new(); n_arms], vec![0; n_arms]);
+    while n_runs.iter().any(|&n| n < RUNS_LOOKED_AT)
+        && let Some(run) = next_run(&mut file)?
+    {
+        let arm = run.arm as usize;
+        n_runs[arm] += 1;
+        for record in run.records {
+            if let TaskRecord::Map { path, .. } = record
+                && path.starts_with('/')
+                && !path.starts_with("//")
+            {
+                found[arm].insert(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The call chains of a run, and the number of samples of each.
@@ -70,7 +103,7 @@ fn named(run: &SampledRun, table: &mut FunctionTable) -> Vec<(u32, u32)> {
             }
             TaskRecord::Sample { process, .. } if !own.contains(process) => {}
             TaskRecord::Sample { process, chain } => {
-                if let Some(stack) = table.stack(&spaces, *process, chain) {
+                if let Some(stack) = table.stack(run.arm as usize, &spaces, *process, chain) {
                     *counts.entry(stack).or_default() += 1;
                 }
             }
@@ -108,7 +141,7 @@ mod tests {
     /// the launcher's.
     #[test]
     fn samples_are_counted_by_call_chain() {
-        let mut table = FunctionTable::new(&["a"]);
+        let mut table = FunctionTable::new(&["a"], vec![BTreeSet::new()]);
         let path = "/no/such/library".to_owned();
         let sample = |process| TaskRecord::Sample { process, chain: vec![1500] };
         let records = vec![

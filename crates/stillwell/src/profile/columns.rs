@@ -116,14 +116,17 @@ impl<'a> BlockRuns<'a> {
         let has_enough = |n: &u64| *n >= SAMPLES_MIN;
         let mut quantities: Vec<TimeOf> =
             own.iter().filter(|(_, n)| has_enough(n)).map(|(&it, _)| TimeOf::Own(it)).collect();
-        if self.has_chains() {
-            // A function that calls nothing has one column.
-            let calls = |(function, n): &(&u32, &u64)| own.get(*function) != Some(n);
-            let is_part = |(_, n): &(&u32, &u64)| (**n as f64) < WHOLE_SHARE * n_all as f64;
-            let found =
-                with_callees.iter().filter(|it| has_enough(it.1) && calls(it) && is_part(it));
-            quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
-        }
+        let has_chains = self.has_chains();
+        // A function that calls nothing has one column.
+        let calls = |(function, n): &(&u32, &u64)| own.get(*function) != Some(n);
+        let is_part = |(_, n): &(&u32, &u64)| (**n as f64) < WHOLE_SHARE * n_all as f64;
+        // The kernel's chains are always whole.
+        let origin = |function: u32| self.profile.functions[function as usize].origin;
+        let is_known = |function: u32| has_chains || origin(function) == Origin::Entry;
+        let found = with_callees
+            .iter()
+            .filter(|it| has_enough(it.1) && is_known(*it.0) && calls(it) && is_part(it));
+        quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
         let columns = self.columns(quantities.len(), self.times_of(&quantities));
         quantities.into_iter().zip(columns).collect()
     }

@@ -8,6 +8,7 @@ use stats::max_t::PairedDifferences;
 
 use crate::profile::breakdown::estimates;
 use crate::profile::columns::{BlockRuns, SAMPLES_MIN};
+use crate::profile::matching::matched;
 use crate::profile::saved::{Origin, Profile};
 
 /// Re-labellings of the test, and signs of the intervals. A tree has more branches than a program has functions.
@@ -79,6 +80,8 @@ impl Tree {
 /// # Errors
 /// The profile has no sampled blocks.
 pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
+    let matched = matched(profile);
+    let profile = matched.as_ref().map_or(profile, |(matched, _)| matched);
     let blocks = BlockRuns::of(profile);
     let has_chains = blocks.has_chains();
     let mut tree = Tree { places: vec![None], n_samples: vec![0], ..Tree::default() };
@@ -118,7 +121,8 @@ pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
         FlameFrame {
             name: function.map_or_else(|| "all".into(), |it| it.name.clone()),
             file: function.map_or_else(String::new, |it| it.file.clone()),
-            is_kernel: function.is_some_and(|it| it.origin == Origin::Kernel),
+            is_kernel: function
+                .is_some_and(|it| matches!(it.origin, Origin::Kernel | Origin::Entry)),
             parent: place.map(|(parent, _)| new_number[&parent]),
             means_ns: columns[at].iter().map(mean).collect(),
             estimate_ns: intervals.means[at],

@@ -40,9 +40,11 @@ mod tests {
     #[test]
     fn an_address_has_the_newest_function_there() {
         let mut maps = JitMaps::default();
-        for (start, size, name) in
-            [(0x7f00, 16, "py::work:/srv/app/job.py"), (0x7f20, 8, "x"), (0x7f00, 16, "py::later:/b/job.py")]
-        {
+        for (start, size, name) in [
+            (0x7f00, 16, "py::work:/srv/app/job.py"),
+            (0x7f20, 8, "x"),
+            (0x7f00, 16, "py::later:/b/job.py"),
+        ] {
             maps.add(5, &JitFunction { start, size, name: name.into() });
         }
         assert_eq!(maps.find(5, 0x7f0f), Some("py::later:job.py"));

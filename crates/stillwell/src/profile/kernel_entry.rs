@@ -26,11 +26,23 @@ const CALLS: [&str; 7] = [
     "ksys_",
 ];
 /// Functions of page faults.
-const FAULTS: [&str; 6] =
-    ["asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault", "el0_da", "el0_ia", "do_mem_abort"];
+const FAULTS: [&str; 6] = [
+    "asm_exc_page_fault",
+    "exc_page_fault",
+    "do_user_addr_fault",
+    "el0_da",
+    "el0_ia",
+    "do_mem_abort",
+];
 /// Starts of the names of functions of interrupts.
-const INTERRUPTS: [&str; 6] =
-    ["asm_sysvec_", "sysvec_", "asm_common_interrupt", "common_interrupt", "el0t_64_irq", "el0_irq"];
+const INTERRUPTS: [&str; 6] = [
+    "asm_sysvec_",
+    "sysvec_",
+    "asm_common_interrupt",
+    "common_interrupt",
+    "el0t_64_irq",
+    "el0_irq",
+];
 
 /// The reason, from the kernel's functions of a call chain, the outermost first. `None` if they do not tell it, as for the
 /// start of a process.
@@ -61,9 +73,15 @@ mod tests {
         let found = |names: &str| entry(names.split(' '));
         let read = "entry_SYSCALL_64_after_hwframe do_syscall_64 __x64_sys_read ksys_read vfs_read";
         assert_eq!(found(read).as_deref(), Some("system call read"));
-        assert_eq!(found("el0t_64_sync el0_svc __arm64_sys_futex").as_deref(), Some("system call futex"));
+        assert_eq!(
+            found("el0t_64_sync el0_svc __arm64_sys_futex").as_deref(),
+            Some("system call futex")
+        );
         // A fault within a system call is the call's.
-        assert_eq!(found("do_syscall_64 ksys_write exc_page_fault").as_deref(), Some("system call write"));
+        assert_eq!(
+            found("do_syscall_64 ksys_write exc_page_fault").as_deref(),
+            Some("system call write")
+        );
         assert_eq!(found("asm_exc_page_fault exc_page_fault").as_deref(), Some("page faults"));
         assert_eq!(found("asm_sysvec_apic_timer_interrupt x").as_deref(), Some("interrupts"));
         assert_eq!(found("do_syscall_64").as_deref(), Some("entry of system calls"));

@@ -6,11 +6,14 @@
 pub mod breakdown;
 pub mod collect;
 mod columns;
+mod dwarf;
 mod entries;
 pub mod flame;
 pub mod folded;
 mod jit;
+mod kernel_entry;
 mod maps;
+pub mod matching;
 mod names;
 pub mod saved;
 mod symbols;

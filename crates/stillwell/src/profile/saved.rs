@@ -64,6 +64,8 @@ pub enum Origin {
     Kernel,
     /// Code of a program without a symbol: all that is in one file.
     Unnamed,
+    /// No function: the reason why the kernel runs, such as a system call.
+    Entry,
 }
 
 /// A function.
@@ -75,6 +77,23 @@ pub struct ProfiledFunction {
     pub file: String,
     /// The kind of code.
     pub origin: Origin,
+    /// File and line with most samples, in the last arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_bytes: Vec<u64>,
+    /// The arm whose programs have no function of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_in: Option<u32>,
+}
+
+impl ProfiledFunction {
+    /// A function of which no more is known.
+    pub fn new(name: String, file: &str, origin: Origin) -> Self {
+        let file = file.into();
+        Self { name, file, origin, line: None, code_bytes: Vec::new(), missing_in: None }
+    }
 }
 
 /// One run.

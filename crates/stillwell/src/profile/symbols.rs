@@ -6,8 +6,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
-use object::{Object as _, ObjectSegment as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, SymbolKind};
 
+use crate::profile::dwarf::{DebugInformation, FunctionAt};
 use crate::profile::names::readable;
 
 /// Directory of split debug files.
@@ -21,6 +22,7 @@ pub struct SymbolTable {
     /// Start and size of what is loaded, by offset in the file, and the address it is linked to.
     segments: Vec<LoadedSegment>,
     functions: Vec<SymbolRange>,
+    debug: Option<DebugInformation>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,37 +43,87 @@ impl SymbolTable {
     /// Reads the table of a file; without symbols in it, that of its debug file; else the exported functions. A file
     /// that cannot be read has no functions.
     pub fn of_file(path: &Path) -> Self {
-        let Some((table, debug_files)) = read(path) else { return Self::default() };
-        if debug_files.is_empty() {
-            return table;
+        let Some(own) = read(path) else { return Self::default() };
+        let ReadFile { mut table, debug_files, has_all_symbols } = own;
+        for path in debug_files {
+            if has_all_symbols && table.debug.is_some() {
+                break;
+            }
+            let Some(found) = read(&path) else { continue };
+            if !has_all_symbols && found.table.functions.len() > 1 {
+                table.functions = found.table.functions;
+            }
+            table.debug = table.debug.or(found.table.debug);
         }
-        let whole = debug_files.iter().filter_map(|path| read(path)).map(|(found, _)| found);
-        let functions = whole.map(|found| found.functions).find(|found| found.len() > 1);
-        Self { functions: functions.unwrap_or(table.functions), segments: table.segments }
+        table
     }
 
-    /// The name of the function at an offset of the file.
-    pub fn name_at(&self, offset: u64) -> Option<String> {
+    /// Whether there is debug information, so that inlined functions have names.
+    pub fn has_debug_information(&self) -> bool {
+        self.debug.is_some()
+    }
+
+    /// Whether it names any function.
+    pub fn has_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// The functions at an offset of the file. With `inlined`, those that are inlined there come first, the innermost
+    /// before the others; else there is at most one.
+    pub fn functions_at(&self, offset: u64, inlined: bool) -> Vec<FunctionAt> {
+        let Some(address) = self.address(offset) else { return Vec::new() };
+        let symbol = self.symbol_at(address).map(|it| readable(&it.symbol));
+        let debug = self.debug.as_ref();
+        let mut found = debug.map_or_else(Vec::new, |debug| debug.functions_at(address));
+        if !inlined && found.len() > 1 {
+            let outermost = found.split_off(found.len() - 1);
+            found = outermost;
+        }
+        match (symbol, found.last_mut()) {
+            // Both builds have symbols; so the name of a function that is not inlined is that of its symbol.
+            (Some(name), Some(last)) => last.name = name,
+            (Some(name), None) => found.push(FunctionAt { name, line: None }),
+            (None, _) => {}
+        }
+        found
+    }
+
+    /// Bytes of code of the function at an offset of the file.
+    pub fn code_bytes(&self, offset: u64) -> Option<u64> {
+        self.symbol_at(self.address(offset)?).map(|it| it.end - it.start)
+    }
+
+    /// Whether the table has a function of this name.
+    pub fn has_function(&self, name: &str) -> bool {
+        // Only what may be the name is made readable: that takes long for many symbols.
+        let word = name.rsplit("::").next().unwrap_or(name);
+        let word = word.split(['(', '<']).next().unwrap_or(word);
+        let is_it = |it: &SymbolRange| it.symbol.contains(word) && readable(&it.symbol) == name;
+        self.functions.iter().any(is_it)
+    }
+
+    /// The address that an offset of the file is linked to.
+    fn address(&self, offset: u64) -> Option<u64> {
         let is_here = |it: &&LoadedSegment| offset.wrapping_sub(it.offset) < it.size;
         let segment = self.segments.iter().find(is_here)?;
-        self.symbol_at(segment.address + (offset - segment.offset)).map(readable)
+        Some(segment.address + (offset - segment.offset))
     }
 
-    fn symbol_at(&self, address: u64) -> Option<&str> {
+    fn symbol_at(&self, address: u64) -> Option<&SymbolRange> {
         let at = self.functions.partition_point(|it| it.start <= address);
         let found = self.functions.get(at.checked_sub(1)?)?;
-        (address < found.end).then_some(found.symbol.as_str())
+        (address < found.end).then_some(found)
     }
 
     /// The functions of the kernel; none where the kernel hides their addresses (kernel.kptr_restrict).
     pub fn of_kernel() -> Self {
         let text = read_small_file("/proc/kallsyms", 64 << 20).unwrap_or_default();
-        Self { segments: Vec::new(), functions: kernel_functions(&text) }
+        Self { functions: kernel_functions(&text), ..Self::default() }
     }
 
     /// The function of the kernel at an address.
     pub fn kernel_name(&self, address: u64) -> Option<String> {
-        self.symbol_at(address).map(readable)
+        self.symbol_at(address).map(|it| readable(&it.symbol))
     }
 }
 
@@ -82,8 +134,17 @@ pub fn read_small_file(path: &str, bytes_max: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a file's own functions, and where its debug file may be; that list is empty if the file has all symbols.
-fn read(path: &Path) -> Option<(SymbolTable, Vec<PathBuf>)> {
+/// What a file says itself.
+struct ReadFile {
+    table: SymbolTable,
+    /// Where its debug file may be.
+    debug_files: Vec<PathBuf>,
+    /// Whether its functions are all that it has, and not only those that it exports.
+    has_all_symbols: bool,
+}
+
+/// Reads a file's own functions.
+fn read(path: &Path) -> Option<ReadFile> {
     // Only the parts that are needed are read: a debug file may have gigabytes.
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -92,25 +153,33 @@ fn read(path: &Path) -> Option<(SymbolTable, Vec<PathBuf>)> {
         LoadedSegment { offset, size, address: it.address() }
     };
     let segments = file.segments().map(segment).collect();
-    let functions = functions(file.symbols());
-    if !functions.is_empty() {
-        return Some((SymbolTable { segments, functions }, Vec::new()));
-    }
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let has_lines = file.section_by_name(".debug_info").is_some_and(|it| it.size() > 0);
+    let debug = has_lines.then(|| {
+        let common = file.gnu_debugaltlink().ok().flatten();
+        let common = common.map(|(name, _)| directory.join(text(name))).filter(|it| it.is_file());
+        DebugInformation::new(path.into(), common)
+    });
     let mut debug_files = Vec::new();
     if let Ok(Some([first, rest @ ..])) = file.build_id() {
         let hex: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
         debug_files.push(format!("{DEBUG_FILES}/.build-id/{first:02x}/{hex}.debug").into());
     }
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
-        let name = String::from_utf8_lossy(name).into_owned();
-        let directory = path.parent().unwrap_or(Path::new("/"));
+        let name = text(name);
         let below = directory.strip_prefix("/").unwrap_or(directory);
         debug_files.push(directory.join(&name));
         debug_files.push(directory.join(".debug").join(&name));
         debug_files.push(Path::new(DEBUG_FILES).join(below).join(&name));
     }
-    let functions = self::functions(file.dynamic_symbols());
-    Some((SymbolTable { segments, functions }, debug_files))
+    let mut functions = functions(file.symbols());
+    let has_all_symbols = !functions.is_empty();
+    if !has_all_symbols {
+        functions = self::functions(file.dynamic_symbols());
+    }
+    let table = SymbolTable { segments, functions, debug };
+    Some(ReadFile { table, debug_files, has_all_symbols })
 }
 
 /// Sorted ranges that do not overlap. Of several names of one address the plainest counts.
@@ -162,7 +231,8 @@ mod tests {
     fn the_kernels_list_names_code_alone() {
         let text = "0000000000000000 T hidden\nffffffff81000000 T _text\nffffffff81000100 t work.isra.0\n\
                     ffffffff81000180 D data\nffffffff81000200 W other\t[module]\n";
-        let table = SymbolTable { segments: Vec::new(), functions: kernel_functions(text) };
+        let functions = kernel_functions(text);
+        let table = SymbolTable { functions, ..SymbolTable::default() };
         let name = |address| table.kernel_name(address);
         assert_eq!(name(0xffff_ffff_8100_01ff).as_deref(), Some("work"));
         assert_eq!(name(0xffff_ffff_8100_0200).as_deref(), Some("other"));
@@ -181,8 +251,15 @@ mod tests {
             table.segments.iter().find(|it| main.start.wrapping_sub(it.address) < it.size);
         let segment = segment.unwrap();
         let offset = main.start - segment.address + segment.offset;
-        assert_eq!(table.name_at(offset).as_deref(), Some("main"));
-        assert_eq!(table.name_at(u64::MAX), None);
+        // Cargo builds tests with lines.
+        for inlined in [true, false] {
+            let found = table.functions_at(offset, inlined);
+            assert_eq!(found.last().unwrap().name, "main", "{found:?}");
+            assert!(inlined || found.len() == 1);
+        }
+        assert!(table.has_function("main") && !table.has_function("mai"));
+        assert_eq!(table.code_bytes(offset), Some(main.end - main.start));
+        assert_eq!(table.functions_at(u64::MAX, true), []);
         assert!(SymbolTable::of_file(Path::new("/nonexistent")).functions.is_empty());
     }
 }

@@ -1,9 +1,11 @@
 //! The functions and call chains of a profile, each once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::profile::jit::JitMaps;
+use crate::profile::kernel_entry::entry;
 use crate::profile::maps::AddressSpaces;
 use crate::profile::names::file_name;
 use crate::profile::saved::{Origin, ProfiledFunction};
@@ -29,6 +31,8 @@ const ROOTS: [&str; 13] = [
     "runtime.mcall",
     "runtime.morestack",
 ];
+/// More functions of a chain are a loop in a broken one.
+const FRAMES_MAX: usize = 200;
 /// What Go's linker puts behind the name of a function in assembler.
 const GO_ASSEMBLER: &str = ".abi0";
 
@@ -40,24 +44,107 @@ pub struct FunctionTable {
     /// Samples of programs, and those whose chain reaches the start of the program or of a thread.
     pub n_user: u64,
     pub n_whole: u64,
-    /// The file of the own program of each arm, without its directory.
-    own: Vec<String>,
-    by_name: HashMap<(String, Origin), u32>,
-    by_stack: HashMap<Vec<u32>, u32>,
-    by_place: HashMap<(u32, u64), u32>,
-    files: Vec<(String, Option<SymbolTable>)>,
-    by_path: HashMap<String, u32>,
-    kernel: Option<SymbolTable>,
-    by_kernel_address: HashMap<u64, u32>,
     /// The compiled functions of the run whose samples come next.
     pub jit: JitMaps,
+    /// The file of the own program of each arm, without its directory.
+    own: Vec<String>,
+    /// The files that some arms map and others do not, of each arm.
+    files_of_arms: Vec<BTreeSet<String>>,
+    by_name: HashMap<(String, Origin), u32>,
+    by_stack: HashMap<Vec<u32>, u32>,
+    by_place: HashMap<(u32, u64), Rc<Place>>,
+    files: Vec<MappedFile>,
+    by_path: HashMap<String, u32>,
+    /// Whether the files of the arms alone have debug information, all of them.
+    has_own_lines: Option<bool>,
+    /// The samples of each line of the last arm, by function.
+    lines: HashMap<u32, BTreeMap<(String, u32), u64>>,
+    kernel: Option<SymbolTable>,
+    by_kernel_address: HashMap<u64, u32>,
+}
+
+#[derive(Debug)]
+struct MappedFile {
+    path: String,
+    symbols: Option<SymbolTable>,
+}
+
+impl MappedFile {
+    fn symbols(&mut self) -> &SymbolTable {
+        self.symbols.get_or_insert_with(|| SymbolTable::of_file(Path::new(&self.path)))
+    }
+}
+
+/// The functions at an offset of a file.
+#[derive(Debug, Default)]
+struct Place {
+    /// The innermost of those that are inlined there first.
+    functions: Vec<u32>,
+    /// File and line in the innermost.
+    line: Option<(String, u32)>,
+    /// Bytes of code of the outermost.
+    code_bytes: Option<u64>,
 }
 
 impl FunctionTable {
-    /// A table for arms with these programs.
-    pub fn new(programs: &[&str]) -> Self {
+    /// A table for arms with these programs, which map these files.
+    pub fn new(programs: &[&str], mut files_of_arms: Vec<BTreeSet<String>>) -> Self {
         let own = programs.iter().map(|program| file_name(program).into_owned()).collect();
-        Self { own, ..Self::default() }
+        let in_all = files_of_arms.iter().cloned().reduce(|all, it| &all & &it).unwrap_or_default();
+        files_of_arms.iter_mut().for_each(|files| *files = &*files - &in_all);
+        Self { own, files_of_arms, ..Self::default() }
+    }
+
+    /// Whether a function of a file is divided into those that are inlined in it. If only one of two builds tells what is
+    /// inlined, the same functions would have different names.
+    fn shows_inlined(&mut self, path: &str) -> bool {
+        if !self.files_of_arms.iter().any(|files| files.contains(path)) {
+            return true;
+        }
+        if let Some(known) = self.has_own_lines {
+            return known;
+        }
+        let paths: BTreeSet<String> = self.files_of_arms.iter().flatten().cloned().collect();
+        let is_told = |path: &String| {
+            let number = self.file(path);
+            let symbols = self.files[number as usize].symbols();
+            !symbols.has_functions() || symbols.has_debug_information()
+        };
+        let has_lines = paths.iter().all(is_told);
+        *self.has_own_lines.insert(has_lines)
+    }
+
+    /// Whether the programs of an arm have a function of this name. `true` if that is not known.
+    fn is_in(&mut self, arm: usize, name: &str) -> bool {
+        let paths: Vec<String> = self.files_of_arms[arm].iter().cloned().collect();
+        let numbers: Vec<u32> = paths.iter().map(|path| self.file(path)).collect();
+        let mut symbols = numbers.iter().map(|&at| at as usize).collect::<Vec<_>>();
+        symbols.retain(|&at| self.files[at].symbols().has_functions());
+        symbols.is_empty() || symbols.iter().any(|&at| self.files[at].symbols().has_function(name))
+    }
+
+    /// Adds what is known at the end: the line of each function with most samples, and functions that an arm lacks. `n` are
+    /// the samples of each function in each arm.
+    pub fn finish(&mut self, n: &HashMap<u32, Vec<u64>>, n_min: u64) {
+        for (&function, lines) in &self.lines {
+            let most = lines.iter().max_by_key(|(_, n)| **n);
+            self.functions[function as usize].line =
+                most.map(|((file, line), _)| format!("{file}:{line}"));
+        }
+        let is_one_sided =
+            |n: &&Vec<u64>| n.len() == 2 && n.contains(&0) && n.iter().sum::<u64>() >= n_min;
+        for (&function, n) in n.iter().filter(|(_, n)| is_one_sided(n)) {
+            let about = &self.functions[function as usize];
+            let (name, is_user) = (about.name.clone(), about.origin == Origin::User);
+            let arm = usize::from(n[0] > 0);
+            let is_of_arms = self
+                .files_of_arms
+                .iter()
+                .any(|files| files.iter().any(|path| file_name(path) == about.file));
+            if is_user && is_of_arms && !self.is_in(arm, &name) {
+                self.functions[function as usize].missing_in = Some(arm as u32);
+            }
+        }
     }
 
     /// The number of a mapped file.
@@ -66,17 +153,23 @@ impl FunctionTable {
             return number;
         }
         let number = self.files.len() as u32;
-        self.files.push((path.into(), None));
+        self.files.push(MappedFile { path: path.into(), symbols: None });
         self.by_path.insert(path.into(), number);
         number
     }
 
-    /// The number of the call chain of a sample; `None` without an address.
-    pub fn stack(&mut self, spaces: &AddressSpaces, process: u32, chain: &[u64]) -> Option<u32> {
-        let mut frames = Vec::new();
+    /// The number of the call chain of a sample of an arm; `None` without an address.
+    pub fn stack(
+        &mut self,
+        arm: usize,
+        spaces: &AddressSpaces,
+        process: u32,
+        chain: &[u64],
+    ) -> Option<u32> {
+        // From the innermost on.
+        let (mut frames, mut n_kernel): (Vec<u32>, usize) = (Vec::new(), 0);
         let mut is_kernel = false;
-        let mut is_user_leaf = true;
-        for (at, &address) in chain.iter().enumerate() {
+        for &address in chain {
             if address >= CONTEXT_MAX {
                 is_kernel = address == CONTEXT_KERNEL;
                 continue;
@@ -86,11 +179,14 @@ impl FunctionTable {
             let address = if is_leaf { address } else { address.saturating_sub(1) };
             if is_kernel {
                 frames.push(self.kernel_function(address));
-                is_user_leaf = false;
+                n_kernel += 1;
                 continue;
             }
-            match self.user_function(spaces, process, address) {
-                Some(function) => frames.push(function),
+            match self.place(spaces, process, address) {
+                Some(place) => {
+                    self.count(arm, &place, is_leaf);
+                    frames.extend(&place.functions);
+                }
                 // A program without frame pointers leaves other numbers in the chain, which is no address of code.
                 None if is_leaf => {
                     frames.push(self.function("[unknown]".into(), "", Origin::Unnamed))
@@ -98,12 +194,18 @@ impl FunctionTable {
                 None => break,
             }
             // A loop in a broken chain would never end.
-            if at > 0 && frames.len() > 200 {
+            if frames.len() > FRAMES_MAX {
                 break;
             }
         }
+        let names = frames[..n_kernel].iter().rev();
+        let names = names.map(|&at| self.functions[at as usize].name.as_str());
+        if let Some(entry) = entry(names) {
+            let entry = self.function(entry, "kernel", Origin::Entry);
+            frames.insert(n_kernel, entry);
+        }
         let root = *frames.last()?;
-        if is_user_leaf {
+        if n_kernel == 0 {
             self.n_user += 1;
             let name = self.functions[root as usize].name.as_str();
             let is_root = ROOTS.contains(&name.strip_suffix(GO_ASSEMBLER).unwrap_or(name));
@@ -118,36 +220,54 @@ impl FunctionTable {
         Some(number)
     }
 
-    fn user_function(&mut self, spaces: &AddressSpaces, process: u32, address: u64) -> Option<u32> {
+    /// The functions at an address; `None` outside of all mappings.
+    fn place(&mut self, spaces: &AddressSpaces, process: u32, address: u64) -> Option<Rc<Place>> {
         let (file, offset) = spaces.find(process, address)?;
-        let path = self.files[file as usize].0.clone();
+        if let Some(known) = self.by_place.get(&(file, offset)) {
+            return Some(Rc::clone(known));
+        }
+        let path = self.files[file as usize].path.clone();
         if !path.starts_with('/') || path.starts_with("//anon") || path.starts_with("/dev/") {
             // Compiled at run time, or a part that the kernel gives, such as [vdso].
             let jit = self.jit.find(process, address).map(str::to_owned);
-            return Some(match jit {
+            let function = match jit {
                 Some(name) => self.function(name, "", Origin::User),
                 None if path.starts_with('[') => self.function(path, "", Origin::Unnamed),
                 None => self.function("[compiled at run time]".into(), "", Origin::Unnamed),
-            });
+            };
+            return Some(Rc::new(Place { functions: vec![function], ..Place::default() }));
         }
-        if let Some(&known) = self.by_place.get(&(file, offset)) {
-            return Some(known);
-        }
-        let table = &mut self.files[file as usize].1;
-        let table = table.get_or_insert_with(|| SymbolTable::of_file(Path::new(&path)));
-        let found = table.name_at(offset);
+        let shows_inlined = self.shows_inlined(&path);
+        let symbols = self.files[file as usize].symbols();
+        let (found, code_bytes) =
+            (symbols.functions_at(offset, shows_inlined), symbols.code_bytes(offset));
         let library = file_name(&path).into_owned();
-        let function = match found {
-            Some(name) => self.function(name, &library, Origin::User),
-            None => {
-                let is_own =
-                    self.own.contains(&library) && self.own.iter().any(|it| *it != library);
-                let name = if is_own { "[program]".into() } else { format!("[{library}]") };
-                self.function(name, &library, Origin::Unnamed)
-            }
-        };
-        self.by_place.insert((file, offset), function);
-        Some(function)
+        let line = found.first().and_then(|it| it.line.clone());
+        let named = found.into_iter().map(|it| self.function(it.name, &library, Origin::User));
+        let mut functions: Vec<u32> = named.collect();
+        if functions.is_empty() {
+            let is_own = self.own.contains(&library) && self.own.iter().any(|it| *it != library);
+            let name = if is_own { "[program]".into() } else { format!("[{library}]") };
+            functions.push(self.function(name, &library, Origin::Unnamed));
+        }
+        let place = Rc::new(Place { functions, line, code_bytes });
+        self.by_place.insert((file, offset), Rc::clone(&place));
+        Some(place)
+    }
+
+    /// Notes what a sample says about its functions.
+    fn count(&mut self, arm: usize, place: &Place, is_leaf: bool) {
+        if let (Some(bytes), Some(&outermost)) = (place.code_bytes, place.functions.last()) {
+            let known = &mut self.functions[outermost as usize].code_bytes;
+            known.resize(self.own.len(), 0);
+            known[arm] = known[arm].max(bytes);
+        }
+        // The source of the last arm is the new one.
+        if let (true, Some(line), Some(&function)) =
+            (is_leaf && arm + 1 == self.own.len(), &place.line, place.functions.first())
+        {
+            *self.lines.entry(function).or_default().entry(line.clone()).or_default() += 1;
+        }
     }
 
     fn kernel_function(&mut self, address: u64) -> u32 {
@@ -166,7 +286,7 @@ impl FunctionTable {
         let next = self.functions.len() as u32;
         let number = *self.by_name.entry((name.clone(), origin)).or_insert(next);
         if number == next {
-            self.functions.push(ProfiledFunction { name, file: file.into(), origin });
+            self.functions.push(ProfiledFunction::new(name, file, origin));
         }
         number
     }
@@ -180,24 +300,24 @@ mod tests {
 
     #[test]
     fn a_chain_is_kept_from_the_outermost_function_to_the_innermost() {
-        let mut table = FunctionTable::new(&["/bin/a", "/bin/b"]);
+        let mut table = FunctionTable::new(&["/bin/a", "/bin/b"], vec![BTreeSet::new(); 2]);
         let mut spaces = AddressSpaces::default();
         for (at, name) in ["/no/a", "/no/b", "/no/c"].iter().enumerate() {
             let file = table.file(name);
             spaces.map(1, 1000 * (at as u64 + 1), 1000, 0, file);
         }
         // The last address is in no mapping: the chain ends before it.
-        let stack = table.stack(&spaces, 1, &[USER, 1500, 3001, 77]).unwrap();
+        let stack = table.stack(0, &spaces, 1, &[USER, 1500, 3001, 77]).unwrap();
         let names: Vec<&str> = table.stacks[stack as usize]
             .iter()
             .map(|&it| table.functions[it as usize].name.as_str())
             .collect();
         // Programs without symbols match each other; a library is called by its name.
         assert_eq!(names, ["[c]", "[program]"]);
-        assert_eq!(table.stack(&spaces, 1, &[USER, 2500, 3001, 77]), Some(stack));
-        let unknown = table.stack(&spaces, 1, &[USER, 9, 9]).unwrap();
+        assert_eq!(table.stack(0, &spaces, 1, &[USER, 2500, 3001, 77]), Some(stack));
+        let unknown = table.stack(0, &spaces, 1, &[USER, 9, 9]).unwrap();
         assert_eq!(table.stacks[unknown as usize].len(), 1);
-        assert_eq!(table.stack(&spaces, 1, &[USER]), None);
+        assert_eq!(table.stack(0, &spaces, 1, &[USER]), None);
         assert_eq!((table.n_user, table.n_whole), (3, 0));
     }
 }

@@ -33,8 +33,8 @@ use crate::values::exit_code;
 use crate::words::text_of;
 
 use measuring::{BisectMeasurer, MeasuredArms, Unmeasured};
-pub use state::{confirmed, is_search};
 use state::{BisectManifest, BisectState, ObservedLine};
+pub use state::{confirmed, is_search};
 
 /// `git bisect run` leaves out a commit with this exit code.
 const SKIP: u8 = 125;

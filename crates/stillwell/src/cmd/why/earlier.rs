@@ -116,14 +116,16 @@ impl EarlierSession {
             "{shown} is of functions of a program that has ended; time them in a script, or give commands to why"
         );
         let benchmark = if is_member(plan) { None } else { verb.only.as_deref() };
-        let arms = pair(&assessment, benchmark, verb.of.as_deref())
-            .with_context(|| shown.to_string())?;
+        let arms =
+            pair(&assessment, benchmark, verb.of.as_deref()).with_context(|| shown.to_string())?;
         let mut record = Record::read(path)?;
         gate::find_programs(&mut record.header.plan, path.parent().unwrap_or(Path::new("")));
         let plan = &record.header.plan;
         let mut directories = arms.iter().flat_map(|&arm| &plan.arms[arm].directories);
         if let Some(gone) = directories.find(|directory| !Path::new(directory).is_dir()) {
-            bail!("{shown}: the commands ran in {gone}, which is gone; build it again, and give the commands to why");
+            bail!(
+                "{shown}: the commands ran in {gone}, which is gone; build it again, and give the commands to why"
+            );
         }
         Ok(Self { record, arms })
     }
@@ -161,9 +163,8 @@ fn pair(found: &Assessment, benchmark: Option<&str>, of: Option<&str>) -> Result
     };
     let arms: Vec<usize> = (0..plan.arms.len()).filter(is_here).collect();
     let names = || {
-        let label = |(number, &arm): (usize, &usize)| {
-            format!("{} ({})", number + 1, plan.full_label(arm))
-        };
+        let label =
+            |(number, &arm): (usize, &usize)| format!("{} ({})", number + 1, plan.full_label(arm));
         arms.iter().enumerate().map(label).collect::<Vec<_>>().join(", ")
     };
     ensure!(!arms.is_empty(), "there is no benchmark {:?}", benchmark.unwrap_or_default());

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::harness::{Harness, with_iterations};
 use crate::host::with_their_files;
-use crate::measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
 use crate::measure::slices::PYTHON_WORKER;
+use crate::measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
 use crate::plan::{Arm, ValueReader};
 use crate::record::Record;
 use crate::values::metric::Metric;
@@ -94,7 +94,8 @@ impl SoloFiles {
     /// The command line of a worker that reads these requests.
     fn command(&mut self, arm: &Arm, requests: &[u8]) -> Result<Vec<String>> {
         let number = self.answers.len();
-        let (asked, said) = (self.path(&format!("{number}.in")), self.path(&format!("{number}.out")));
+        let (asked, said) =
+            (self.path(&format!("{number}.in")), self.path(&format!("{number}.out")));
         write(&asked, requests)?;
         self.answers.push((arm.label().into(), said.clone()));
         let files = [&asked, &said].map(|path| path.to_string_lossy().into_owned());

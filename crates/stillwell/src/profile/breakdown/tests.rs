@@ -5,11 +5,8 @@ use crate::profile::saved::ProfiledFunction;
 /// `more` samples in each run. 100 ns between samples.
 pub fn made_up(n_blocks: u32, more: f64) -> Profile {
     let mut profile = Profile::new(vec!["old".into(), "new".into()], 0.01, 7, 100);
-    let function = |name: &str, file: &str, origin| ProfiledFunction {
-        name: name.into(),
-        file: file.into(),
-        origin,
-    };
+    let function =
+        |name: &str, file: &str, origin| ProfiledFunction::new(name.into(), file, origin);
     profile.functions = vec![
         function("main", "a", Origin::User),
         function("work", "a", Origin::User),

@@ -53,7 +53,11 @@ fn add_run(
             .iter()
             .map(|&function| {
                 let function = &profile.functions[function as usize];
-                let category = if function.origin == Origin::Kernel { kernel } else { user };
+                let category = if matches!(function.origin, Origin::Kernel | Origin::Entry) {
+                    kernel
+                } else {
+                    user
+                };
                 FrameInfo {
                     frame: Frame::Label(out.intern_string(&function.name)),
                     category_pair: category.into(),

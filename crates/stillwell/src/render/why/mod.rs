@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
+use crate::profile::matching::Guess;
 use crate::profile::saved::Origin;
 use crate::render::columns::{one_line, shorten, wide, wrap};
 use crate::render::table::{cells, plain};
@@ -20,6 +21,9 @@ const NUMBER_COLUMNS: usize = 52;
 const NAME_COLUMNS_MIN: usize = 20;
 /// Functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;
+/// Columns of names in sentences.
+const NAME_IN_WORDS: usize = 60;
+const ARM_IN_WORDS: usize = 40;
 /// Part of the CPU time that must not be missing from the samples.
 const UNSAMPLED_SHARE: f64 = 0.2;
 /// Functions of a plain profile.
@@ -68,7 +72,7 @@ fn answer(found: &Breakdown) -> Vec<String> {
     if found.arms.len() == 1 {
         return vec![format!("{}: {} runs.", one_line(&found.arms[0]), found.n_blocks)];
     }
-    let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], 40));
+    let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], ARM_IN_WORDS));
     let clean = &found.clean;
     let whole_ns = clean.means_ns[0];
     let pct = |ns: f64| 100.0 * ns / whole_ns;
@@ -91,18 +95,21 @@ fn answer(found: &Breakdown) -> Vec<String> {
         let time = &part.time;
         let [value, lo, hi] = interval(pct(time.estimate_ns.abs()), pct(time.half_width_ns));
         let word = if time.estimate_ns > 0.0 { "more" } else { "less" };
-        format!("{} takes {value} points {word} ({lo} to {hi})", name(part, 60))
+        format!("{} takes {value} points {word} ({lo} to {hi})", located(part))
     };
-    let named: Vec<String> = found.functions.iter().take(N_IN_WORDS).map(explained).collect();
-    if named.is_empty() {
+    let all = in_words(found);
+    if all.is_empty() {
         sentences.push(match found.with_callees.first() {
             Some(part) => format!("With what it calls, {}.", explained(part)),
             None => format!("None of {} functions differs beyond the noise.", found.n_functions),
         });
         return sentences;
     }
-    sentences.push(format!("{}.", named.join("; ")));
-    let n_more = found.functions.len().saturating_sub(N_IN_WORDS);
+    let named = &all[..all.len().min(N_IN_WORDS)];
+    let text: Vec<String> = named.iter().map(|part| explained(part)).collect();
+    sentences.push(format!("{}.", text.join("; ")));
+    sentences.extend(named.iter().flat_map(|part| reasons(found, part)));
+    let n_more = all.len() - named.len();
     let is_own = |part: &&TimePart| part.is_different() && part.kind != PartKind::Stalled;
     let parts: Vec<&TimePart> = found.parts.iter().filter(is_own).collect();
     if n_more > 0 {
@@ -115,6 +122,41 @@ fn answer(found: &Breakdown) -> Vec<String> {
         sentences.push(format!("Beside these, there is a difference in: {}.", words.join(", ")));
     }
     sentences
+}
+
+/// What the sentences name, the largest change first: functions, and in the place of the kernel's functions the reasons why
+/// they run, if these differ.
+fn in_words(found: &Breakdown) -> Vec<&FunctionPart> {
+    let entries = found.with_callees.iter().filter(|part| part.origin == Origin::Entry);
+    let entries: Vec<&FunctionPart> = entries.collect();
+    let is_said = |part: &&FunctionPart| entries.is_empty() || part.origin != Origin::Kernel;
+    let mut all: Vec<&FunctionPart> = found.functions.iter().filter(is_said).collect();
+    all.extend(&entries);
+    all.sort_by(|a, b| b.time.estimate_ns.abs().total_cmp(&a.time.estimate_ns.abs()));
+    all
+}
+
+/// What else is known of a function that differs.
+fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
+    let name = name(part, NAME_IN_WORDS);
+    let lacks = part.missing_in.and_then(|arm| found.arms.get(arm));
+    let lacks = lacks.map(|arm| format!("{} has no function {name}.", shorten(arm, ARM_IN_WORDS)));
+    let size = match part.code_bytes.as_slice() {
+        &[before, after] if before != after && before.min(after) > 0 => {
+            Some(format!("{name} has {after} bytes of code, before {before}."))
+        }
+        _ => None,
+    };
+    lacks.into_iter().chain(size).collect()
+}
+
+/// The name of a function, with its line.
+fn located(part: &FunctionPart) -> String {
+    let name = name(part, NAME_IN_WORDS);
+    match &part.line {
+        Some(line) => format!("{name} ({})", shorten(line, NAME_COLUMNS_MIN * 2)),
+        None => name,
+    }
 }
 
 /// The name of a function, with the kernel's marked.
@@ -238,6 +280,7 @@ fn notes(found: &Breakdown) -> Vec<String> {
             "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
         ));
     }
+    notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
     notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
     let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
     let is_large = |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * found.cpu.means_ns[0];
@@ -270,4 +313,22 @@ fn notes(found: &Breakdown) -> Vec<String> {
 fn changed_count(count: &CountPart) -> String {
     let number = |at: usize| uncertain::significant(count.means[at], 4);
     format!("Also different: {} {}, before {}.", number(1), count.name, number(0))
+}
+
+fn guessed(found: &Breakdown, guess: &Guess) -> String {
+    let of = |name: &str| shorten(name, NAME_IN_WORDS);
+    match guess {
+        Guess::Renamed { old, new, caller } => format!(
+            "A guess: {} and {} are one function, because each is in one program only, and {} calls both.",
+            of(old),
+            of(new),
+            of(caller)
+        ),
+        Guess::Part { function, arm, caller } => format!(
+            "A guess: only {} has a function {}; in the other program its caller {} has its time, so both count as one.",
+            shorten(&found.arms[*arm], ARM_IN_WORDS),
+            of(function),
+            of(caller)
+        ),
+    }
 }

@@ -17,7 +17,7 @@ fn starts_a_worker_and_waits() {
     let mut worker = shell("say stillwell 1; ask; echo >&2; while :; do :; done");
     worker.hello().unwrap();
     // Not by print!, which the test harness captures.
-    writeln!(std::io::stdout(), "{ARGUMENT}{}", worker.pid()).unwrap();
+    writeln!(std::io::stdout(), "{WORKER_ARGUMENT}{}", worker.pid()).unwrap();
     worker.run_loops(1, false).unwrap_err();
 }
 
@@ -33,7 +33,7 @@ fn a_worker_in_a_long_loop_dies_with_its_parent() {
     let mut lines = BufReader::new(parent.stdout.take().unwrap()).lines();
     let pid = lines.find_map(|line| {
         let line = line.unwrap();
-        Some(line.split_once(ARGUMENT)?.1.parse().unwrap())
+        Some(line.split_once(WORKER_ARGUMENT)?.1.parse().unwrap())
     });
     let worker = pidfd_open(Pid::from_raw(pid.unwrap()).unwrap(), PidfdFlags::empty());
     parent.kill().unwrap();

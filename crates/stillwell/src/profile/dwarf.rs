@@ -1,0 +1,62 @@
+//! Inlined functions and source lines, from the debug information of a file.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::path::PathBuf;
+
+use addr2line::Loader;
+
+use crate::profile::names::{file_name, readable};
+
+/// More functions than this are not inlined into each other.
+const DEPTH_MAX: usize = 50;
+
+/// A function at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionAt {
+    /// Its name, readable.
+    pub name: String,
+    /// File and line of the address in it.
+    pub line: Option<(String, u32)>,
+}
+
+/// The debug information of a file, which is read when it is first asked for. The file is mapped, not read as a whole.
+pub struct DebugInformation {
+    file: PathBuf,
+    /// The file with what several debug files have in common (dwz).
+    common: Option<PathBuf>,
+    loader: OnceCell<Option<Loader>>,
+}
+
+impl fmt::Debug for DebugInformation {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("DebugInformation").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl DebugInformation {
+    /// That of this file.
+    pub fn new(file: PathBuf, common: Option<PathBuf>) -> Self {
+        Self { file, common, loader: OnceCell::new() }
+    }
+
+    /// The functions at an address, the innermost of those that are inlined there first. Empty where the file says nothing.
+    pub fn functions_at(&self, address: u64) -> Vec<FunctionAt> {
+        let load = || Loader::new_with_sup(&self.file, self.common.as_ref()).ok();
+        let mut found = Vec::new();
+        let Some(loader) = self.loader.get_or_init(load) else { return found };
+        let Ok(mut frames) = loader.find_frames(address) else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(name) = frame.function.as_ref().and_then(|it| it.raw_name().ok()) else {
+                break;
+            };
+            let line =
+                frame.location.and_then(|it| Some((file_name(it.file?).into_owned(), it.line?)));
+            found.push(FunctionAt { name: readable(&name), line });
+            if found.len() > DEPTH_MAX {
+                break;
+            }
+        }
+        found
+    }
+}
