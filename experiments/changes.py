@@ -30,7 +30,7 @@ def run(*words):
 def ours(db, *name):
     """The changes of each benchmark that has some, as places and kinds, and how long that took."""
     started = time.monotonic()
-    changes = json.loads(run(STILLWELL, "history", "changes", "--json", "--db", db, *name))
+    changes = json.loads(run(STILLWELL, "history", "changes", "--json", "--db", db, *name))["changes"]
     found = {}
     for change in changes:
         places = found.setdefault(change["benchmark"], [])

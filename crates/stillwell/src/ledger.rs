@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::started_by;
 
 /// Lost time and where it went.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ledger {
     /// Total, ns. Below zero if the time was shorter than expected.
     pub total_ns: i64,
@@ -28,7 +29,7 @@ pub struct LedgerTable {
 }
 
 /// A part of the lost time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerEntry {
     /// The source of the loss.
     #[serde(flatten)]
@@ -42,7 +43,7 @@ pub struct LedgerEntry {
 }
 
 /// A source of lost time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum NoiseSource {
     /// Another program ran on the CPU.

@@ -32,8 +32,6 @@ mod words;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use crate::values::exit_code;
 
 /// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
@@ -61,26 +59,25 @@ fn main() -> ExitCode {
         return ExitCode::from(exit_code::ERROR);
     }
     let words = spec::complete(std::env::args_os());
-    let cli = match spec::Cli::try_parse_from(&words) {
-        Ok(cli) => cli,
+    let target = spec::json_target(&words);
+    let request = match spec::parse(&words) {
+        Ok(request) => request,
         Err(error) if cmd::is_answer(&error) => error.exit(),
         Err(error) => {
             let words = words.iter().map(|word| word.to_string_lossy().into_owned());
             let text = cmd::mistake(&error, &words.collect::<Vec<_>>());
-            writeln!(terminal::stderr(), "stillwell: {text}").ok();
-            return ExitCode::from(exit_code::ERROR);
+            return ExitCode::from(cmd::failure::of_usage(&text, target.as_ref()));
         }
     };
     sys::do_without_threads_if_refused();
-    let audience = cmd::audience(&cli.verb);
-    match cmd::run_verb(cli.verb) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let text = audience.words(&format!("stillwell: {}", words::in_words(&error)));
-            writeln!(terminal::stderr(), "{text}").ok();
-            ExitCode::from(exit_code::ERROR)
+    let audience = cmd::audience_of(&request);
+    match cmd::answer(request) {
+        Ok(code) => {
+            cmd::failure::ensure_document(code, target.as_ref());
+            ExitCode::from(code)
         }
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => ExitCode::from(cmd::failure::of_error(&error, audience, target.as_ref())),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 use rustix::termios::{Winsize, tcgetwinsize};
@@ -115,17 +116,17 @@ pub fn stderr() -> Escaping<impl Write> {
 
 /// Whether standard output is thrown away, so that a fuzzer can run verbs.
 #[cfg(any(test, stillwell_fuzz))]
-static IS_MUTE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static IS_MUTE: AtomicBool = AtomicBool::new(false);
 
 /// Throws standard output away from now on.
 #[cfg(any(test, stillwell_fuzz))]
 pub fn mute() {
-    IS_MUTE.store(true, std::sync::atomic::Ordering::Relaxed);
+    IS_MUTE.store(true, Ordering::Relaxed);
 }
 
 fn is_mute() -> bool {
     #[cfg(any(test, stillwell_fuzz))]
-    return IS_MUTE.load(std::sync::atomic::Ordering::Relaxed);
+    return IS_MUTE.load(Ordering::Relaxed);
     #[cfg(not(any(test, stillwell_fuzz)))]
     false
 }
@@ -145,10 +146,19 @@ pub fn write_text(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Whether a verb asked for [`data`].
+static HAS_DATA: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process wrote data to standard output, or is about to.
+pub fn has_data() -> bool {
+    HAS_DATA.load(Ordering::Relaxed)
+}
+
 /// Standard output for data, such as CSV: unchanged into a file or a pipe, escaped on a terminal.
 pub fn data() -> Box<dyn Write> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let stdout = io::stdout();
+    HAS_DATA.store(true, Ordering::Relaxed);
     if is_mute() {
         return Box::new(io::sink());
     }

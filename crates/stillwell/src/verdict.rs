@@ -1,5 +1,6 @@
 //! Analysis × decision rule → verdict, with the reasons as data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
@@ -7,7 +8,7 @@ use crate::plan::DecisionRule;
 use crate::values::{Better, Estimand, FailOn, exit_code};
 
 /// The verdict on a candidate against the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The candidate takes less time, or is better in the quantity that decides.
@@ -21,7 +22,7 @@ pub enum Verdict {
 }
 
 /// A verdict and its evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
@@ -105,7 +106,8 @@ pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
 }
 
 /// The answer to `--fail-on`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum GateAnswer {
     /// No slowdown is above the limit.
     Pass,

@@ -1,6 +1,7 @@
 //! Visits of a command, each in one state of the machine → what each step of tuning is worth. In every block each step
 //! has one visit, in random order, so that a drift of the machine is not taken for the worth of a step.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::relabel::{Estimand, Orbit, Pairs, draws};
 use stats::{Invalid, SortedSample, Stream};
@@ -30,7 +31,7 @@ pub struct AdviceVisit {
 }
 
 /// The worth of one step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepWorth {
     /// Runs.
     pub n_runs: usize,

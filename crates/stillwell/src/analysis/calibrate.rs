@@ -5,6 +5,7 @@
 //! machine. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::relabel::Pairs;
 use stats::sequential::{SequentialDesign, SequentialTest};
@@ -79,7 +80,7 @@ pub struct TailVerdicts {
 }
 
 /// A slowdown as a fraction, or a bound if it lies outside of the ratios.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "slowdown", rename_all = "snake_case")]
 pub enum VisibleSlowdown {
     /// The smallest ratio tried is found in more than 80 %.
@@ -91,7 +92,7 @@ pub enum VisibleSlowdown {
 }
 
 /// A session of some length.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Budget {
     /// Length of the session, ns.
     pub budget_ns: f64,

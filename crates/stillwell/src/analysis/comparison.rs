@@ -1,11 +1,12 @@
 //! The comparison of two arms: the ratio, and the test or the reason why there is none.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::summary::UncertainValue;
 
 /// A candidate against the reference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Index of the candidate.
     pub arm: usize,
@@ -16,7 +17,7 @@ pub struct Comparison {
 }
 
 /// The evidence on a ratio (new ÷ reference, above 1 is slower).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
@@ -40,7 +41,7 @@ pub enum Evidence {
 }
 
 /// Reason why there is no calibrated verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoTest {
     /// The runs were not interleaved: `--order sequential`.
@@ -71,7 +72,7 @@ pub enum NoTest {
 }
 
 /// The result of a re-labelling test on random pairs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairedTest {
     /// Complete pairs at the last interim analysis, without the warm-up.
     pub n_pairs: usize,
@@ -118,7 +119,7 @@ pub struct PairedTest {
 }
 
 /// The decision of a paired test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairedDecision {
     /// The arms differ: p is at most alpha, and 1 is outside of the interval.
@@ -130,7 +131,7 @@ pub enum PairedDecision {
 }
 
 /// Reason why two arms are not the same although their typical times are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SameDoubt {
     /// A slow tail of a twentieth of the runs could be hidden.
@@ -146,7 +147,7 @@ pub enum SameDoubt {
 }
 
 /// The runs in which one arm is slower than the other.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SlowRuns {
     /// Whether the candidate has more slow runs, not the reference.
     pub is_candidate: bool,
@@ -157,7 +158,7 @@ pub struct SlowRuns {
 }
 
 /// A session that would decide.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DecisionEstimate {
     /// Number of pairs.
     pub n_pairs: usize,
@@ -167,7 +168,7 @@ pub struct DecisionEstimate {
 
 /// The place of a new session among several past ones. It is no test: a machine has fast and slow weeks, so sessions are
 /// not exchangeable.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PastSessions {
     /// Past sessions.
     pub n_sessions: usize,
@@ -185,7 +186,7 @@ pub struct PastSessions {
 }
 
 /// A change of level among sessions, as `history changes` finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SessionChange {
     /// Number of the first session of the new level, from 1.
     pub since: usize,
@@ -196,7 +197,7 @@ pub struct SessionChange {
 }
 
 /// A ratio with the interval that the test does not reject.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RatioInterval {
     /// Best estimate.
     pub ratio: f64,
@@ -207,7 +208,7 @@ pub struct RatioInterval {
 }
 
 /// Not a uniform slowdown: two ratios instead of one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UnevenShape {
     /// Ratio of the floors.
     pub floor: f64,
@@ -216,7 +217,7 @@ pub struct UnevenShape {
 }
 
 /// A statistic of the ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatisticName {
     Typical,

@@ -2,6 +2,7 @@
 //! display only; no verdict uses them.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
@@ -21,7 +22,7 @@ const PAIRS_MIN: usize = 100;
 const RUNS_MAX: usize = 10_000;
 
 /// Two arms, decile by decile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Distributions {
     /// The runs were interleaved at random, so there are p-values.
@@ -36,7 +37,7 @@ pub enum Distributions {
 }
 
 /// Times as measured, of arms that ran in random pairs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PairedDistributions {
     /// Pairs that were used.
     pub n_pairs: usize,
@@ -55,7 +56,7 @@ pub struct PairedDistributions {
 }
 
 /// A decile of one arm against that of the other.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Decile {
     /// Share of the runs that are faster.
     pub share: f64,
@@ -66,7 +67,7 @@ pub struct Decile {
 }
 
 /// An interval of ratios.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Band {
     /// Lower end.
     pub lo: f64,
@@ -75,7 +76,7 @@ pub struct Band {
 }
 
 /// Distances between two distributions as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distances {
     /// The largest distance between the distribution functions, 0 to 1.
     pub kolmogorov_smirnov: DistributionDistance,
@@ -84,7 +85,7 @@ pub struct Distances {
 }
 
 /// A distance and its p-value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DistributionDistance {
     /// The distance.
     pub value: f64,

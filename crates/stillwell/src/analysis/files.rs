@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::PointEstimate;
 
@@ -12,7 +13,7 @@ use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::values::Average;
 
 /// A benchmark in one file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
     /// Mean or median of all values, in the base unit. The error is that of the mean of the launches. A summary, or a
     /// single launch, has no error.
@@ -28,7 +29,7 @@ pub struct FileCell {
 }
 
 /// A benchmark that several files have.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchmarkLine {
     /// Name of the benchmark.
     pub name: String,
@@ -42,7 +43,7 @@ pub struct BenchmarkLine {
 }
 
 /// The comparison of several files.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FilesComparison {
     /// The kind of average that is compared.
     pub by: Average,
@@ -59,7 +60,7 @@ pub struct FilesComparison {
 }
 
 /// A difference in metadata that should be equal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Index of the file.
     pub file: usize,

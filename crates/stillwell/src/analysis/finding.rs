@@ -1,5 +1,6 @@
 //! What the notes for the reader of a result say, as data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::long_slices::LongSlices;
@@ -9,7 +10,7 @@ use crate::ledger::LedgerEntry;
 use crate::record::ShortSlice;
 
 /// One note.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
     /// The finding.
     #[serde(flatten)]
@@ -19,7 +20,7 @@ pub struct Note {
 }
 
 /// The kinds of findings. Shares are of the measured time; arms are indices into the plan.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
     /// The time above t0: its sum, and its largest parts with a cause. `share` is the largest part ÷ the measured

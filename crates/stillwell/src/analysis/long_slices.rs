@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
@@ -19,7 +20,7 @@ const SLICES_MIN: usize = 3;
 const SHARE_MIN: f64 = 0.02;
 
 /// How much of an arm's time is in its long slices, above the time of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LongSlices {
     /// Share of the time.
     pub of_time: f64,

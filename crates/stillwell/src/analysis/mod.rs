@@ -9,6 +9,7 @@ mod clocks;
 mod compare;
 mod comparison;
 pub mod distributions;
+mod disturbance;
 mod end;
 pub mod estimators;
 mod evidence;
@@ -54,6 +55,7 @@ pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
     RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,
 };
+pub use disturbance::{Disturbance, DisturbanceSource};
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
 pub use finding::{Finding, Note};

@@ -1,6 +1,7 @@
 //! Neighbours: what runs on the other hardware thread of the core, another program or another guest of the host. The
 //! probes before the runs, or before the slices of workers, show it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
@@ -13,7 +14,7 @@ use crate::values::metric::Metric;
 const RUNS_MIN: usize = 10;
 
 /// How often the other hardware thread was busy just before a run, and what that cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Neighbours {
     /// Runs with a probe of the core.
     pub n_probes: usize,

@@ -1,5 +1,6 @@
 //! Outliers of an arm, and their causes as their rows show them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
@@ -17,7 +18,7 @@ const SHARE_MIN: f64 = 0.05;
 const UNUSUAL: f64 = 0.9;
 
 /// The outliers of an arm. Times are in ns, excesses over the arm's median.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outliers {
     /// Runs above this time are outliers, ns.
     pub fence_ns: f64,
@@ -32,7 +33,7 @@ pub struct Outliers {
 }
 
 /// An outlier.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
     /// Number of this run among the arm's measured runs, from 1.
     pub run: usize,
@@ -49,7 +50,7 @@ pub struct Outlier {
 }
 
 /// An excess and its parts, each above that of the median run of the arm; `None` if it was not recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
@@ -62,7 +63,7 @@ pub struct ExcessTime {
 }
 
 /// A cause of a longer run, as its row shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
     /// Another program took the CPU.
@@ -76,7 +77,7 @@ pub enum Cause {
 }
 
 /// A count of a row that can be a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountName {
     MajorFaults,

@@ -1,5 +1,6 @@
 //! The analysis of a record that is no suite.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
@@ -13,7 +14,7 @@ use crate::analysis::summary::ArmSummary;
 use crate::record::{EndReason, Record};
 
 /// The analysis of one record. Times are in nanoseconds, memory in bytes.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Analysis {
     /// One summary for each arm of the plan, controls included, in its order.
     pub arms: Vec<ArmSummary>,

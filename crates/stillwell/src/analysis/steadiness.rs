@@ -5,6 +5,7 @@
 //! in any case.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::series::{self, Stability};
 
@@ -20,7 +21,7 @@ pub const RUNS_MIN: usize = 20;
 const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metric::Migrations];
 
 /// The checks of a record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RecordCheck {
     /// The checks of each arm of the plan, controls included, in its order.
     pub arms: Vec<ArmCheck>,
@@ -28,8 +29,18 @@ pub struct RecordCheck {
     pub not_recorded: Vec<&'static str>,
 }
 
+impl RecordCheck {
+    /// The verdict on all arms. A control counts too: it is subtracted from every other arm.
+    pub fn verdict(&self) -> Steadiness {
+        let worst = [Steadiness::Unstable, Steadiness::TooFewRuns, Steadiness::UnfitTimes];
+        let is_any =
+            |steadiness: &Steadiness| self.arms.iter().any(|arm| arm.steadiness == *steadiness);
+        worst.into_iter().find(is_any).unwrap_or(Steadiness::Stable)
+    }
+}
+
 /// The checks of one arm.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ArmCheck {
     /// Index in the plan.
     pub arm: usize,
@@ -51,7 +62,7 @@ pub struct ArmCheck {
 }
 
 /// The verdict on the steadiness of an arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Steadiness {
     /// No check raised a flag.
@@ -65,7 +76,7 @@ pub enum Steadiness {
 }
 
 /// The result of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SteadinessCheck {
     /// The target of the check, with its size.
     #[serde(flatten)]
@@ -81,7 +92,7 @@ pub struct SteadinessCheck {
 }
 
 /// The target of a check, with its size. Changes are fractions: 0.031 is 3.1 % more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum SteadinessFlag {
     /// Neighbouring runs are alike; they are worth as much as `n_eff` independent ones.
@@ -97,7 +108,7 @@ pub enum SteadinessFlag {
 }
 
 /// The first runs took longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SlowStart {
     /// Number of slow runs.
     pub n_runs: usize,

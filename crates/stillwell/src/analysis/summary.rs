@@ -1,10 +1,11 @@
 //! The summary of one arm: location, scatter and metrics, each with its error.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::PointEstimate;
 
 /// The summary of one arm.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ArmSummary {
     /// Index in the plan.
     pub arm: usize,
@@ -46,7 +47,7 @@ pub struct ArmSummary {
 }
 
 /// The reason why an arm has no clean time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoClean {
     /// Its values are no times that Stillwell measured.
@@ -56,7 +57,7 @@ pub enum NoClean {
 }
 
 /// The reason why t0 is only an upper limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitCause {
     /// Every run was interrupted, for a time that is not known.
@@ -66,7 +67,7 @@ pub enum LimitCause {
 }
 
 /// The time that other programs took from the runs of an arm.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StallSummary {
     /// Mean wall time of a run, ns.
     pub wall_mean_ns: f64,
@@ -79,7 +80,7 @@ pub struct StallSummary {
 }
 
 /// The cost of being interrupted: CPU time for cold caches and predictors.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InterruptionSummary {
     /// Median number of interruptions of a run.
     pub usual: f64,
@@ -92,7 +93,7 @@ pub struct InterruptionSummary {
 }
 
 /// The slices of an arm, all its runs together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SliceSummary {
     /// Number of slices.
     pub n_slices: usize,
@@ -114,7 +115,7 @@ pub struct SliceSummary {
 }
 
 /// The state of the core during the slices of an arm.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SliceCore {
     /// Slices with a probe before them.
     pub n_probed: usize,
@@ -139,7 +140,7 @@ impl TimeSummary {
 
 /// Statistics of a series of times, as measured, in ns (or in the unit of the arm's values). t0 and low20 are of the
 /// runs; the others are of the slices, if there are any.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeSummary {
     /// Noise-free time.
     pub t0: UncertainValue,
@@ -169,7 +170,7 @@ pub struct TimeSummary {
 }
 
 /// A value and its error, if there were enough runs for one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UncertainValue {
     /// Best estimate.
     pub value: f64,
@@ -196,7 +197,7 @@ impl UncertainValue {
 }
 
 /// Location statistics minus the same of the control, ns. Can be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NetTimes {
     /// t0 minus the control's.
     pub t0: UncertainValue,
@@ -207,7 +208,7 @@ pub struct NetTimes {
 }
 
 /// One metric of one arm, in its base unit: ns, bytes or pieces.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricSummary {
     /// Name, as in `--metrics`.
     pub name: String,

@@ -1,9 +1,10 @@
 //! Two comparisons of a probe → whether it is like the old end, like the new end, or neither.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One commit against another: new ÷ old, above 1 is slower.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Relation {
     /// Best estimate.
     pub ratio: f64,

@@ -1,11 +1,12 @@
 //! Whether a change of time comes from the source or only from where the linker put the code.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bisection::answer::Relation;
 
 /// What explains a confirmed change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LayoutVerdict {
     /// The commit changes the time in the mean of the link orders too.
@@ -19,7 +20,7 @@ pub enum LayoutVerdict {
 }
 
 /// What several link orders say about a confirmed commit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutFinding {
     pub verdict: LayoutVerdict,
     /// Number of link orders.

@@ -1,5 +1,6 @@
 //! A record with its analysis and its verdicts. `run` and `show` print and export it.
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,6 +12,7 @@ use crate::cmd::print::{fit_terminal, print};
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::depth::Depth;
+use crate::render::document::ErrorObject;
 use crate::render::gate::GateInput;
 use crate::render::{Styles, activity, gate, json, results, text};
 use crate::terminal;
@@ -52,15 +54,32 @@ impl Assessment {
         self.record.slices.as_ref().is_some_and(|slices| slices.len() > 0)
     }
 
-    /// Prints the summary as text in this detail, or the whole analysis as JSON.
+    /// Prints the whole analysis as JSON, with what ended the session early.
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn print(&self, as_json: bool, detail: Depth) -> Result<()> {
-        if as_json {
-            let mut stdout = terminal::data();
-            return Ok(json::write(&mut stdout, &self.record, &self.analysis, &self.judgements)?);
-        }
+    pub fn print_document(&self, error: Option<&ErrorObject>) -> Result<()> {
+        self.write_document(&mut terminal::data(), error)
+    }
+
+    /// Writes the whole analysis as JSON.
+    ///
+    /// # Errors
+    /// `to` cannot be written.
+    pub fn write_document(
+        &self,
+        mut to: &mut dyn Write,
+        error: Option<&ErrorObject>,
+    ) -> Result<()> {
+        let Self { record, analysis, judgements } = self;
+        Ok(json::write(&mut to, record, analysis, judgements, error)?)
+    }
+
+    /// Prints the summary as text in this detail.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print(&self, detail: Depth) -> Result<()> {
         // The terminal may have been resized during the session.
         fit_terminal();
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);

@@ -31,14 +31,11 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
     Ok(of_all.unwrap_or(exit_code::SUCCESS))
 }
 
-/// The exit code of a record. A control arm counts too: it is subtracted from every other arm.
+/// The exit code of a record.
 fn code_of(found: &RecordCheck) -> u8 {
-    let is_any = |steadiness| found.arms.iter().any(|arm| arm.steadiness == steadiness);
-    if is_any(Steadiness::Unstable) {
-        exit_code::CHECK_FAILED
-    } else if is_any(Steadiness::TooFewRuns) || is_any(Steadiness::UnfitTimes) {
-        exit_code::UNDECIDED
-    } else {
-        exit_code::SUCCESS
+    match found.verdict() {
+        Steadiness::Unstable => exit_code::CHECK_FAILED,
+        Steadiness::TooFewRuns | Steadiness::UnfitTimes => exit_code::UNDECIDED,
+        Steadiness::Stable => exit_code::SUCCESS,
     }
 }

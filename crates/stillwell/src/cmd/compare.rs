@@ -128,7 +128,7 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
         })
         .collect();
     if verb.json {
-        within::json(&mut terminal::data(), record, &pairs)?;
+        within::json(&mut terminal::data(), record, (analysis, judgements), &pairs)?;
     } else {
         fit_terminal();
         let detail = Depth::of(verb.verbose);

@@ -10,7 +10,8 @@ use crate::cmd::exports;
 use crate::host::invoking_user;
 use crate::record::{EndReason, Record};
 use crate::render::depth::Depth;
-use crate::render::failure::{Quote, explain as explain_failure};
+use crate::render::document::{ErrorCode, ErrorObject};
+use crate::render::failure::{Quote, code as code_of, explain as explain_failure};
 use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
@@ -90,9 +91,9 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     let is_quiet = presentation.screen().is_quiet() || output.exports.uses_stdout();
     let is_text = has_runs && !is_quiet && !output.json;
     let kept = || format!("the runs are in {}", path.display());
-    if output.json || is_text {
-        assessment.print(output.json, Depth::of(is_verbose)).with_context(kept)?;
-        if is_text && is_verbose {
+    if is_text {
+        assessment.print(Depth::of(is_verbose)).with_context(kept)?;
+        if is_verbose {
             match pyperf {
                 Some(_) => assessment.print_processes().with_context(kept)?,
                 None => assessment.print_counts().with_context(kept)?,
@@ -121,10 +122,27 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         }
     };
     let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
+    if output.json {
+        let error = error_of(end, code, message.as_deref());
+        assessment.print_document(error.as_ref()).with_context(kept)?;
+    }
     for message in message.into_iter().chain(about_rights) {
         writeln!(terminal::stderr(), "stillwell: {message}").ok();
     }
     Ok(code)
+}
+
+/// What ended a session early, for the document of `--json`.
+fn error_of(end: &SessionEnd, exit_code: u8, message: Option<&str>) -> Option<ErrorObject> {
+    let code = match (&end.failure, exit_code) {
+        (Some(failure), _) => code_of(failure),
+        (None, exit_code::INTERRUPTED) => ErrorCode::Interrupted,
+        (None, exit_code::TIMEOUT) => ErrorCode::Timeout,
+        (None, exit_code::ERROR) => ErrorCode::Failed,
+        (None, _) => return None,
+    };
+    let message = message.unwrap_or("it ended early; every finished run is kept").to_owned();
+    Some(ErrorObject { code, message, exit_code })
 }
 
 fn exit_code_of(

@@ -1,18 +1,20 @@
 //! `help` and `completions`: documents that clap generates from the definition of the command line.
 
+use std::ffi::OsString;
+
 use anyhow::{Result, bail};
-use clap::{CommandFactory as _, Parser as _};
 
 use crate::cmd::print::print;
 use crate::cmd::usage;
-use crate::spec::{Cli, VerbName};
+use crate::spec::{VerbName, command, parse};
 use crate::values::exit_code;
 
 /// The help of a verb, or of all.
 pub fn help(verb: &VerbName) -> Result<u8> {
     let words = std::iter::once("stillwell").chain(verb.words.iter().map(String::as_str));
     let words: Vec<String> = words.chain(["--help"]).map(String::from).collect();
-    match Cli::try_parse_from(&words) {
+    let asked: Vec<OsString> = words.iter().map(OsString::from).collect();
+    match parse(&asked) {
         Err(error) if usage::is_answer(&error) => error.print()?,
         Err(error) => bail!("{}", usage::mistake(&error, &words)),
         // With --help, clap always answers.
@@ -24,7 +26,7 @@ pub fn help(verb: &VerbName) -> Result<u8> {
 /// The completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "stillwell", &mut script);
+    clap_complete::generate(shell, &mut command(), "stillwell", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(exit_code::SUCCESS)
 }

@@ -12,7 +12,7 @@ use crate::cmd::{open, report};
 use crate::convert::source::Detail;
 use crate::convert::{edit, of_record};
 use crate::render::markup::{self, Markup};
-use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
+use crate::render::{bmf, csv, hyperfine, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
@@ -150,8 +150,8 @@ fn bencher(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
     bmf::write(&mut to, &of_record::results(&assessment.record))
 }
 
-fn whole_analysis(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
-    Ok(document::write(&mut to, &assessment.record, &assessment.analysis, &assessment.judgements)?)
+fn whole_analysis(assessment: &Assessment, to: &mut dyn Write) -> Result<()> {
+    assessment.write_document(to, None)
 }
 
 fn comma_separated(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {

@@ -19,7 +19,7 @@ use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::plan::defaults;
 use crate::render::site::{self, HistorySite};
-use crate::render::{Styles, history as shown, json};
+use crate::render::{Styles, document, history as shown, json};
 use crate::spec::input::InputOptions;
 use crate::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
@@ -332,7 +332,8 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         return culprits::search(verb, &store, wanted);
     }
     if verb.json {
-        json::pretty(&mut terminal::data(), &changes)?;
+        let body = shown::ChangesBody { changes: &changes };
+        document::write(&mut terminal::data(), &body, shown::conclusion(&changes), None)?;
     } else {
         print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }

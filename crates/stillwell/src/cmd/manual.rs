@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_mangen::Man;
 
 use crate::cmd::documents;
 use crate::cmd::print::print;
 use crate::spec::verb_groups::GROUPS;
-use crate::spec::{Cli, ManVerb};
+use crate::spec::{ManVerb, command as command_line};
 use crate::values::exit_code;
 use crate::values::metric::METRICS;
 
@@ -50,7 +50,7 @@ The session was interrupted.
 
 /// `man`.
 pub fn man(verb: &ManVerb) -> Result<u8> {
-    let mut command = Cli::command();
+    let mut command = command_line();
     // Gives the verbs their full names.
     command.build();
     if let Some(directory) = &verb.dir {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn built() -> Command {
-        let mut command = Cli::command();
+        let mut command = command_line();
         command.build();
         command
     }

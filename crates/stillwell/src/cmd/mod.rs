@@ -14,6 +14,7 @@ mod convert;
 mod culprits;
 mod documents;
 mod exports;
+pub mod failure;
 mod frameworks;
 #[cfg(any(test, stillwell_fuzz))]
 pub mod fuzz;
@@ -37,6 +38,7 @@ mod records;
 mod report;
 mod revisions;
 mod run;
+mod schema;
 mod shield;
 mod site;
 mod suites;
@@ -54,10 +56,10 @@ pub use usage::{is_answer, mistake};
 
 use crate::render::remedies::Audience;
 use crate::render::uncertain;
-use crate::spec::Verb;
+use crate::spec::{Request, Verb};
 
 /// By which names the errors of a verb call its options.
-pub fn audience(verb: &Verb) -> Audience {
+fn audience(verb: &Verb) -> Audience {
     match verb {
         Verb::Timeit(_) => Audience::Workers,
         Verb::Bench(verb) if suites::is_suite(&verb.spec) => Audience::Suite,
@@ -67,11 +69,30 @@ pub fn audience(verb: &Verb) -> Audience {
     }
 }
 
+/// By which names the errors of a request call its options.
+pub fn audience_of(request: &Request) -> Audience {
+    match request {
+        Request::Verb(cli) => audience(&cli.verb),
+        Request::Schema(_) => Audience::Run,
+    }
+}
+
+/// Does what the command line asks for; the value is the exit code.
+///
+/// # Errors
+/// As [`run_verb`].
+pub fn answer(request: Request) -> Result<u8> {
+    match request {
+        Request::Verb(cli) => run_verb(cli.verb),
+        Request::Schema(documents) => schema::print_schema(documents),
+    }
+}
+
 /// Executes the verb of this process; the value is the exit code.
 ///
 /// # Errors
 /// Any error of the verb. The program prints it and exits with 2.
-pub fn run_verb(verb: Verb) -> Result<u8> {
+fn run_verb(verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();
     }

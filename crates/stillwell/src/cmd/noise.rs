@@ -14,8 +14,10 @@ use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
 use crate::plan::{DecisionRule, defaults};
+use crate::render::document::{self, ErrorCode, ErrorObject};
+use crate::render::noise::document as noise_document;
 use crate::render::remedies::Audience;
-use crate::render::{Styles, json, noise as shown};
+use crate::render::{Styles, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
 use crate::terminal;
@@ -35,7 +37,8 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {
-            json::pretty(&mut terminal::data(), &found)?;
+            let conclusion = noise_document::of_record(&found);
+            document::write(&mut terminal::data(), &found, conclusion, None)?;
         } else {
             let gap = if index == 0 { "" } else { "\n" };
             let text = shown::record(&record, &found, &Styles::colored());
@@ -73,7 +76,13 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
             .with_context(|| format!("--raw {}: cannot write", path.display()))
     });
     if verb.json {
-        json::pretty(&mut terminal::data(), &found.report)?;
+        let conclusion = noise_document::of_machine(&found.report);
+        let error = found.was_interrupted.then(|| ErrorObject {
+            code: ErrorCode::Interrupted,
+            message: "interrupted: the numbers are those of the time before".into(),
+            exit_code: exit_code::INTERRUPTED,
+        });
+        document::write(&mut terminal::data(), &found.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
         print(&shown::report(&found.report, &Styles::colored()))?;
     }

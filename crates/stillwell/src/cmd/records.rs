@@ -87,8 +87,10 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         }
         let assessment = Assessment::of(opened.into_record()?);
         exports::write(&verb.exports, &assessment)?;
-        if prints {
-            assessment.print(verb.json, Depth::of(verb.verbose))?;
+        if prints && verb.json {
+            assessment.print_document(None)?;
+        } else if prints {
+            assessment.print(Depth::of(verb.verbose))?;
             if verb.verbose {
                 assessment.print_counts()?;
             }

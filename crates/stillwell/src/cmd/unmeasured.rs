@@ -35,7 +35,7 @@ pub fn built(
     let variant = place.variant(named, build);
     Ok(match suites::attempted(&variant, &place.top)? {
         suites::BuildAttempt::Built(built) => {
-            let VariantBuild { variant, directories, git } = *built;
+            let VariantBuild { variant, directories, git, .. } = *built;
             let git = git.context("a checkout has no commit")?;
             Ok(BuiltRevision { name: variant.name, directories, git })
         }

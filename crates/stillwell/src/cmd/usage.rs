@@ -1,9 +1,9 @@
 //! Mistakes of the command line in one line. clap's own text has five, and the usage, which `--help` shows better.
 
+use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Error};
 
-use crate::spec::Cli;
+use crate::spec::command;
 
 /// Whether an error of clap is a text that was asked for, such as the help.
 pub fn is_answer(error: &Error) -> bool {
@@ -117,7 +117,7 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
 
 /// The verb, and the verb in it: `stillwell history add`.
 fn verb(words: &[String]) -> String {
-    let (mut name, mut command) = (String::from("stillwell"), &Cli::command());
+    let (mut name, mut command) = (String::from("stillwell"), &command());
     for word in words.iter().skip(1) {
         let Some(inside) = command.find_subcommand(word) else { break };
         command = inside;
@@ -131,6 +131,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+    use crate::spec::Cli;
 
     #[track_caller]
     fn check(line: &str, expected: &str) {

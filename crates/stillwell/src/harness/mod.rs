@@ -14,12 +14,13 @@ mod jmh;
 mod libtest;
 mod pytest_benchmark;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fixed::with_iterations;
 
 /// A framework of benchmark programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Harness {
     Criterion,

@@ -18,7 +18,7 @@ pub struct Commits {
 }
 
 /// The commits after one revision up to another.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CommitRange {
     /// Number of commits.
     pub n: usize,

@@ -2,13 +2,14 @@
 
 use anyhow::{Context as _, Result};
 use rusqlite::params;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bisection::LayoutVerdict;
 use crate::history::store::HistoryStore;
 
 /// A commit that a search found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StoredCulprit {
     /// The benchmark that was measured.
     pub benchmark: String,

@@ -1,5 +1,6 @@
 //! Results of one benchmark on one machine, in order, and the changes of their level. Pure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
@@ -40,7 +41,7 @@ pub struct Series {
 }
 
 /// The kind of a movement of the level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// It changes, and stays.
@@ -52,7 +53,7 @@ pub enum ChangeKind {
 }
 
 /// A change of level.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     pub kind: ChangeKind,
     /// Position of the first result after it; of a spell or a drift, of its first result.
@@ -70,7 +71,7 @@ pub struct Change {
 }
 
 /// The other series of a machine, around a change of one of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConcurrentChanges {
     /// Others that changed there in the same direction.
     pub n: usize,
@@ -81,7 +82,7 @@ pub struct ConcurrentChanges {
 }
 
 /// The results between two changes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
     /// Position of its first result.
     pub start: usize,

@@ -1,6 +1,7 @@
 //! CPUs that slow each other although the machine calls them cores of their own: a virtual machine need not say which of
 //! its CPUs are hardware threads of one core. `noise::core_pairs` measures it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::{CpuRow, Host, recommend};
@@ -13,7 +14,7 @@ const SIBLINGS_FACTOR: f64 = 1.1;
 const ALL_PAIRS_MAX: usize = 8;
 
 /// How much two CPUs slow each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorePair {
     /// The two CPUs, ascending.
@@ -32,7 +33,7 @@ impl CorePair {
 }
 
 /// All pairs that were measured since the machine was booted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorePairs {
     /// The boot of the measurement: the host may place the CPUs elsewhere when the machine starts again.

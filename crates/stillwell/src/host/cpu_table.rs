@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::{Host, Interrupts};
@@ -10,7 +11,7 @@ use crate::values::{CPUS_MAX, read_cpu_list};
 const CPU: &str = "sys/devices/system/cpu";
 
 /// A logical CPU.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CpuRow {
     /// Number of the CPU. With sibling threads switched off, the numbers have holes.
     pub cpu: usize,
@@ -39,7 +40,7 @@ pub struct CpuRow {
 }
 
 /// The kinds of core of a hybrid machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CpuClass {
     /// An efficient core (Intel's E-core).

@@ -1,9 +1,10 @@
 //! The facts that a reader needs with a result: the machine, its settings and its load at the start.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The machine and its state. An unknown fact is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Facts {
     /// Host name.
@@ -67,7 +68,7 @@ pub struct Facts {
 }
 
 /// The topology of the CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Topology {
     /// Physical packages.
     pub n_sockets: u32,
@@ -80,7 +81,7 @@ pub struct Topology {
 }
 
 /// The control group of this process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cgroup {
     /// 1 or 2.
     pub version: u8,
@@ -94,7 +95,7 @@ pub struct Cgroup {
 }
 
 /// A git work tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Git {
     /// Commit id.
     pub revision: String,

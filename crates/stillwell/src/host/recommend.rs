@@ -1,5 +1,6 @@
 //! Recommends CPUs for a benchmark.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::cpu_table::{CpuClass, CpuRow};
@@ -9,7 +10,7 @@ use crate::host::cpu_table::{CpuClass, CpuRow};
 const CORES_MAX: usize = 2;
 
 /// The recommended CPUs and the reasons.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recommendation {
     /// The CPUs, all threads of their cores. Empty without a recommendation.
     pub cpus: Vec<usize>,

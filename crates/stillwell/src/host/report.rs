@@ -1,5 +1,8 @@
 //! The contents of `system show`: the state of every knob, the CPUs, and the CPUs recommended for a benchmark.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
@@ -10,7 +13,7 @@ use crate::host::{
 use crate::values::format_cpu_list;
 
 /// The findings on a machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SystemReport {
     /// The CPUs of the benchmark for which the knobs were read. Empty if the user named none and none is isolated.
     pub cpus: Vec<usize>,
@@ -31,7 +34,7 @@ pub struct SystemReport {
 }
 
 /// The origin of the benchmark's CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpusFrom {
     /// The user named them.
@@ -54,7 +57,7 @@ pub struct KnobReport {
 }
 
 /// The required action for a knob, in display order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// `tune` would change it by default.
@@ -139,25 +142,49 @@ impl KnobReport {
     }
 }
 
-/// Serializes the fields flat and omits the functions.
+/// The fields of a knob, flat and without the functions.
+#[derive(Serialize, JsonSchema)]
+struct KnobFields<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its group in the table.
+    group: super::knobs::Group,
+    /// What to do about it.
+    standing: Standing,
+    /// Its value now.
+    now: Option<&'a str>,
+    /// The value that makes less noise.
+    wanted: Option<&'a str>,
+    /// Why it cannot be set, or is not there.
+    why: Option<&'a str>,
+    /// What the user can do.
+    advice: Option<&'a str>,
+    /// The noise that it makes.
+    noise: &'a str,
+    /// What is needed to set it.
+    needs: &'a str,
+    /// How sure it is that it helps.
+    sure: super::knobs::Confidence,
+    /// Whether `tune` sets it without its name.
+    by_default: bool,
+    /// Its files.
+    files: Vec<&'a str>,
+    /// The files that `tune` would write, with their values.
+    settings: &'a [Setting],
+}
+
+impl JsonSchema for KnobReport {
+    fn schema_name() -> Cow<'static, str> {
+        "KnobReport".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        KnobFields::json_schema(generator)
+    }
+}
+
 impl Serialize for KnobReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Document<'a> {
-            name: &'a str,
-            group: super::knobs::Group,
-            standing: Standing,
-            now: Option<&'a str>,
-            wanted: Option<&'a str>,
-            why: Option<&'a str>,
-            advice: Option<&'a str>,
-            noise: &'a str,
-            needs: &'a str,
-            sure: super::knobs::Confidence,
-            by_default: bool,
-            files: Vec<&'a str>,
-            settings: &'a [Setting],
-        }
         let (mut now, mut wanted, mut why, mut advice) = (None, None, None, None);
         match &self.reading.state {
             State::Fine { now: found } => now = Some(found.as_str()),
@@ -173,7 +200,7 @@ impl Serialize for KnobReport {
         }
         let knob = self.knob;
         let files = knob.files.iter().map(|file| file.path).collect();
-        Document {
+        KnobFields {
             name: knob.name,
             group: knob.group,
             standing: self.standing,

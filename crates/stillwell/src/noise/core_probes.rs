@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::sys::probe_core;
@@ -13,7 +14,7 @@ const N: usize = 50;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How many probes found the core shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CoreProbes {
     /// Number of probes. 0 on a kind of CPU that cannot be probed.
     pub n: usize,

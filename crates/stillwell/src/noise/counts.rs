@@ -42,7 +42,7 @@ pub struct CpuCounts {
 }
 
 /// Counts of the whole machine between two readings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct MachineCounts {
     /// Time in which some task was ready and had no CPU (PSI).
     pub pressure_ns: Option<u64>,

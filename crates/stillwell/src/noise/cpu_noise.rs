@@ -1,5 +1,6 @@
 //! The report of `noise` on one CPU. Pure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
@@ -13,7 +14,7 @@ use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::CpuTraces;
 
 /// Evidence for the entries of a ledger, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseEvidence {
     /// Tracepoints: every switch and every interrupt.
@@ -25,7 +26,7 @@ pub enum NoiseEvidence {
 }
 
 /// The noise of one CPU.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CpuNoise {
     /// Number of the CPU.
     pub cpu: usize,

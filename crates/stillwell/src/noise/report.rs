@@ -1,5 +1,6 @@
 //! Noise of each CPU → the report of `noise`. Pure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::Gap;
@@ -11,7 +12,7 @@ use crate::noise::ticks::LoopClock;
 use crate::noise::verdict::MachineVerdict;
 
 /// The report of `noise`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NoiseReport {
     /// The clock of the loops.
     pub clock: ClockReport,
@@ -38,7 +39,7 @@ pub struct NoiseReport {
 }
 
 /// The clock of the loop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClockReport {
     /// Kind of the clock.
     pub clock: LoopClock,

@@ -1,12 +1,13 @@
 //! The clock of the loop: the TSC if it is reliable, else the kernel's clock.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::Host;
 use crate::measure::clock::monotonic_ns;
 
 /// A clock that the loop can read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopClock {
     /// The time stamp counter.

@@ -1,6 +1,7 @@
 //! The smallest difference that a comparison can see on this machine: many runs of the same work, and comparisons
 //! that are cut out of them at random.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::calibrate::{Budget, CalibrationSettings, calibrate};
@@ -11,7 +12,7 @@ use crate::sys;
 use crate::values::CALIBRATION_RUNS_MIN;
 
 /// The smallest visible difference between two programs of this length.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MachineVerdict {
     /// CPU of the measurement.
     pub cpu: usize,

@@ -38,7 +38,7 @@ pub enum StepChange {
 }
 
 /// A step that this machine or user cannot take, and why.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct MissingStep {
     /// Its name.
     pub name: String,

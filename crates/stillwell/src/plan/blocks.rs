@@ -1,9 +1,10 @@
 //! The number of blocks of a session, and its end.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule for the number of blocks. It never depends on which arm was faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockRule {
     /// The number that the user gave.
@@ -41,7 +42,7 @@ impl BlockRule {
 }
 
 /// Whether a comparison ends its session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopping {
     /// The session has one interim analysis, after the last block. The oldest records have this.

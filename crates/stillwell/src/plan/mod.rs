@@ -19,6 +19,7 @@ mod trial;
 mod value;
 pub mod workers;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
@@ -38,7 +39,7 @@ pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The arms, in the order of the command line; controls come last.
     pub arms: Vec<Arm>,
@@ -161,7 +162,7 @@ impl Plan {
 }
 
 /// A command, statement or benchmark that is measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arm {
     /// The name given to it.
     pub name: Option<String>,
@@ -270,7 +271,7 @@ impl Arm {
 }
 
 /// The part of an arm in the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// An arm to compare.
@@ -291,7 +292,7 @@ impl Role {
 }
 
 /// The arm that is subtracted from the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
     /// Its index.
     pub arm: usize,
@@ -300,7 +301,7 @@ pub struct Control {
 }
 
 /// The reason why commands run in a shell or not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellReason {
     /// The user chose it.
@@ -318,7 +319,7 @@ pub enum ShellReason {
 }
 
 /// Stop when the error is small enough: that of t0 with one arm, of every ratio with several.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Precision {
     /// In percent of t0.
     pub pct: f64,
@@ -330,7 +331,7 @@ pub struct Precision {
 }
 
 /// State of the timed processes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessPlan {
     /// CPUs they may use.
     pub affinity: Option<Vec<usize>>,
@@ -358,7 +359,7 @@ pub struct ProcessPlan {
 }
 
 /// The rule for judging differences.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionRule {
     /// Rate of false "different" verdicts.
     pub alpha: f64,

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use regex_lite::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::harness::Harness;
@@ -9,7 +10,7 @@ use crate::spec::run::ValueOptions;
 use crate::values::{Better, ValueUnit};
 
 /// The place and the unit of the value of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueRule {
     /// How it is found in a text.
     pub reader: ValueReader,
@@ -24,7 +25,7 @@ pub struct ValueRule {
 }
 
 /// How a value is found in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueReader {
     /// The first group of the last match of this expression, or the whole match.
@@ -41,7 +42,7 @@ pub enum ValueReader {
 }
 
 /// The text that has the value of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueSource {
     /// Standard output.

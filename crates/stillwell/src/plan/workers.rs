@@ -1,11 +1,12 @@
 //! The use of workers: processes that run a benchmark a given number of times and answer how long that took.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::{Gc, Headline};
 
 /// Everything about the workers of a session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workers {
     /// The intended length of a slice, ns.
     pub slice_ns: u64,
@@ -39,7 +40,7 @@ impl Workers {
 }
 
 /// Code to send to a worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerCode {
     /// Code before the loops of each slice, not timed.
     pub setup: String,

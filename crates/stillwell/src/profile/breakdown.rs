@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, ensure};
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::max_t::{JointIntervals, PairedDifferences};
 
@@ -21,7 +22,7 @@ const COST_BLOCKS_MIN: usize = 3;
 const COST_ERRORS: f64 = 2.576;
 
 /// Where the time goes, or where the difference is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Breakdown {
     /// Names of the arms; the first is the reference.
     pub arms: Vec<String>,
@@ -65,7 +66,7 @@ pub struct Breakdown {
 }
 
 /// A part of the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// All of it.
@@ -93,7 +94,7 @@ pub enum PartKind {
 }
 
 /// A part of the time of a run: means over the blocks, ns.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TimePart {
     /// The part.
     pub kind: PartKind,
@@ -106,7 +107,7 @@ pub struct TimePart {
 }
 
 /// A function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FunctionPart {
     /// Its name.
     pub name: String,
@@ -131,7 +132,7 @@ pub struct FunctionPart {
 }
 
 /// A count of a run, mean of each arm.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CountPart {
     /// The count, as the record names it.
     pub name: &'static str,

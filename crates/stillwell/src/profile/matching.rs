@@ -1,6 +1,7 @@
 //! Functions that only one of two programs has: which function of the other one has their time? A guess from callers and
 //! callees, which the output calls a guess.
 
+use schemars::JsonSchema;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ const CALLER_SHARE: f64 = 0.5;
 const ONLY_CALLER_SHARE: f64 = 0.9;
 
 /// A guess. The functions in it are one function from there on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "guess", rename_all = "snake_case")]
 pub enum Guess {
     /// Each of these functions is in one program only, and one function calls both.

@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::with_their_files;
@@ -55,7 +56,7 @@ pub struct Profile {
 }
 
 /// The kind of code that a function is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A function of a program or a library.

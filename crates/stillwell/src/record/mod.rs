@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::shield::Isolation;
@@ -128,7 +129,7 @@ fn describe(error: &serde_json::Error) -> String {
 }
 
 /// A loop that took longer in short slices than in long ones.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortSlice {
     /// Loops of the first, short slices.
     pub loops: u64,
@@ -246,7 +247,7 @@ impl EndReason {
 }
 
 /// The reason why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// All blocks were run, or as many as the budget allowed.

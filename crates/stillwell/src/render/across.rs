@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::distributions::Distributions;
@@ -12,8 +13,11 @@ use crate::host::Facts;
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::conclusion::{
+    Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
+};
+use crate::render::document::{self, DocumentBody};
 use crate::render::exported::net_t0;
-use crate::render::json::pretty;
 use crate::render::quantity::QuantityWords;
 use crate::render::styles::paint;
 use crate::render::text::{comparison, no_test};
@@ -25,7 +29,7 @@ use crate::verdict::Judgement;
 const NAME_MAX: usize = 40;
 
 /// Two arms of a comparison: one command in several records, or two commands of one record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ArmPair<'a> {
     /// The arm in each past session, or the one reference.
     pub old: Vec<&'a ArmSummary>,
@@ -132,27 +136,61 @@ pub fn json<'a>(
     new: SessionRecord<'a>,
     pairs: &[ArmPair<'_>],
 ) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct AcrossDocument<'a> {
-        old: Vec<RecordDocument<'a>>,
-        new: RecordDocument<'a>,
-        pairs: &'a [ArmPair<'a>],
-    }
     let document = |session: &SessionRecord<'a>| RecordDocument {
         neighbours: session.neighbours,
         ..RecordDocument::of(session.record)
     };
     let old = old.iter().map(document).collect();
-    pretty(to, &AcrossDocument { old, new: document(&new), pairs })
+    let body = SessionsBody { old, new: document(&new), pairs };
+    document::write(to, &body, conclusion(new.record, pairs), None)
+}
+
+/// What separate sessions say: estimates, and what would decide.
+fn conclusion(new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
+    let plan = &new.header.plan;
+    let effect = |pair: &ArmPair<'_>| {
+        let names = [plan.full_label(pair.comparison.arm), "the past sessions".to_owned()];
+        comparison_effect(names, &pair.comparison.evidence, &pair.judgement)
+    };
+    let next = pairs.first().map(|pair| {
+        let old = pair.old.last().map_or("", |arm| arm.label.as_str());
+        measure_together([old, &pair.new.label])
+    });
+    Conclusion {
+        effects: pairs.iter().map(effect).collect(),
+        measured: pairs.iter().map(|pair| measured_arm(plan, pair.new)).collect(),
+        next,
+        ..Conclusion::of(FinalVerdict::Undecided)
+    }
+}
+
+/// A session against past ones.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionsBody<'a> {
+    /// The past sessions.
+    old: Vec<RecordDocument<'a>>,
+    /// The new one.
+    new: RecordDocument<'a>,
+    /// Each command of the new session against itself in the past ones.
+    pairs: &'a [ArmPair<'a>],
+}
+
+impl DocumentBody for SessionsBody<'_> {
+    const NAME: &'static str = "sessions";
 }
 
 /// The record of one side of a comparison.
-#[derive(Serialize)]
-pub(super) struct RecordDocument<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct RecordDocument<'a> {
+    /// Name and version of the program that measured.
     tool: &'a str,
+    /// The file of the record.
     record: &'a Path,
+    /// When the session began, RFC 3339.
     created: &'a str,
+    /// The machine and its state at the start.
     facts: &'a Facts,
+    /// Programs on the other hardware threads of the cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     neighbours: Option<Neighbours>,
 }

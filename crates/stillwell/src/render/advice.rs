@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
-use crate::analysis::advice::StepWorth;
+use crate::analysis::advice::{ALPHA, StepWorth};
 use crate::plan::advice::{AdviceStep, HUGE_PAGES, MissingStep, StepChange};
 use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::conclusion::{Conclusion, Effect, FinalVerdict, measure_tuned};
+use crate::render::document::DocumentBody;
 use crate::render::remedies::Audience;
 use crate::render::table::{cells, plain};
 use crate::render::uncertain;
@@ -15,7 +18,7 @@ use crate::render::units::{DisplayUnit, UnitKind, percent};
 use crate::values::Clock;
 
 /// All that `system advise` has found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Advice {
     /// The command.
     pub command: String,
@@ -35,8 +38,35 @@ pub struct Advice {
     pub was_interrupted: bool,
 }
 
+impl DocumentBody for Advice {
+    const NAME: &'static str = "advice";
+}
+
+/// The conclusion for programs: each step as an effect on the time.
+pub fn conclude(advice: &Advice) -> Conclusion {
+    let verdict = match advice.advised.is_empty() {
+        true => FinalVerdict::Tuned,
+        false => FinalVerdict::NotTuned,
+    };
+    let effects = advice.steps.iter().filter_map(|step| {
+        let RatioInterval { ratio, lo, hi } = step.worth.time?;
+        Some(Effect {
+            name: step.name.clone(),
+            ratio: Some(ratio),
+            lo: Some(lo),
+            hi: Some(hi),
+            confidence: Some(1.0 - ALPHA),
+            smallest_visible: step.worth.visible,
+            ..Effect::default()
+        })
+    });
+    let command = shell_words::split(&advice.command_line).unwrap_or_default();
+    let next = (!advice.advised.is_empty()).then(|| measure_tuned(command));
+    Conclusion { effects: effects.collect(), next, ..Conclusion::of(verdict) }
+}
+
 /// A step and its worth.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MeasuredStep {
     /// Its name.
     pub name: String,

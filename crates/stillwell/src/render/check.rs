@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{
@@ -13,7 +14,8 @@ use crate::analysis::{
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
-use crate::render::json::pretty;
+use crate::render::conclusion::{Conclusion, FinalVerdict, find_noise};
+use crate::render::document::{self, DocumentBody};
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes, outliers, uncertain};
@@ -28,21 +30,38 @@ const MEANING: &str = "the machine or the program changed during the session. t0
 /// How often a check errs.
 const RATE: &str = "Of steady commands, each check flags one in a hundred.";
 
+/// The check of a record.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckBody<'a> {
+    /// Name and version of the program that measured.
+    tool: &'a str,
+    /// The file of the record.
+    record: &'a Path,
+    /// When the session began, RFC 3339.
+    created: &'a str,
+    /// What was found.
+    check: &'a RecordCheck,
+}
+
+impl DocumentBody for CheckBody<'_> {
+    const NAME: &'static str = "check";
+}
+
 /// Writes the check as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct CheckDocument<'a> {
-        tool: &'a str,
-        record: &'a Path,
-        created: &'a str,
-        check: &'a RecordCheck,
-    }
     let header = &record.header;
     let (tool, created) = (&header.tool, &header.created);
-    pretty(to, &CheckDocument { tool, record: &record.path, created, check: found })
+    let body = CheckBody { tool, record: &record.path, created, check: found };
+    let verdict = match found.verdict() {
+        Steadiness::Stable => FinalVerdict::Stable,
+        Steadiness::Unstable => FinalVerdict::Unstable,
+        Steadiness::TooFewRuns | Steadiness::UnfitTimes => FinalVerdict::Undecided,
+    };
+    let next = (verdict == FinalVerdict::Unstable).then(|| find_noise(record));
+    document::write(to, &body, Conclusion { next, ..Conclusion::of(verdict) }, None)
 }
 
 /// What was found and what to do; then a block for each candidate, and one for an unstable control. With `has_all`, the

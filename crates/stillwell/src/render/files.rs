@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::UncertainValue;
@@ -10,7 +11,8 @@ use crate::analysis::files::{
     BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean,
 };
 use crate::render::columns::{COLUMNS, shorten, wrap};
-use crate::render::json::pretty;
+use crate::render::conclusion::{Conclusion, Effect, FinalVerdict, measure_together};
+use crate::render::document::{self, DocumentBody};
 use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::DisplayUnit;
@@ -26,7 +28,7 @@ const NO_VERDICT: &str = "they are from separate sessions: drift between them is
                           them interleaved with stillwell bench or timeit";
 
 /// A file of the comparison.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchmarkFile {
     /// Its path.
     pub file: String,
@@ -258,6 +260,41 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
     }
 }
 
+/// Files against the first one.
+#[derive(Serialize, JsonSchema)]
+pub struct FilesBody<'a> {
+    /// The files; the first is the reference.
+    files: &'a [BenchmarkFile],
+    /// Their benchmarks.
+    comparison: &'a FilesComparison,
+}
+
+impl DocumentBody for FilesBody<'_> {
+    const NAME: &'static str = "files";
+}
+
+/// What files say: estimates of separate sessions, which have no verdict.
+fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
+    let reference = sides.first().map(|side| side.file.clone());
+    let effects = found.lines.iter().flat_map(|line| {
+        let ratios = line.cells.iter().zip(sides).skip(1);
+        ratios.filter_map(|(cell, side)| {
+            let ratio = cell.as_ref()?.ratio?;
+            let name = match sides.len() {
+                2 => line.name.clone(),
+                _ => format!("{} in {}", line.name, side.file),
+            };
+            let ratio = Some(ratio.value);
+            Some(Effect { name, against: reference.clone(), ratio, ..Effect::default() })
+        })
+    });
+    Conclusion {
+        effects: effects.collect(),
+        next: Some(measure_together(["", ""])),
+        ..Conclusion::of(FinalVerdict::Undecided)
+    }
+}
+
 /// Writes the comparison as one JSON document.
 ///
 /// # Errors
@@ -267,10 +304,6 @@ pub fn json(
     sides: &[BenchmarkFile],
     found: &FilesComparison,
 ) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct FilesDocument<'a> {
-        files: &'a [BenchmarkFile],
-        comparison: &'a FilesComparison,
-    }
-    pretty(to, &FilesDocument { files: sides, comparison: found })
+    let body = FilesBody { files: sides, comparison: found };
+    document::write(to, &body, conclusion(sides, found), None)
 }

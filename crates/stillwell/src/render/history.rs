@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::{Timestamp, tz::TimeZone};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
@@ -12,12 +13,15 @@ use crate::history::culprits::StoredCulprit;
 use crate::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
+use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
+use crate::render::document::DocumentBody;
 use crate::render::histogram::block_of_eighths;
 use crate::render::results::kind;
 use crate::render::styles::paint;
 use crate::render::units::{DisplayUnit, counted, signed_percent};
 use crate::render::{Styles, table, uncertain};
 use crate::results::ResultUnit;
+use crate::verdict::Verdict;
 
 /// Widest name in a table, columns.
 const NAME_MAX: usize = 34;
@@ -27,9 +31,10 @@ const LINE_MAX: usize = 24;
 const REVISION_MAX: usize = 12;
 
 /// A change with its series and the commits that may have caused it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SeriesChange<'a> {
     #[serde(flatten, serialize_with = "place")]
+    #[schemars(with = "SeriesName<'_>")]
     pub series: &'a Series,
     #[serde(flatten)]
     pub change: &'a Change,
@@ -41,7 +46,7 @@ pub struct SeriesChange<'a> {
 }
 
 /// The fields that identify a series. `history show` prints the rest.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SeriesName<'a> {
     benchmark: &'a str,
     arm: &'a str,
@@ -52,6 +57,42 @@ struct SeriesName<'a> {
 fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Error> {
     let Series { benchmark, arm, unit, machine, .. } = series;
     SeriesName { benchmark, arm, unit, machine }.serialize(to)
+}
+
+/// The changes of all series.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangesBody<'a> {
+    /// Each change, with its series.
+    pub changes: &'a [SeriesChange<'a>],
+}
+
+impl DocumentBody for ChangesBody<'_> {
+    const NAME: &'static str = "changes";
+}
+
+/// Probability that the interval of a change holds the true ratio.
+const CHANGE_CONFIDENCE: f64 = 0.95;
+
+/// The conclusion for programs: each change as an effect.
+pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
+    let is_level = |it: &SeriesChange<'_>| it.change.kind == ChangeKind::Level;
+    let verdict = match changes.iter().any(is_level) {
+        true => FinalVerdict::Changed,
+        false => FinalVerdict::Unchanged,
+    };
+    let effects = changes.iter().map(|it| {
+        let RatioInterval { ratio, lo, hi } = it.change.ratio;
+        Effect {
+            name: it.series.label(),
+            verdict: Some(if ratio > 1.0 { Verdict::Slower } else { Verdict::Faster }),
+            ratio: Some(ratio),
+            lo: Some(lo),
+            hi: Some(hi),
+            confidence: Some(CHANGE_CONFIDENCE),
+            ..Effect::default()
+        }
+    });
+    Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
 }
 
 /// Numbers of files by the outcome of adding them.

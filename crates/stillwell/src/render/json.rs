@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::series::ValueSeries;
@@ -10,21 +11,36 @@ use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
 use crate::record::Record;
+use crate::render::conclusion::of_session;
+use crate::render::document::{self, DocumentBody, ErrorObject};
 use crate::render::remedies::Audience;
 use crate::render::stats_table::Statistics;
 use crate::values::TimShape;
 use crate::verdict::Judgement;
 
-#[derive(Serialize)]
-struct AnalysisDocument<'a> {
+/// The whole analysis of a session.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionBody<'a> {
+    /// Name and version of the program that measured.
     tool: &'a str,
+    /// The file of the record.
     record: &'a Path,
+    /// When the session began, RFC 3339.
     created: &'a str,
+    /// All decisions about the session, defaults included.
     plan: &'a Plan,
+    /// The machine and its state at the start.
     facts: &'a Facts,
+    /// What could not be measured, with reasons and remedies.
     gaps: &'a [Gap],
+    /// The numbers.
     analysis: &'a Analysis,
+    /// The verdict on each comparison of the analysis, in their order.
     judgements: &'a [Judgement],
+}
+
+impl DocumentBody for SessionBody<'_> {
+    const NAME: &'static str = "session";
 }
 
 /// Writes the document; `judgements` belong to the analysis' comparisons, in their order.
@@ -36,9 +52,10 @@ pub fn write(
     record: &Record,
     analysis: &Analysis,
     judgements: &[Judgement],
+    error: Option<&ErrorObject>,
 ) -> io::Result<()> {
     let header = &record.header;
-    let document = AnalysisDocument {
+    let body = SessionBody {
         tool: &header.tool,
         record: &record.path,
         created: &header.created,
@@ -48,7 +65,7 @@ pub fn write(
         analysis,
         judgements,
     };
-    pretty(to, &document)
+    document::write(to, &body, of_session(record, analysis, judgements), error)
 }
 
 #[derive(Serialize)]
@@ -152,12 +169,23 @@ mod tests {
         compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, f64::INFINITY)));
         analysis.arms[0].metrics[0].max = f64::NAN;
         let mut out = Vec::new();
-        write(&mut out, &record, &analysis, &judgements(&record, &analysis)).unwrap();
+        write(&mut out, &record, &analysis, &judgements(&record, &analysis), None).unwrap();
         assert!(out.ends_with(b"}\n"));
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
-        let mut expected =
-            ["tool", "record", "created", "plan", "facts", "gaps", "analysis", "judgements"];
+        let mut expected = [
+            "schema",
+            "version",
+            "conclusion",
+            "tool",
+            "record",
+            "created",
+            "plan",
+            "facts",
+            "gaps",
+            "analysis",
+            "judgements",
+        ];
         expected.sort_unstable();
         assert_eq!(keys, expected);
         assert_eq!(document["record"], "/tmp/a.swell");

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use crate::analysis::{Analysis, Comparison, Evidence, RatioInterval};
 use crate::record::Record;
 use crate::render::columns::{one_line, wrap};
@@ -41,21 +39,21 @@ pub struct GateResult<'a> {
 }
 
 /// One benchmark.
-struct GateRow {
-    name: String,
+pub(super) struct GateRow {
+    pub(super) name: String,
     base: String,
     head: String,
-    ratio: Option<RatioInterval>,
+    pub(super) ratio: Option<RatioInterval>,
     numbers: String,
     /// What it means, in a few words.
     meaning: String,
-    verdict: Verdict,
-    answer: GateAnswer,
-    smallest_visible: Option<f64>,
+    pub(super) verdict: Verdict,
+    pub(super) answer: GateAnswer,
+    pub(super) smallest_visible: Option<f64>,
 }
 
 impl GateResult<'_> {
-    fn word(&self) -> &'static str {
+    pub(super) fn word(&self) -> &'static str {
         match self.code {
             exit_code::SUCCESS => "pass",
             exit_code::CHECK_FAILED => "fail",
@@ -64,7 +62,7 @@ impl GateResult<'_> {
         }
     }
 
-    fn rows(&self) -> Vec<GateRow> {
+    pub(super) fn rows(&self) -> Vec<GateRow> {
         let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
         let pairs = analysis.comparisons.iter().zip(judgements);
         pairs.map(|(found, judgement)| self.row(record, analysis, found, judgement)).collect()
@@ -303,40 +301,10 @@ fn xml(text: &str) -> String {
     out
 }
 
-/// The result for programs.
-pub fn json(result: &GateResult<'_>) -> Value {
-    let answer = |answer: GateAnswer| match answer {
-        GateAnswer::Pass => "pass",
-        GateAnswer::Fail => "fail",
-        GateAnswer::Undecided => "undecided",
-    };
-    let row = |row: &GateRow| {
-        json!({
-            "name": row.name,
-            "answer": answer(row.answer),
-            "verdict": row.verdict,
-            "ratio": row.ratio,
-            "smallest_visible": row.smallest_visible,
-        })
-    };
-    json!({
-        "answer": result.word(),
-        "exit_code": result.code,
-        "base": result.base,
-        "head": result.head,
-        "slower_pct": result.fail_on.slower_pct,
-        "benchmarks": result.rows().iter().map(row).collect::<Vec<_>>(),
-        "same": result.same,
-        "new": result.new,
-        "gone": result.gone,
-        "failing": result.failing,
-        "record": result.measured.map(|(record, ..)| &record.path),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::gate_document;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
         GateResult {
@@ -369,7 +337,11 @@ mod tests {
             "{text}"
         );
         assert!(remarks(&found).ends_with("gate: pass: nothing was measured, exit code 0\n"));
-        assert_eq!(json(&found)["answer"], "pass");
+        let mut document = Vec::new();
+        gate_document::write(&mut document, &found).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(document["answer"], "pass");
+        assert_eq!(document["conclusion"]["verdict"], "pass");
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::io;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::record::Record;
 use crate::render::across::{ArmPair, RecordDocument};
+use crate::render::conclusion::of_session;
 use crate::render::depth::Depth;
-use crate::render::json::pretty;
+use crate::render::document::{self, DocumentBody};
 use crate::render::text::{answer, comparison, distinct};
 use crate::render::{Styles, closing, distributions};
 use crate::verdict::Judgement;
@@ -48,15 +50,29 @@ pub fn text(
     out
 }
 
+/// The pairs of one record.
+#[derive(Serialize, JsonSchema)]
+pub struct PairsBody<'a> {
+    /// The session.
+    record: RecordDocument<'a>,
+    /// Each command against its reference.
+    pairs: &'a [ArmPair<'a>],
+}
+
+impl DocumentBody for PairsBody<'_> {
+    const NAME: &'static str = "pairs";
+}
+
 /// Writes the pairs as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(to: &mut impl io::Write, record: &Record, pairs: &[ArmPair<'_>]) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct WithinDocument<'a> {
-        record: RecordDocument<'a>,
-        pairs: &'a [ArmPair<'a>],
-    }
-    pretty(to, &WithinDocument { record: RecordDocument::of(record), pairs })
+pub fn json(
+    to: &mut impl io::Write,
+    record: &Record,
+    (analysis, judgements): (&Analysis, &[Judgement]),
+    pairs: &[ArmPair<'_>],
+) -> io::Result<()> {
+    let body = PairsBody { record: RecordDocument::of(record), pairs };
+    document::write(to, &body, of_session(record, analysis, judgements), None)
 }

@@ -19,6 +19,7 @@ mod result_file;
 mod resume;
 mod revisions;
 pub mod run;
+mod schema;
 mod shell_option;
 mod shield;
 pub mod suite;
@@ -53,6 +54,9 @@ pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
+#[cfg(test)]
+pub use schema::DOCUMENTS;
+pub use schema::{JsonTarget, Request, command, json_target, parse};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{
     SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,

@@ -8,7 +8,7 @@ use crate::spec::workers::BenchVerb;
 /// Arguments that leave the plan alone, by their ids: they change the machine or the output.
 const ALLOWED: [&str; 22] = [
     "resume",
-    "schema",
+    "suite_schema",
     "tune",
     "as_root",
     "host_root",

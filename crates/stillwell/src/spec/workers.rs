@@ -93,7 +93,7 @@ pub struct BenchSpec {
     /// A suite file (its name ends with .toml); or benchmark programs, each with its arguments in one word, quoted as in a
     /// shell, of which the first is the reference; or the word pyperformance, for the scripts of that Python package in
     /// the interpreters of --arms
-    #[arg(value_name = "SUITE.toml|COMMAND", required_unless_present_any = ["fork_server", "resume", "schema"])]
+    #[arg(value_name = "SUITE.toml|COMMAND", required_unless_present_any = ["fork_server", "resume", "suite_schema"])]
     pub commands: Vec<String>,
     /// Only this benchmark; can be repeated [default: all]
     #[arg(short = 'b', long, visible_alias = "only", value_name = "NAME")]
@@ -106,7 +106,7 @@ pub struct BenchSpec {
     #[arg(long)]
     pub list: bool,
     /// Run Python scripts that import pyperf, unchanged; a SCRIPT.py without an interpreter runs in python3
-    #[arg(long, conflicts_with_all = ["fork_server", "resume", "schema"])]
+    #[arg(long, conflicts_with_all = ["fork_server", "resume", "suite_schema"])]
     pub as_pyperf: bool,
     /// Name to show for a program; give it once for each
     #[arg(long = "arm", visible_alias = "command-name", value_name = "NAME")]
@@ -138,9 +138,9 @@ pub struct SuiteOptions {
     /// Go on with a suite that was interrupted, from the directory of its results. Finished blocks are not repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "filter", "tag", "arms", "pin", "benchmark", "list"])]
     pub resume: Option<PathBuf>,
-    /// Print the JSON schema of suite files, and measure nothing
+    /// Print the JSON Schema of suite files, and measure nothing
     #[arg(long)]
-    pub schema: bool,
+    pub suite_schema: bool,
 }
 
 /// A variant on the command line: `NAME=PREFIX`.

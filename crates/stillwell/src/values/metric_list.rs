@@ -2,12 +2,13 @@
 
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
 /// A metric to show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.
     pub name: String,

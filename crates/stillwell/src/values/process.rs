@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Scheduling policy of the runs: `other`, `batch`, `fifo[:PRIO]` or `rr[:PRIO]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sched {
     Other,
@@ -85,7 +86,7 @@ impl FromStr for Numa {
 const NODES_MAX: usize = 1024;
 
 /// A memory policy of the kernel, and its nodes (set_mempolicy(2)).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPolicy {
     /// The rule.
     pub mode: MemoryMode,
@@ -94,7 +95,7 @@ pub struct MemoryPolicy {
 }
 
 /// The rule of a memory policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMode {
     /// Pages come from these nodes only.
@@ -142,7 +143,7 @@ impl FromStr for Shell {
 }
 
 /// Destination of the output of the runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputTarget {
     Null,
@@ -169,7 +170,7 @@ impl FromStr for OutputTarget {
 }
 
 /// Size of the padding variable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Padding {
     /// A new random size below 4096 for each block.

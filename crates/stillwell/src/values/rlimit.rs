@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A soft resource limit of the runs: `stack=8M`, `core=0`, `nofile=unlimited`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rlimit {
     /// Name of the resource, as in setrlimit(2) without `RLIMIT_`, lower case.
     pub resource: String,

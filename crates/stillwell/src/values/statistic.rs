@@ -1,10 +1,13 @@
 //! Statistics of the runs, and the order of the runs.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Order of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Each block runs every arm once, in random order.
@@ -55,7 +58,7 @@ fn option_value(value: &impl ValueEnum) -> String {
 }
 
 /// The rule for the value of a process with several slices. For the floor it is always the lowest ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessValue {
     /// The mean of all slices: also what the program does now and then, such as a collection of garbage.
@@ -113,7 +116,7 @@ pub enum Estimand {
 pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 
 /// Average of a file's values that a ratio compares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Average {
     /// Mean of all values.

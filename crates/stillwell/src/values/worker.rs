@@ -1,6 +1,7 @@
 //! Options of workers: processes that run a benchmark a given number of times and report the time.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::Clock;
@@ -30,7 +31,9 @@ pub enum Gc {
 }
 
 /// Compared quantity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Headline {
     /// Clean time of a loop.
@@ -82,7 +85,7 @@ impl Headline {
 }
 
 /// Unit of the values of an arm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueUnit {
     /// Nanoseconds.

@@ -67,7 +67,7 @@ fn mistakes_have_their_place() {
     std::fs::write(bench.path("suite.toml"), bytes).unwrap();
     let ran = bench.stillwell(&["bench", "suite.toml"]).ends_with(2);
     ran.says(&["suite.toml:2:10: the byte 0xff is not UTF-8"]);
-    let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
+    let schema = bench.stillwell(&["bench", "--suite-schema"]).ends_with(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
     // The schema is for editors, so it has no second definition for a value with its place.

@@ -1,12 +1,13 @@
 //! The excess of a run over the least disturbed runs of its arm, split into preemption, queueing, CPU time and sleep.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::ledger::sample::LedgerSample;
 use crate::ledger::scaled;
 
 /// The use of CPUs by the threads of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadUse {
     /// One thread, or one at a time.

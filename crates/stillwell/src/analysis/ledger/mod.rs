@@ -17,6 +17,7 @@ mod sample;
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::ledger::baseline::ArmBaseline;
@@ -30,7 +31,7 @@ use crate::values::metric::Metric;
 pub use baseline::ThreadUse;
 
 /// The ledgers of a record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RecordLedger {
     /// Ledger of each arm with times; hidden arms are left out.
     pub arms: Vec<ArmLedger>,
@@ -43,7 +44,7 @@ pub struct RecordLedger {
 }
 
 /// The cost of reading the kernel's counts of the runs. It is not part of their times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EvidenceCost {
     /// Cost per run, between this run and the next, ns.
     pub of_run_ns: f64,
@@ -52,7 +53,7 @@ pub struct EvidenceCost {
 }
 
 /// The ledger of an arm: all its runs that count.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ArmLedger {
     /// Index in the plan.
     pub arm: usize,

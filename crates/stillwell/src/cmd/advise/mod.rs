@@ -19,7 +19,7 @@ use crate::plan::advice::{
 };
 use crate::plan::{defaults, priority};
 use crate::render::advice::{self as shown, Advice, MeasuredStep};
-use crate::render::json;
+use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::session::drawn_seed;
 use crate::spec::SystemAdvise;
 use crate::sys::may_raise_priority;
@@ -85,7 +85,13 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
 
 fn show(advice: &Advice, as_json: bool) -> Result<()> {
     if as_json {
-        return Ok(json::pretty(&mut terminal::data(), advice)?);
+        let error = advice.was_interrupted.then(|| ErrorObject {
+            code: ErrorCode::Interrupted,
+            message: "interrupted: the numbers are those of the finished blocks".into(),
+            exit_code: exit_code::INTERRUPTED,
+        });
+        let conclusion = shown::conclude(advice);
+        return Ok(document::write(&mut terminal::data(), advice, conclusion, error.as_ref())?);
     }
     print(&shown::text(advice))
 }

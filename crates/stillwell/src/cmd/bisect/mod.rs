@@ -24,7 +24,8 @@ use crate::cmd::print::print;
 use crate::plan::defaults;
 use crate::record::new_path;
 use crate::render::bisect::StepRecord;
-use crate::render::{bisect as page, json};
+use crate::render::document::{self, ErrorCode, ErrorObject};
+use crate::render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
 use crate::spec::run::Style;
 use crate::spec::{BisectVerb, Cli, Verb};
@@ -152,7 +153,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         }
         let told = page::step(search.graph(), &step);
         let Some(lines) = observe(&mut measurer, &state, &search, &step)? else {
-            return interrupted(&state.directory);
+            return interrupted(&state.directory, verb.json);
         };
         for line in lines {
             if is_told && let Some(text) = page::observed(&search, &told, &line.observation) {
@@ -172,7 +173,8 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     }
     let observations: Vec<&Observation> = state.lines.iter().map(|it| &it.observation).collect();
     if verb.json {
-        json::pretty(&mut terminal::data(), &page::json(&search, (lo, hi), &observations))?;
+        let (body, conclusion) = bisect_document::document(&search, (lo, hi), &observations);
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if is_told {
         print(&page::text(&search, (lo, hi)))?;
         print(&page::kept(&state.directory))?;
@@ -196,10 +198,15 @@ fn rules_of(verb: &BisectVerb) -> SearchRules {
     }
 }
 
-fn interrupted(directory: &Path) -> Result<u8> {
+fn interrupted(directory: &Path, as_json: bool) -> Result<u8> {
     let shown = directory.display();
-    let text = format!("stillwell: interrupted; go on with `stillwell bisect --resume {shown}`");
-    std::io::Write::write_all(&mut terminal::stderr(), format!("{text}\n").as_bytes()).ok();
+    let message = format!("interrupted; go on with `stillwell bisect --resume {shown}`");
+    let text = format!("stillwell: {message}\n");
+    std::io::Write::write_all(&mut terminal::stderr(), text.as_bytes()).ok();
+    if as_json {
+        let (code, exit_code) = (ErrorCode::Interrupted, exit_code::INTERRUPTED);
+        document::write_error(&mut terminal::data(), ErrorObject { code, message, exit_code })?;
+    }
     Ok(exit_code::INTERRUPTED)
 }
 

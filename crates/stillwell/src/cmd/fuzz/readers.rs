@@ -49,7 +49,7 @@ fn show(record: Record) {
         let styles = Styles::colored();
         text::summary(&record, &analysis, &judgements, histogram.as_ref(), (detail, &styles));
     }
-    let written = json::write(&mut Vec::new(), &record, &analysis, &judgements);
+    let written = json::write(&mut Vec::new(), &record, &analysis, &judgements, None);
     assert!(written.is_ok(), "JSON can be written into memory");
 }
 

@@ -19,6 +19,7 @@ use crate::cmd::suites;
 use crate::host::with_their_files;
 use crate::plan::{Plan, defaults};
 use crate::record;
+use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
 use crate::values::{FailOn, exit_code};
@@ -61,8 +62,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         write_one(path, |to| Ok(to.write_all(pull_request::junit(&result).as_bytes())?))?;
     }
     if let Some(path) = &verb.json {
-        let text = format!("{:#}\n", pull_request::json(&result));
-        write_one(path, |to| Ok(to.write_all(text.as_bytes())?))?;
+        write_one(path, |mut to| Ok(gate_document::write(&mut to, &result)?))?;
     }
     Ok(code)
 }

@@ -55,7 +55,7 @@ const ONLY: &str = "only";
 /// Whether the options are about a suite.
 pub fn is_suite(spec: &BenchSpec) -> bool {
     let options = &spec.suite;
-    options.schema || options.resume.is_some() || suite_path(spec).is_some()
+    options.suite_schema || options.resume.is_some() || suite_path(spec).is_some()
 }
 
 fn suite_path(spec: &BenchSpec) -> Option<&Path> {
@@ -68,7 +68,7 @@ fn suite_path(spec: &BenchSpec) -> Option<&Path> {
 /// Measures a suite, or lists its benchmarks.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
-    if spec.suite.schema {
+    if spec.suite.suite_schema {
         return list::schema();
     }
     let survey = host::look(&Host::new(&verb.host_root));

@@ -22,7 +22,8 @@ use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
 use crate::render::budget::short_budget_of_suite;
 use crate::render::depth::Depth;
-use crate::render::failure::{Quote, explain as explain_failure};
+use crate::render::document::{self, ErrorCode, ErrorObject};
+use crate::render::failure::{Quote, code as code_of, explain as explain_failure};
 use crate::render::one_line;
 use crate::session::{
     Guard, LineClock, Screen, SessionStart, SessionState, Visit, require_decider,
@@ -278,16 +279,21 @@ impl SuiteSession<'_> {
         let judged = whole.map(Assessment::of);
         let code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
         if let Some(judged) = judged {
-            if output.json || is_text {
-                let is_verbose = spec.session.pyperf.verbose;
-                judged.print(output.json, Depth::of(is_verbose))?;
+            if is_text {
+                judged.print(Depth::of(spec.session.pyperf.verbose))?;
             }
             exports::write(&output.exports, &judged)?;
+            if output.json {
+                judged.print_document(self.error(code, &failures).as_ref())?;
+            }
             if is_text {
                 judged.print_gate(fail_on, code)?;
             }
         } else {
             self.clear(directory);
+            if let Some(error) = self.error(code, &failures).filter(|_| output.json) {
+                document::write_error(&mut terminal::data(), error)?;
+            }
         }
         for failure in &failures {
             writeln!(terminal::stderr(), "stillwell: {failure}").ok();
@@ -316,6 +322,18 @@ impl SuiteSession<'_> {
         } else {
             exit_code::ERROR
         }
+    }
+
+    /// What ended the suite early, for the document of `--json`: its first failure.
+    fn error(&self, exit_code: u8, failures: &[String]) -> Option<ErrorObject> {
+        let first = self.entries.iter().find_map(|entry| entry.failure.as_ref());
+        let code = match (first, exit_code) {
+            (_, exit_code::INTERRUPTED) => ErrorCode::Interrupted,
+            (Some(failure), _) => code_of(failure),
+            (None, _) => return None,
+        };
+        let message = failures.first().map_or("every finished block is kept", String::as_str);
+        Some(ErrorObject { code, message: message.to_owned(), exit_code })
     }
 
     /// The failures of benchmarks as texts.

@@ -21,8 +21,9 @@ use crate::profile::flame::flame_graph;
 use crate::profile::folded::folded;
 use crate::profile::saved::{Profile, path_of};
 use crate::record::{EndReason, Readers, Record};
+use crate::render::document::{self, ErrorCode, ErrorObject};
+use crate::render::why as page;
 use crate::render::why::{firefox, page as html};
-use crate::render::{json, why as page};
 use crate::session;
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb, WhyVerb};
@@ -42,7 +43,7 @@ pub fn why(verb: &WhyVerb) -> Result<u8> {
     match WhyInput::of(verb)? {
         WhyInput::Profile(path) => {
             let profile = Profile::read(&path_of(&path))?;
-            show(&profile, verb).map(|()| exit_code::SUCCESS)
+            show(&profile, verb, None).map(|()| exit_code::SUCCESS)
         }
         WhyInput::Session(session) => again(verb, *session),
         WhyInput::Commands => {
@@ -89,14 +90,20 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     );
     let path = path_of(&record);
     found.write(&path, Readers::of(verb.shared))?;
-    show(&found, verb)?;
+    show(&found, verb, (!is_whole).then(interrupted))?;
     if verb.style != Some(Style::None) && !verb.json {
         print(&page::kept(&record))?;
     }
     Ok(if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }
 
-fn show(profile: &Profile, verb: &WhyVerb) -> Result<()> {
+/// What the document of `--json` says after ^C.
+fn interrupted() -> ErrorObject {
+    let message = "interrupted: the blocks that had finished are in the numbers".into();
+    ErrorObject { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
+}
+
+fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result<()> {
     if let Some(path) = &verb.folded {
         write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?))?;
     }
@@ -109,7 +116,8 @@ fn show(profile: &Profile, verb: &WhyVerb) -> Result<()> {
         write(path, |to| html::write(to, &found, &graph))?;
     }
     if verb.json {
-        return Ok(json::pretty(&mut terminal::data(), &found)?);
+        let conclusion = page::conclusion(&found);
+        return Ok(document::write(&mut terminal::data(), &found, conclusion, error.as_ref())?);
     }
     if verb.style == Some(Style::None) {
         return Ok(());

@@ -27,7 +27,9 @@ pub struct Knob {
 }
 
 /// The subject of a knob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// Clock frequency, idle states, power.
@@ -41,7 +43,7 @@ pub enum Group {
 }
 
 /// The evidence for a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// We saw it work on a machine.
@@ -83,7 +85,7 @@ pub enum Undo {
 }
 
 /// The state of a knob.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It has a good value.
@@ -99,7 +101,7 @@ pub enum State {
 }
 
 /// A write to a file.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Below the root.
     pub path: String,

@@ -6,6 +6,7 @@ pub mod tracing;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::Gap;
@@ -14,7 +15,7 @@ use crate::noise::cpu_noise::CpuNoise;
 use crate::values::format_cpu_list;
 
 /// Report of the tracer on one CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Osnoise {
     /// Number of the CPU.
     pub cpu: usize,
@@ -39,7 +40,7 @@ pub struct Osnoise {
 }
 
 /// Lost time of one kind of source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OsnoiseTime {
     /// Time by the tracer's events, without nested interruptions, ns.
     pub ns: u64,
@@ -48,7 +49,7 @@ pub struct OsnoiseTime {
 }
 
 /// A CPU by its loop and by the tracer, as shares of the time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OsnoiseComparison {
     /// Number of the CPU.
     pub cpu: usize,
@@ -59,7 +60,7 @@ pub struct OsnoiseComparison {
 }
 
 /// Shares of the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TimeShares {
     /// All lost time.
     pub stolen: f64,

@@ -10,6 +10,7 @@ mod tests;
 use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
@@ -62,7 +63,7 @@ pub struct SuiteMember {
 }
 
 /// The suite that a benchmark belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuiteMembership {
     /// Name of the suite.
     pub name: String,

@@ -1,6 +1,5 @@
 //! Output of `bisect`: a line for each step, then the answer.
 
-mod json;
 mod page;
 mod track;
 
@@ -15,7 +14,6 @@ use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::text::size_of;
 use crate::render::units::{counted, short_time};
 
-pub use json::json;
 pub use page::{StepRecord, write as write_page};
 
 /// Digits of a commit that people read.

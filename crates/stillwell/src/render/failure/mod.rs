@@ -5,6 +5,7 @@ pub mod worker;
 
 use crate::measure::{Hook, MeasurementFailure};
 use crate::record::Record;
+use crate::render::document::ErrorCode;
 use crate::render::remedies::Audience;
 use crate::render::shorten;
 
@@ -79,6 +80,19 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
         }
         MeasurementFailure::Start { why } => audience.words(why),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
+    }
+}
+
+/// The code of a failure.
+pub fn code(failure: &MeasurementFailure) -> ErrorCode {
+    match failure {
+        MeasurementFailure::Run { timed_out: true, .. } => ErrorCode::Timeout,
+        MeasurementFailure::Run { .. } => ErrorCode::CommandFailed,
+        MeasurementFailure::Hook { .. } => ErrorCode::HookFailed,
+        MeasurementFailure::Value { .. } => ErrorCode::ValueMissing,
+        MeasurementFailure::Worker { .. } => ErrorCode::WorkerFailed,
+        MeasurementFailure::Start { .. } => ErrorCode::CannotStart,
+        MeasurementFailure::Record { .. } => ErrorCode::RecordFull,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The output of `noise`: the causes of lost time in a benchmark's record or in an empty loop.
 
+pub mod document;
 mod explained;
 mod ledger;
 mod record;

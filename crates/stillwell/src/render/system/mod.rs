@@ -9,11 +9,14 @@ mod words;
 use std::fmt::Write as _;
 use std::io;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::{CorePair, CpusFrom, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
+use crate::render::conclusion::{Conclusion, FinalVerdict, tune_now};
+use crate::render::document::{Document, DocumentBody};
 use crate::render::json::pretty_for;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
@@ -21,18 +24,31 @@ use crate::values::{format_cpu_list, name_cpus};
 
 pub use boot::{entry_added, entry_removed, json as boot_json, text as boot_text};
 
+/// What makes noise on this machine.
+#[derive(Serialize, JsonSchema)]
+pub struct SystemBody<'a> {
+    /// Name and version of this program.
+    tool: &'static str,
+    /// The knobs and the CPUs.
+    system: &'a SystemReport,
+}
+
+impl DocumentBody for SystemBody<'_> {
+    const NAME: &'static str = "system";
+}
+
 /// Writes all findings as one document.
 ///
 /// # Errors
 /// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        tool: String,
-        system: &'a SystemReport,
-    }
-    let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION")).to_owned();
-    pretty_for(to, &Document { tool, system: report }, Audience::Machine)
+    let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
+    let body = SystemBody { tool, system: report };
+    let conclusion = match report.is_tuned {
+        true => Conclusion::of(FinalVerdict::Tuned),
+        false => Conclusion { next: Some(tune_now()), ..Conclusion::of(FinalVerdict::NotTuned) },
+    };
+    pretty_for(to, &Document::new(&body, conclusion, None), Audience::Machine)
 }
 
 /// How much of the report is shown.

@@ -282,33 +282,51 @@ pub(in crate::render) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
     }
 }
 
-/// Options that make room for this number of blocks. The blocks have to be new: the interim analyses of this session
-/// have spent its error rate.
+/// Options that make room for this number of blocks, in parentheses. The blocks have to be new: the interim analyses of
+/// this session have spent its error rate.
 fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
-    let DecisionEstimate { n_pairs, time_ns } = to_decide;
-    let audience = Audience::of(plan);
-    let BlockRule::Budget { max, budget_ns, .. } = plan.blocks else {
-        return format!(" ({})", audience.blocks(n_pairs));
+    let BlockRule::Budget { max, .. } = plan.blocks else {
+        return format!(" ({})", more_blocks(to_decide, plan).join(" "));
     };
-    let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
-    let longer = time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
-    let longer = longer.map(|time_ns| budget(1.1 * time_ns));
-    let options: Vec<String> = match audience {
-        Audience::Run | Audience::Machine => {
-            longer.map(|time| format!("--budget {time}")).into_iter().chain(beyond).collect()
-        }
-        // The options exclude each other: a number of processes, or a budget.
-        Audience::Workers => {
-            beyond.or(longer.map(|time| format!("--budget {time}"))).into_iter().collect()
-        }
+    let (options, between) = match Audience::of(plan) {
         // The suite's own budget ends each benchmark as well.
-        Audience::Suite => {
-            let own = longer.map(|time| format!("`policy.budget = \"{time}\"`"));
-            own.into_iter().chain(beyond).chain(["a longer `budget` of the suite".into()]).collect()
+        audience @ Audience::Suite => {
+            let own = longer_budget(to_decide, plan);
+            let own = own.map(|time| format!("`policy.budget = \"{time}\"`"));
+            let n_pairs = to_decide.n_pairs;
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            let whole = "a longer `budget` of the suite".to_owned();
+            (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
+        }
+        _ => (more_blocks(to_decide, plan), " "),
+    };
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
+}
+
+/// The budget that this number of blocks needs, if it is longer than that of the plan.
+fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
+    let BlockRule::Budget { budget_ns, .. } = plan.blocks else { return None };
+    let longer = to_decide.time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
+    longer.map(|time_ns| budget(1.1 * time_ns))
+}
+
+/// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
+pub(in crate::render) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
+    let audience = Audience::of(plan);
+    let n_pairs = to_decide.n_pairs;
+    let longer = longer_budget(to_decide, plan).map(|time| format!("--budget {time}"));
+    let options: Vec<String> = match (plan.blocks, audience) {
+        (BlockRule::Exactly(_), _) => vec![audience.blocks(n_pairs)],
+        (BlockRule::Budget { max, .. }, _) => {
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            match audience {
+                // The options exclude each other: a number of processes, or a budget.
+                Audience::Workers => beyond.or(longer).into_iter().collect(),
+                _ => longer.into_iter().chain(beyond).collect(),
+            }
         }
     };
-    let between = if audience == Audience::Suite { ", " } else { " " };
-    if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
+    options.iter().flat_map(|option| option.split(' ')).map(str::to_owned).collect()
 }
 
 /// The margin of the decision rule: `1 %`.

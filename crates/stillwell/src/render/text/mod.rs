@@ -25,7 +25,9 @@ use crate::verdict::{Judgement, judge};
 
 pub(super) use answer::decided;
 use comparison::self_check;
-pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences, to_decide};
+pub(super) use comparison::{
+    comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
+};
 pub use names::distinct;
 pub use ratios::ratio_and_interval;
 pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text, size_of};

@@ -11,9 +11,12 @@ use crate::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, Ti
 use crate::profile::matching::Guess;
 use crate::profile::saved::Origin;
 use crate::render::columns::{one_line, shorten, wide, wrap};
+use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
+use crate::render::document::DocumentBody;
 use crate::render::table::{cells, plain};
 use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, UnitKind};
+use crate::verdict::Verdict;
 
 /// Columns of a table beside the name.
 const NUMBER_COLUMNS: usize = 52;
@@ -54,6 +57,49 @@ pub fn text(found: &Breakdown) -> String {
         wrap(&mut out, "", 2, &note);
     }
     out
+}
+
+impl DocumentBody for Breakdown {
+    const NAME: &'static str = "why";
+}
+
+/// The conclusion for programs: the whole difference, then the functions that it is made of.
+pub fn conclusion(found: &Breakdown) -> Conclusion {
+    let [Some(before), Some(after)] = [found.arms.first(), found.arms.get(1)] else {
+        return Conclusion::of(FinalVerdict::Measured);
+    };
+    let clean = &found.clean;
+    let verdict = match clean.estimate_ns > 0.0 {
+        _ if !clean.is_different() => FinalVerdict::Undecided,
+        true => FinalVerdict::Slower,
+        false => FinalVerdict::Faster,
+    };
+    let effect = |name: &str, verdict: Option<Verdict>, part: &TimePart| {
+        // A share of the reference's whole time, so that the functions' add up to the whole.
+        let ratio = |ns: f64| 1.0 + ns / clean.means_ns[0];
+        let (change_ns, half_ns) = (part.estimate_ns, part.half_width_ns);
+        Effect {
+            name: name.to_owned(),
+            against: Some(before.clone()),
+            verdict,
+            ratio: Some(ratio(change_ns)),
+            lo: Some(ratio(change_ns - half_ns)),
+            hi: Some(ratio(change_ns + half_ns)),
+            confidence: Some(1.0 - found.alpha),
+            ..Effect::default()
+        }
+    };
+    let of_whole = match verdict {
+        FinalVerdict::Slower => Verdict::Slower,
+        FinalVerdict::Faster => Verdict::Faster,
+        _ => Verdict::Undecided,
+    };
+    let whole = effect(after, Some(of_whole), clean);
+    let functions = found.functions.iter().map(|part| effect(&part.name, None, &part.time));
+    Conclusion {
+        effects: std::iter::once(whole).chain(functions).collect(),
+        ..Conclusion::of(verdict)
+    }
 }
 
 /// The last line of a new session.

@@ -1,5 +1,5 @@
 //! A suite file: variants and benchmarks, as TOML. This module only reads it. docs/suites.md describes it, and
-//! `stillwell bench --schema` prints the same as a JSON schema.
+//! `stillwell bench --suite-schema` prints the same as a JSON schema.
 
 mod mistakes;
 mod places;

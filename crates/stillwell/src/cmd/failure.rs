@@ -1,0 +1,56 @@
+//! The end of a program that failed: the text on standard error, and with `--json` the same as a document.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::cmd::output_file::write_one;
+use crate::render::document::{ErrorCode, ErrorObject, write_error};
+use crate::render::remedies::Audience;
+use crate::spec::JsonTarget;
+use crate::terminal;
+use crate::values::exit_code;
+use crate::words::in_words;
+
+/// Says what is wrong with the command line. Returns the exit code.
+pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
+    told(ErrorCode::Usage, message, target)
+}
+
+/// Says what went wrong. Returns the exit code.
+pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
+    told(ErrorCode::of(error), &audience.words(&in_words(error)), target)
+}
+
+fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {
+    writeln!(terminal::stderr(), "stillwell: {message}").ok();
+    document(ErrorObject { code, message: message.into(), exit_code: exit_code::ERROR }, target);
+    exit_code::ERROR
+}
+
+/// Prints a document for a verb that said on standard error why it ended early, and printed none. Every command line with
+/// `--json` has one.
+pub fn ensure_document(exit_code: u8, target: Option<&JsonTarget>) {
+    let code = match exit_code {
+        exit_code::ERROR => ErrorCode::Failed,
+        exit_code::TIMEOUT => ErrorCode::Timeout,
+        exit_code::INTERRUPTED => ErrorCode::Interrupted,
+        _ => return,
+    };
+    if target == Some(&JsonTarget::Stdout) && !terminal::has_data() {
+        let message = "it ended early; standard error says why".into();
+        document(ErrorObject { code, message, exit_code }, target);
+    }
+}
+
+/// The reason is on standard error in any case, so a document that cannot be written is no further error.
+fn document(error: ErrorObject, target: Option<&JsonTarget>) {
+    match target {
+        None => {}
+        Some(JsonTarget::Stdout) => drop(write_error(&mut terminal::data(), error)),
+        Some(JsonTarget::File(path)) => {
+            let path = Path::new(OsStr::new(path));
+            drop(write_one(path, |mut to| Ok(write_error(&mut to, error.clone())?)));
+        }
+    }
+}
