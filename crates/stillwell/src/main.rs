@@ -6,6 +6,7 @@ mod bisection;
 mod campaign;
 mod cmd;
 mod convert;
+mod fair_play;
 mod harness;
 mod history;
 mod host;

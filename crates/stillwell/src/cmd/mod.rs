@@ -15,6 +15,7 @@ mod culprits;
 mod documents;
 mod exports;
 pub mod failure;
+mod fair_play;
 mod frameworks;
 #[cfg(any(test, stillwell_fuzz))]
 pub mod fuzz;
@@ -129,6 +130,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Shield(verb) => shield::shield(&verb),
         Verb::Load(verb) => load::load(&verb),
         Verb::LinkOrder(verb) => link_order::link_order(&verb),
+        Verb::FairPlay(verb) => fair_play::fair_play(&verb),
         Verb::Help(verb) => documents::help(&verb),
         Verb::Man(verb) => manual::man(&verb),
         Verb::Completions { shell } => documents::completions(shell),

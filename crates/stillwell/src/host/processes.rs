@@ -17,6 +17,10 @@ const CHILDREN_BYTES_MAX: u64 = 1 << 20;
 pub struct Process {
     /// Name, as in `ps -o comm`.
     pub name: String,
+    /// The process that made it, or that adopted it.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
     flags: u64,
     /// The CPU of its last run. `None` in a shorter text.
     pub cpu: Option<usize>,
@@ -26,12 +30,12 @@ pub struct Process {
     /// True if a signal or a tracer has stopped it.
     pub(super) is_stopped: bool,
     /// True for a zombie: it has ended, and its parent has not waited for it.
-    pub(super) has_ended: bool,
+    pub has_ended: bool,
 }
 
 impl Process {
     /// Reads a process. `None` if it does not exist.
-    pub(super) fn read(host: &Host, pid: u32) -> Option<Self> {
+    pub fn read(host: &Host, pid: u32) -> Option<Self> {
         Self::read_at(host, &format!("proc/{pid}"))
     }
 
@@ -47,6 +51,8 @@ impl Process {
         let field = |number: usize| rest.split(' ').nth(number - 3);
         Some(Self {
             name: name.to_owned(),
+            parent: field(4)?.parse().ok()?,
+            group: field(5)?.parse().ok()?,
             flags: field(9)?.parse().ok()?,
             cpu: field(39).and_then(|cpu| cpu.parse().ok()),
             start_ticks: field(22)?.parse().ok()?,

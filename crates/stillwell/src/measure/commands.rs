@@ -14,7 +14,7 @@ use crate::host;
 use crate::measure::programs;
 use crate::measure::value::ValueTask;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use crate::plan::{Arm, Plan, ValueRule, ValueSource};
+use crate::plan::{ARM_WORD, Arm, Plan, ValueRule, ValueSource};
 use crate::sys::User;
 use crate::values::OutputTarget;
 use crate::words::{bytes_of, reason};
@@ -90,6 +90,7 @@ impl Commands {
     /// There is no such program.
     pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
         let Arm { argv, output, accept, role, value, .. } = &plan.arms[arm];
+        let argv: Vec<String> = argv.iter().map(|word| plan.filled(word, block)).collect();
         let directory = plan.arms[arm].directory(block);
         let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
         let captured = self.captured_stdout.as_ref();
@@ -104,7 +105,7 @@ impl Commands {
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
-            argv: self.arguments(argv, value.as_ref()),
+            argv: self.arguments(&argv, value.as_ref()),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
@@ -163,7 +164,8 @@ impl Commands {
         let directory = plan.arms[arm].directory(block);
         let environment = self.environment_of_arm[arm];
         let inherit = plan.arms[arm].output == OutputTarget::Inherit;
-        let words = self.hook_shell.iter().map(String::as_str).chain(["-c", command]);
+        let command = plan.filled(command, block);
+        let words = self.hook_shell.iter().map(String::as_str).chain(["-c", &command]);
         Ok(Command {
             path: self.find(self.hook_shell[0].as_bytes(), environment)?,
             argv: words.map(bytes_of).collect(),
@@ -187,7 +189,8 @@ impl Commands {
         run: (usize, Option<u32>),
         command: &str,
     ) -> Result<Command, String> {
-        let hook = self.of_hook(plan, run, command)?;
+        let command = command.replace(ARM_WORD, &run.0.to_string());
+        let hook = self.of_hook(plan, run, &command)?;
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }
 

@@ -19,12 +19,12 @@ use crate::measure::launch_failure::explain_launch;
 use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, SamplingSettings,
-    WakeTracepoint,
+    Batch, BatchStop, Command, FairPlaySettings, Job, LauncherSettings, RowDestination,
+    SamplingSettings, WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::{Arm, Plan, ValueSource};
-use crate::record::Event;
+use crate::record::{Event, Survivors};
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
@@ -41,6 +41,7 @@ pub struct ExecRunner<'a> {
     commands: Commands,
     maxrss_floor_kib: u64,
     evidence_ns: Option<u64>,
+    survivors: Vec<Survivors>,
     /// Holds the standard output of the run that is to be validated, or that says a value.
     _captured: Option<NamedTempFile>,
     /// Holds the file that a run writes its value to.
@@ -97,6 +98,10 @@ impl<'a> ExecRunner<'a> {
             run_as: run_as.clone(),
             cache: if plan.evidence { cache } else { CacheMonitors::default() },
             sampling,
+            fair_play: plan
+                .fair_play
+                .as_ref()
+                .map(|rules| FairPlaySettings { is_undercover: rules.is_undercover }),
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let result_file = results.as_ref().map(|folder| folder.path().join("result"));
@@ -115,6 +120,7 @@ impl<'a> ExecRunner<'a> {
                 commands,
                 maxrss_floor_kib: 0,
                 evidence_ns: None,
+                survivors: Vec::new(),
                 _captured: captured,
                 _results: results,
             },
@@ -157,6 +163,10 @@ impl<'a> ExecRunner<'a> {
         .collect()
     }
 
+    fn is_undercover(&self) -> bool {
+        self.plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover)
+    }
+
     fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
         let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
@@ -192,13 +202,15 @@ impl<'a> ExecRunner<'a> {
         let mut batch =
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
-        let mut known: HashMap<(u32, Option<&str>, JobPurpose), u32> = HashMap::new();
+        let has_words = self.plan.fair_play.as_ref().is_some_and(|rules| !rules.words.is_empty());
+        let mut known: HashMap<(u32, Option<&str>, Option<u32>, JobPurpose), u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
             {
                 let directory = self.plan.arms[step.arm as usize].directory(step.block);
-                let command = match known.entry((step.arm, directory, purpose)) {
+                let block = step.block.filter(|_| has_words);
+                let command = match known.entry((step.arm, directory, block, purpose)) {
                     Entry::Occupied(known) => *known.get(),
                     Entry::Vacant(new) => {
                         let position = u32::try_from(batch.commands.len());
@@ -206,7 +218,7 @@ impl<'a> ExecRunner<'a> {
                         *new.insert(position.expect("a batch has fewer than 2^32 commands"))
                     }
                 };
-                batch.jobs.push(job(step, purpose, command));
+                batch.jobs.push(job(step, purpose, command, self.is_undercover()));
                 origins.push(JobOrigin { index, purpose, hook });
             }
         }
@@ -233,6 +245,7 @@ impl<'a> ExecRunner<'a> {
         let (done, interrupted) = self.process.run(batch, tolerance)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         self.evidence_ns = done.evidence_ns;
+        self.survivors.extend(done.survivors);
         for command in &done.loud_commands {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
@@ -346,6 +359,7 @@ impl Runner for ExecRunner<'_> {
         Some(Event::Launcher {
             maxrss_floor_kib: self.maxrss_floor_kib,
             evidence_ns: self.evidence_ns,
+            survivors: self.survivors.clone(),
         })
     }
 

@@ -19,14 +19,15 @@ pub struct JobOrigin<'a> {
     pub hook: &'a str,
 }
 
-/// A job of a step.
-pub fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
+/// A job of a step. A run that is undercover has no variable with its number.
+pub fn job(step: &Step, purpose: JobPurpose, command: u32, is_undercover: bool) -> Job {
     let row = RowId { step: step.step, arm: step.arm, block: step.block };
     let prefix = if step.block.is_some() { "" } else { "warmup-" };
     Job {
         command,
-        row: matches!(purpose, JobPurpose::Run).then_some(row),
-        iteration: Some(format!("{prefix}{}", step.round)),
+        row: (purpose == JobPurpose::Run).then_some(row),
+        iteration: (purpose != JobPurpose::Run || !is_undercover)
+            .then(|| format!("{prefix}{}", step.round)),
         padding_bytes: step.padding_bytes,
     }
 }

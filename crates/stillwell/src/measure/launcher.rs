@@ -21,7 +21,7 @@ use crate::measure::destination::Destination;
 use crate::measure::job_mark::JobMark;
 use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
 use crate::measure::prepared::{
-    PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
+    PreparedCommand, environment, iteration_variables, padding_variable,
 };
 use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
@@ -29,6 +29,7 @@ use crate::measure::quota_use::QuotaUse;
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::sampling::Sampling;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
+use crate::measure::survivors::SurvivorWatch;
 use crate::measure::wire::{
     self, Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReply, LauncherReport,
     LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget,
@@ -64,6 +65,10 @@ fn serve_requests(front_end: i32) -> Result<()> {
     let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
     let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
     let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
+    let is_undercover = open.fair_play.is_some_and(|it| it.is_undercover);
+    if is_undercover {
+        rustix::thread::set_name(c"sh").ok();
+    }
     let mut session = match LauncherLoop::open(*open, front_end, mark) {
         Ok((session, opened)) => {
             wire::send(&mut socket, &LauncherReply::Opened(opened))?;
@@ -75,7 +80,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
         }
     };
     // Not a part of the session, because a run borrows both.
-    let mut variables = Environment::new(PADDING_VARIABLE);
+    let mut variables = Environment::new(padding_variable(is_undercover));
     loop {
         let reply = match wire::receive(&mut socket)? {
             LauncherRequest::Open(_) => LauncherReply::Refused("opened twice".into()),
@@ -112,6 +117,7 @@ struct LauncherLoop {
     launcher: sys::Launcher,
     probes: ProbeSchedule,
     sampling: Option<Sampling>,
+    survivors: Option<SurvivorWatch>,
 }
 
 impl LauncherLoop {
@@ -185,6 +191,7 @@ impl LauncherLoop {
             launcher: sys::Launcher::new(has_schedstat),
             probes,
             sampling,
+            survivors: open.fair_play.and_then(|_| SurvivorWatch::begin()),
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
@@ -209,7 +216,7 @@ impl LauncherLoop {
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
             let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);
-            if let Err(stop) = self.run_job(prepared, job, envp, &mut done.loud_commands) {
+            if let Err(stop) = self.run_job(prepared, job, envp, &mut done) {
                 done.stop = Some(stop);
                 break;
             }
@@ -225,7 +232,7 @@ impl LauncherLoop {
         prepared: &PreparedCommand<'_>,
         job: &Job,
         envp: Envp<'_>,
-        loud: &mut Vec<u32>,
+        done: &mut BatchResult,
     ) -> Result<(), BatchStop> {
         let command = prepared.command;
         let value = command.value.as_ref().filter(|_| job.row.is_some());
@@ -240,9 +247,15 @@ impl LauncherLoop {
         if let Some(sampling) = &mut self.sampling {
             self.launcher.delay_ns = sampling.before(job.row);
         }
+        if let Some(watch) = self.survivors.as_mut().filter(|_| job.row.is_some()) {
+            watch.before_run();
+        }
         let ran = self.run_child(prepared, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
+        if let (Some(watch), Some(id)) = (&self.survivors, job.row) {
+            done.survivors.extend(watch.end_survivors(id, ran.launched.pid));
+        }
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
         // Keep a run that had already finished when the request arrived; drop a run that the request cut short.
@@ -270,8 +283,8 @@ impl LauncherLoop {
             self.reading_time.add_since(start_ns);
             destination.append(&row)?;
         }
-        if ran.stderr_bytes > STDERR_KEEP_BYTES_MAX && !loud.contains(&job.command) {
-            loud.push(job.command);
+        if ran.stderr_bytes > STDERR_KEEP_BYTES_MAX && !done.loud_commands.contains(&job.command) {
+            done.loud_commands.push(job.command);
         }
         if stopped {
             return Err(BatchStop::Interrupted);

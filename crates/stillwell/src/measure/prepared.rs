@@ -9,6 +9,13 @@ use crate::sys::CStrings;
 /// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
+/// The same where a run must not know that it is measured.
+const PLAIN_PADDING_VARIABLE: &str = "PADDING";
+
+/// Name of the variable that shifts the environment.
+pub fn padding_variable(is_undercover: bool) -> &'static str {
+    if is_undercover { PLAIN_PADDING_VARIABLE } else { PADDING_VARIABLE }
+}
 
 /// A command with its strings prepared, once for a batch.
 pub struct PreparedCommand<'a> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::host::CacheMonitors;
 use crate::measure::value::ValueTask;
+use crate::record::Survivors;
 use crate::sys::{Stage, User};
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -52,6 +53,15 @@ pub struct LauncherSettings {
     pub cache: CacheMonitors,
     /// Where the samples of the runs go; `None` without a profile.
     pub sampling: Option<SamplingSettings>,
+    /// What keeps the runs of a campaign honest.
+    pub fair_play: Option<FairPlaySettings>,
+}
+
+/// What keeps the runs of a campaign honest. The processes that they leave are ended and counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct FairPlaySettings {
+    /// Whether the launcher has another name, and so has the padding variable.
+    pub is_undercover: bool,
 }
 
 /// How the runs are sampled.
@@ -218,6 +228,8 @@ pub struct BatchResult {
     pub maxrss_floor_kib: u64,
     /// Time spent so far on reading the kernel's counts between the runs; `None` when the launcher reads none.
     pub evidence_ns: Option<u64>,
+    /// Processes that runs left behind.
+    pub survivors: Vec<Survivors>,
     /// The reason why the batch stopped early.
     pub stop: Option<BatchStop>,
 }

@@ -129,6 +129,7 @@ pub fn decide(
         workers: None,
         in_slices: false,
         suite: None,
+        fair_play: None,
     })
 }
 

@@ -7,6 +7,7 @@ mod blocks;
 mod decide;
 mod deciding;
 pub mod defaults;
+mod fair_play;
 mod parameters;
 pub mod placement;
 pub mod priority;
@@ -32,6 +33,7 @@ pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
+pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules};
 pub use revisions::{BuiltRevision, across};
 pub use suite::SuiteMembership;
 pub use trial::TrialRule;
@@ -99,9 +101,17 @@ pub struct Plan {
     /// The suite that this is one benchmark of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuiteMembership>,
+    /// What keeps an attempt of a campaign honest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_play: Option<FairPlayRules>,
 }
 
 impl Plan {
+    /// The text of a command or a hook in a block.
+    pub fn filled(&self, text: &str, block: Option<u32>) -> String {
+        self.fair_play.as_ref().map_or_else(|| text.to_owned(), |rules| rules.filled(text, block))
+    }
+
     /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it, and `value` its own value.
     /// Such a run ends the session, and its time is no time of the program.
     pub fn rejects(&self, arm: u32, shell_exit: i32, value: Option<f64>) -> bool {

@@ -139,6 +139,23 @@ pub struct ShortSlice {
     pub long_ns: f64,
 }
 
+/// The processes that a run left behind. The launcher ended those that did not end within a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survivors {
+    /// Step of the run.
+    pub step: u32,
+    /// Arm of the run.
+    pub arm: u32,
+    /// Name of the first one.
+    pub name: String,
+    /// Processes that the launcher ended.
+    pub n_ended: u32,
+    /// Processes that had left the process group of the run.
+    pub n_detached: u32,
+    /// CPU time that all of them used after the end of the run, µs.
+    pub late_cpu_us: u64,
+}
+
 /// A line that is neither the header nor a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -151,6 +168,9 @@ pub enum Event {
         /// Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence_ns: Option<u64>,
+        /// Processes that runs left behind, in a session of a campaign.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        survivors: Vec<Survivors>,
     },
     /// The shield was lost. The check before the run of `first_step` still found it.
     IsolationLost {

@@ -6,6 +6,7 @@ mod calibrate;
 pub mod campaign;
 mod command_line;
 pub mod convert;
+mod fair_play;
 mod files;
 mod gate;
 pub mod groups;
@@ -39,6 +40,7 @@ pub use calibrate::CalibrateVerb;
 pub use campaign::CampaignVerb;
 pub use command_line::complete;
 pub use convert::ConvertVerb;
+pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions, FairPlayVerb};
 pub use files::{
     CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, PlotKind,
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
@@ -139,6 +141,9 @@ pub enum Verb {
     Load(LoadVerb),
     /// Link a program with its object files in another order
     LinkOrder(LinkOrderVerb),
+    /// Look whether an attempt is fair
+    #[command(hide = true)]
+    FairPlay(FairPlayVerb),
     /// Describe a verb and its options
     Help(VerbName),
     /// Print or show a manual page

@@ -10,6 +10,7 @@ mod accounts;
 mod affinity;
 mod probe;
 mod rights;
+mod seccomp;
 mod signals;
 mod spawn;
 mod strings;
@@ -34,6 +35,7 @@ pub use accounts::{Account, account_named, account_of, groups_of};
 pub use affinity::{CpuMask, NodePolicy, bind, bound_cpus};
 pub use probe::{CoreProbe, probe_core};
 pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
+pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
 pub use signals::{
     Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
     stop_ignoring_children, take_stop_request,

@@ -2,6 +2,7 @@
 //! the command line. This module imports no other.
 
 mod cache_part;
+mod cheat_kind;
 mod compared;
 mod core;
 mod cpu_list;
@@ -25,6 +26,7 @@ mod time_span;
 mod worker;
 
 pub use cache_part::CachePart;
+pub use cheat_kind::CheatKind;
 pub use compared::{Better, Compared, DecideOn, time_ns};
 pub use core::is_core_shared;
 pub use cpu_list::{

@@ -29,6 +29,7 @@ const LAYERS: [&str; 27] = [
     "bisection",
     "campaign",
     "convert",
+    "fair_play",
     "measure",
     "link",
     "load",

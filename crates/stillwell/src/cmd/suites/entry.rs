@@ -191,12 +191,14 @@ fn ensure_headless(path: &Path) -> Result<()> {
 fn together(one: Option<Event>, other: Option<Event>) -> Option<Event> {
     let both = one.clone().zip(other.clone());
     let Some((
-        Event::Launcher { maxrss_floor_kib: floor, evidence_ns: before_ns },
-        Event::Launcher { maxrss_floor_kib, evidence_ns },
+        Event::Launcher { maxrss_floor_kib: floor, evidence_ns: before_ns, survivors: before },
+        Event::Launcher { maxrss_floor_kib, evidence_ns, survivors },
     )) = both
     else {
         return other.or(one);
     };
     let evidence_ns = before_ns.zip(evidence_ns).map(|(before_ns, ns)| before_ns + ns);
-    Some(Event::Launcher { maxrss_floor_kib: maxrss_floor_kib.max(floor), evidence_ns })
+    let maxrss_floor_kib = maxrss_floor_kib.max(floor);
+    let survivors = [before, survivors].concat();
+    Some(Event::Launcher { maxrss_floor_kib, evidence_ns, survivors })
 }

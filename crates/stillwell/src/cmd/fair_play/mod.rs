@@ -1,0 +1,86 @@
+//! `fair-play`, a hidden verb: the hooks of a session that keep an attempt honest, and the audit around it.
+
+mod audit;
+mod session;
+
+use std::io::{Read as _, Write as _, stdin};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cmd::print::print;
+use crate::cmd::run::measure_revisions;
+use crate::fair_play::{AuditReport, Half, WatchRequest};
+use crate::measure::watch::watch;
+use crate::record::EndReason;
+use crate::spec::run::Style;
+use crate::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb};
+use crate::terminal;
+use crate::values::exit_code;
+
+pub use session::{FairPlay, Side};
+
+/// Executes an action.
+pub fn fair_play(verb: &FairPlayVerb) -> Result<u8> {
+    match &verb.action {
+        FairPlayAction::Prepare(hook) => session::prepare(&hook.folder)?,
+        FairPlayAction::Digest(hook) => session::take_digests(&hook.folder, hook.arm.unwrap_or(0))?,
+        FairPlayAction::Watch => {
+            let mut text = String::new();
+            stdin().read_to_string(&mut text).context("cannot read the request")?;
+            let request: WatchRequest = serde_json::from_str(&text).context("the request")?;
+            let facts = serde_json::to_string(&watch(&request)?)?;
+            writeln!(terminal::data(), "{facts}").context("cannot write the facts")?;
+        }
+        FairPlayAction::Audit(verb) => return audited(verb),
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+fn audited(verb: &FairPlayAudit) -> Result<u8> {
+    let commands = vec![verb.reference.clone(), verb.attempt.clone()];
+    let mut spec = RunSpec { commands, ..RunSpec::default() };
+    spec.hooks.validate.clone_from(&verb.validate);
+    let half = if verb.confirm { Half::Confirm } else { Half::Try };
+    let side = Side { half, seed: verb.seed.unwrap_or(0), is_undercover: verb.undercover };
+    let fair = FairPlay::begin(&verb.options, side, &spec)?;
+    let report = match verb.runs {
+        Some(n_runs) => measured(&fair, &spec, n_runs)?,
+        None => fair.audit(&spec, None)?,
+    };
+    if verb.json {
+        let text = serde_json::to_string_pretty(&report)?;
+        writeln!(terminal::data(), "{text}").context("cannot write to standard output")?;
+    } else {
+        print(&text_of(&report))?;
+    }
+    Ok(if report.is_fair() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+}
+
+/// Measures a session, and looks at it and around it.
+fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport> {
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let record = folder.path().join("record");
+    let mut session = spec.clone();
+    session.length.runs = Some(n_runs);
+    session.output.record = Some(record.clone());
+    session.output.style = Some(Style::None);
+    let verb = RunVerb::of(session, Path::new("/"));
+    let (record, end) = measure_revisions(&verb, &[], |plan| fair.apply(plan))?;
+    ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
+    Ok(fair.verdict(&record)?.merge(fair.audit(spec, Some(&record))?))
+}
+
+fn text_of(report: &AuditReport) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        text += &format!("not fair ({}): {}\n", finding.kind.name(), finding.sentence);
+    }
+    for sentence in &report.unchecked {
+        text += &format!("not checked: {sentence}\n");
+    }
+    if report.is_fair() {
+        text += "nothing of the list was seen\n";
+    }
+    text
+}

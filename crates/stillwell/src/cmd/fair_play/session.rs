@@ -1,0 +1,295 @@
+//! What keeps the runs of a session honest: fresh directories, inputs of each block, digests.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "makes and reads its own files, and looks for inputs"
+)]
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Write as _, stdin};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::fair_play::{
+    AuditReport, Finding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors, seeds,
+};
+use crate::host::with_their_files;
+use crate::measure::digest::{digest, digest_of_file};
+use crate::measure::fresh::{make_fresh, place_of_copies};
+use crate::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
+use crate::record::{Event, Record};
+use crate::spec::{FairPlayOptions, RunSpec};
+use crate::sys::own_path;
+use crate::values::CheatKind;
+
+/// The file that hooks append the outputs of runs to.
+const OUTPUTS: &str = "outputs";
+/// The file that tells the hooks what to do.
+const HOOKS: &str = "hooks.json";
+/// The directory of a run.
+pub(super) const RUN: &str = "run";
+
+/// A part of a campaign.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Side {
+    /// Which half of the inputs and numbers.
+    pub half: Half,
+    /// The seed of the campaign.
+    pub seed: u64,
+    /// Whether the runs of the session cannot see that they are measured.
+    pub is_undercover: bool,
+}
+
+/// What the hooks of a session have to know.
+#[derive(Debug, Serialize, Deserialize)]
+struct HookSettings {
+    fresh: Option<PathBuf>,
+    files: Vec<String>,
+}
+
+/// Keeps the attempts of one session honest, and looks at them. Its files are removed when it is dropped.
+#[derive(Debug)]
+pub struct FairPlay {
+    pub(super) folder: TempDir,
+    /// Its path.
+    path: String,
+    /// This program.
+    program: String,
+    pub(super) options: FairPlayOptions,
+    pub(super) side: Side,
+    /// When this began, by the clock of file times, ns.
+    pub(super) since_ns: i64,
+    pub(super) rules: FairPlayRules,
+    /// Blocks after which inputs and numbers begin again.
+    pub(super) period: u32,
+    has_validate: bool,
+    /// Files that nobody may change, with their digests.
+    guarded: Vec<(PathBuf, CheatKind, Option<String>)>,
+}
+
+impl FairPlay {
+    /// Makes the directories. `spec` has the commands, the reference first.
+    ///
+    /// # Errors
+    /// A directory of the options cannot be used, or there are too few inputs.
+    pub fn begin(options: &FairPlayOptions, side: Side, spec: &RunSpec) -> Result<Self> {
+        let fresh = options.fresh.as_ref().map(|fresh| {
+            fresh.canonicalize().with_context(|| format!("--fresh {}", fresh.display()))
+        });
+        let options = FairPlayOptions { fresh: fresh.transpose()?, ..options.clone() };
+        let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
+        // Its name says nothing to a program that looks for signs of a benchmark.
+        let make = || tempfile::Builder::new().prefix("run-").tempdir_in(&place);
+        let folder = with_their_files(make).context("cannot make a temporary directory")?;
+        let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
+        let (mut words, mut period) = (Vec::new(), 1);
+        if let Some(inputs) = &inputs {
+            let texts = half_of(inputs, side.half, side.seed);
+            period = u32::try_from(texts.len()).context("--input-set has too many files")?;
+            words.push(BlockWord { word: "{input}".into(), texts });
+        }
+        if options.seeds {
+            let texts = seeds(side.half, side.seed);
+            period = period.saturating_mul(u32::try_from(texts.len()).unwrap_or(u32::MAX));
+            words.push(BlockWord { word: "{seed}".into(), texts });
+        }
+        if options.fresh.is_some() {
+            let texts = vec![text(&folder.path().join(RUN))?];
+            words.push(BlockWord { word: "{fresh}".into(), texts });
+        }
+        let mut fair = Self {
+            path: text(folder.path())?,
+            program: text(&own_path().context("cannot find this program")?)?,
+            folder,
+            side,
+            since_ns: now_ns(),
+            rules: FairPlayRules { words, is_undercover: side.is_undercover },
+            period,
+            has_validate: spec.hooks.validate.is_some(),
+            guarded: Vec::new(),
+            options,
+        };
+        fair.guarded = fair.files_to_guard(spec, inputs.unwrap_or_default());
+        let text = serde_json::to_vec(&fair.hook_settings())?;
+        let path = fair.folder.path().join(HOOKS);
+        with_their_files(|| fs::write(&path, &text)).context("cannot write a temporary file")?;
+        // The programs are looked for before the first hook.
+        if let Some(source) = &fair.options.fresh {
+            let copy = fair.folder.path().join(RUN);
+            with_their_files(|| make_fresh(source, &copy).map_err(std::io::Error::other))?;
+        }
+        Ok(fair)
+    }
+
+    fn hook_settings(&self) -> HookSettings {
+        HookSettings { fresh: self.options.fresh.clone(), files: self.options.files.clone() }
+    }
+
+    /// The inputs, and the files that the reference's command names.
+    fn files_to_guard(
+        &self,
+        spec: &RunSpec,
+        inputs: Vec<String>,
+    ) -> Vec<(PathBuf, CheatKind, Option<String>)> {
+        let reference = spec.arms.reference.as_ref().or_else(|| spec.commands.first());
+        let words = reference.and_then(|command| shell_words::split(command).ok());
+        let tools = words.unwrap_or_default().into_iter().map(|word| (word, CheatKind::Tool));
+        let inputs = inputs.into_iter().map(|input| (input, CheatKind::OutsideFile));
+        let digests = tools.chain(inputs).map(|(path, kind)| (PathBuf::from(path), kind));
+        let digests = digests.map(|(path, kind)| {
+            let digest = digest_of_file(&path);
+            (path, kind, digest)
+        });
+        digests.filter(|(.., digest)| digest.is_some()).collect()
+    }
+
+    /// Changes the plan of a session: its hooks, its directories and the words of its commands.
+    pub fn apply(&self, plan: &mut Plan) {
+        let hook = |action| shell_words::join([&self.program, "fair-play", action, &self.path]);
+        if self.options.fresh.is_some() {
+            for arm in &mut plan.arms {
+                self.make_fresh_before(arm, &hook("prepare"));
+            }
+        }
+        if !self.has_validate {
+            plan.validate = Some(format!("exec {} {ARM_WORD}", hook("digest")));
+        }
+        plan.fair_play = Some(self.rules.clone());
+    }
+
+    fn make_fresh_before(&self, arm: &mut Arm, hook: &str) {
+        let run = format!("{}/{RUN}", self.path);
+        arm.prepare = Some(match arm.prepare.take() {
+            // The shell is still in the directory of the last run, which is gone.
+            Some(own) => format!("{hook} && cd {} && {{ {own}\n}}", shell_words::quote(&run)),
+            None => format!("exec {hook}"),
+        });
+        arm.directories = vec![run];
+    }
+
+    /// Says what the session showed, after its end.
+    ///
+    /// # Errors
+    /// The record or our own files cannot be read.
+    pub fn verdict(&self, record: &Path) -> Result<AuditReport> {
+        let record = Record::read(record)?;
+        let mut report = AuditReport::default();
+        if !self.has_validate {
+            report = report.merge(self.judged_outputs(&record)?);
+        }
+        for event in &record.events {
+            if let Event::Launcher { survivors, .. } = event {
+                report.findings.extend(judge_survivors(survivors));
+            }
+        }
+        Ok(report.merge(self.changes()).without(&self.options.allow))
+    }
+
+    fn judged_outputs(&self, record: &Record) -> Result<AuditReport> {
+        let path = self.folder.path().join(OUTPUTS);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("no run of {} was seen", path.display()))?;
+        let outputs: Vec<Output> = text
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()
+            .context("the digests")?;
+        let mut report = judge_outputs(&outputs, self.output_rules());
+        for arm in 0..record.header.plan.arms.len() {
+            let n_runs = record.rows.iter().filter(|row| row.arm as usize == arm).count();
+            let n_seen = outputs.iter().filter(|output| output.arm == arm).count();
+            // The last run may have been interrupted.
+            if !record.header.plan.arms[arm].role.is_control() && n_seen + 1 < n_runs {
+                report.unchecked.push(format!(
+                    "wrong output: only {n_seen} of {n_runs} runs of command {} were seen",
+                    arm + 1
+                ));
+            }
+        }
+        Ok(report)
+    }
+
+    pub(super) fn output_rules(&self) -> OutputRules<'_> {
+        let has_words = self.options.input_set.is_some() || self.options.seeds;
+        OutputRules {
+            files: &self.options.files,
+            period: self.period,
+            is_held_back: has_words && self.side.half == Half::Confirm,
+        }
+    }
+
+    /// Guarded files that are no longer what they were.
+    pub(super) fn changes(&self) -> AuditReport {
+        let changed =
+            self.guarded.iter().filter(|(path, _, digest)| digest_of_file(path) != *digest);
+        let finding = |(path, kind, _): &(PathBuf, CheatKind, _)| Finding {
+            kind: *kind,
+            sentence: format!("{} is no longer what it was", path.display()),
+        };
+        AuditReport { findings: changed.map(finding).collect(), unchecked: Vec::new() }
+    }
+}
+
+pub(super) fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(text.to_owned())
+}
+
+fn now_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// The files of a directory, sorted: their order is drawn by the seed alone.
+fn inputs_of(directory: &Path) -> Result<Vec<String>> {
+    let cannot = || format!("--input-set {}", directory.display());
+    let directory = directory.canonicalize().with_context(cannot)?;
+    let mut names: Vec<OsString> = Vec::new();
+    for entry in fs::read_dir(&directory).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        if entry.path().is_file() {
+            names.push(entry.file_name());
+        }
+    }
+    names.sort();
+    ensure!(
+        names.len() >= 2,
+        "--input-set {} has {} files: one half is for attempts and the other for confirmations, so it needs two",
+        directory.display(),
+        names.len()
+    );
+    names.iter().map(|name| text(&directory.join(name))).collect()
+}
+
+fn hook_settings(folder: &Path) -> Result<HookSettings> {
+    let path = folder.join(HOOKS);
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The hook before a run.
+pub fn prepare(folder: &Path) -> Result<()> {
+    let HookSettings { fresh, .. } = hook_settings(folder)?;
+    fresh.map_or(Ok(()), |source| make_fresh(&source, &folder.join(RUN)))
+}
+
+/// The hook after a run, whose standard output is our standard input. It runs in the run's directory.
+pub fn take_digests(folder: &Path, arm: usize) -> Result<()> {
+    let HookSettings { files, .. } = hook_settings(folder)?;
+    // `7`, or `warmup-0`.
+    let block = std::env::var("STILLWELL_ITERATION").ok().and_then(|it| it.parse().ok());
+    let output = Output {
+        arm,
+        block,
+        stdout: digest(stdin().lock()).context("the output of the run")?,
+        files: files.iter().map(|file| digest_of_file(Path::new(file))).collect(),
+    };
+    let mut line = serde_json::to_vec(&output)?;
+    line.push(b'\n');
+    let path = folder.join(OUTPUTS);
+    let mut file: File = OpenOptions::new().create(true).append(true).open(&path)?;
+    file.write_all(&line).with_context(|| format!("cannot write {}", path.display()))
+}

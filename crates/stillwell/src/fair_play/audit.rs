@@ -1,0 +1,211 @@
+//! What the untimed runs of both programs show.
+
+use std::collections::BTreeSet;
+
+use stats::SortedSample;
+
+use crate::fair_play::{Act, AuditReport, Finding, RunFacts};
+use crate::record::Survivors;
+use crate::values::CheatKind;
+
+/// The first call may take so much more CPU time than later ones, compared with the reference: times are noisy.
+const FIRST_CALL_FACTOR: f64 = 1.3;
+/// CPU time undercover may be so much more than measured, compared with the reference.
+const UNDERCOVER_FACTOR: f64 = 1.15;
+/// Smaller differences of CPU time are never held against a program, µs: starting a process costs as much.
+const DIFFERENCE_US: f64 = 3000.0;
+/// CPU time that a helper may use after the end of its run, µs.
+const LATE_CPU_US: u64 = 5000;
+
+/// The runs of a program.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramRuns {
+    /// Runs with the same inputs, undercover, in their order. The first one is the first of all.
+    pub plain: Vec<RunFacts>,
+    /// The same, but the program can see that it is measured.
+    pub overt: Vec<RunFacts>,
+    /// Runs whose system calls were watched.
+    pub traced: Vec<RunFacts>,
+}
+
+/// What was seen of two programs.
+#[derive(Clone, Debug, Default)]
+pub struct AuditFacts {
+    /// The reference.
+    pub reference: ProgramRuns,
+    /// The attempt.
+    pub attempt: ProgramRuns,
+    /// CPU times in the measured session, µs: those of the reference and those of the attempt.
+    pub measured_us: Option<[Vec<f64>; 2]>,
+    /// Settings of the kernel that are no longer what they were.
+    pub changed_settings: Vec<String>,
+    /// Whether there are inputs or numbers that are held back.
+    pub has_held_back: bool,
+}
+
+/// Says what is not fair.
+pub fn judge(facts: &AuditFacts) -> AuditReport {
+    let mut report = AuditReport::default();
+    if let Some(why) = failure(&facts.reference, "the reference") {
+        report.unchecked.push(format!("the audit: {why}"));
+        return report;
+    }
+    if let Some(why) = failure(&facts.attempt, "the attempt") {
+        report.findings.push(Finding::new(CheatKind::Detection, format!("{why} in the audit")));
+    }
+    report.findings.extend(acts(facts));
+    report.findings.extend(survivors(facts));
+    report.findings.extend(first_call(facts));
+    report.findings.extend(undercover(facts));
+    report.findings.extend(facts.changed_settings.iter().map(|setting| {
+        Finding::new(CheatKind::Priority, format!("{setting} changed during the audit"))
+    }));
+    report.unchecked.extend(unchecked(facts));
+    report
+}
+
+fn all_runs(program: &ProgramRuns) -> impl Iterator<Item = &RunFacts> {
+    program.plain.iter().chain(&program.overt).chain(&program.traced)
+}
+
+/// A run that failed. The measured runs did not.
+fn failure(program: &ProgramRuns, who: &str) -> Option<String> {
+    all_runs(program).find_map(|run| match run {
+        RunFacts { timed_out: true, .. } => Some(format!("{who} took too long")),
+        RunFacts { is_valid: Some(false), .. } => {
+            Some(format!("the --validate command refused the output of {who}"))
+        }
+        RunFacts { exit, .. } if *exit != 0 => Some(format!("{who} failed (exit {exit})")),
+        _ => None,
+    })
+}
+
+/// What only the attempt does. File names that differ from run to run are excused where the reference has such too.
+fn acts(facts: &AuditFacts) -> Vec<Finding> {
+    let traced = |program: &ProgramRuns| -> Vec<BTreeSet<Act>> {
+        program.traced.iter().map(|run| run.acts.clone()).collect()
+    };
+    let reference = traced(&facts.reference);
+    let of_reference: BTreeSet<Act> = reference.iter().flatten().cloned().collect();
+    let is_steady = |act: &&Act| reference.iter().all(|acts| acts.contains(act));
+    let varying: BTreeSet<(CheatKind, &String)> = of_reference
+        .iter()
+        .filter(|act| !is_steady(act))
+        .filter_map(|act| Some((act.kind, act.place.as_ref()?)))
+        .collect();
+    let of_attempt: BTreeSet<Act> = traced(&facts.attempt).into_iter().flatten().collect();
+    let is_excused = |act: &Act| {
+        of_reference.contains(act)
+            || act.place.as_ref().is_some_and(|place| varying.contains(&(act.kind, place)))
+    };
+    let held = of_attempt.iter().filter(|act| !is_excused(act));
+    let sentence = |act: &Act| format!("the attempt {}; the reference does not", act.what);
+    held.map(|act| Finding::new(act.kind, sentence(act))).collect()
+}
+
+/// What outlives the runs of the attempt, and not those of the reference.
+fn survivors(facts: &AuditFacts) -> Option<Finding> {
+    let left = |program: &ProgramRuns| {
+        let found = all_runs(program).filter_map(|run| run.survivors.clone());
+        found.filter(is_survival).collect::<Vec<_>>()
+    };
+    let of_attempt = left(&facts.attempt);
+    survivor_finding(&of_attempt, !left(&facts.reference).is_empty())
+}
+
+/// Whether so much outlived a run that it counts.
+fn is_survival(left: &Survivors) -> bool {
+    left.n_ended > 0 || left.late_cpu_us > LATE_CPU_US
+}
+
+/// Judges what outlived the runs of a session: a finding for the attempts if the reference, arm 0, leaves nothing.
+pub fn judge_survivors(left: &[Survivors]) -> Option<Finding> {
+    let (reference, attempts): (Vec<_>, Vec<_>) =
+        left.iter().filter(|it| is_survival(it)).cloned().partition(|it| it.arm == 0);
+    survivor_finding(&attempts, !reference.is_empty())
+}
+
+/// The finding about processes that outlived runs of the attempt, unless those of the reference leave some too.
+fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<Finding> {
+    let first = left.first().filter(|_| !reference_does_too)?;
+    let is_daemon = left.iter().any(|it| it.n_detached > 0);
+    let (kind, how) = if is_daemon {
+        (CheatKind::Daemon, ", outside of its process group")
+    } else {
+        (CheatKind::Survivor, "")
+    };
+    let (name, n) = (&first.name, left.len());
+    let then = if first.n_ended > 0 { "was ended" } else { "used CPU time after its end" };
+    Some(Finding::new(kind, format!("{n} runs of the attempt left {name} behind{how}; it {then}")))
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    SortedSample::new(values).ok().map(|sample| sample.median())
+}
+
+fn least(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(f64::min)
+}
+
+fn cpu_us(runs: &[RunFacts]) -> Vec<f64> {
+    runs.iter().map(|run| run.cpu_us as f64).collect()
+}
+
+/// Less work at the second call than at the first.
+fn first_call(facts: &AuditFacts) -> Option<Finding> {
+    let parts = |program: &ProgramRuns| {
+        let all = cpu_us(&program.plain);
+        let (first, later) = all.split_first()?;
+        Some((*first, median(later)?))
+    };
+    let (first, later) = parts(&facts.attempt)?;
+    let (first_of_reference, later_of_reference) = parts(&facts.reference)?;
+    let expected_us = later * (first_of_reference / later_of_reference).max(1.0);
+    let is_more = first > FIRST_CALL_FACTOR * expected_us && first - expected_us > DIFFERENCE_US;
+    let sentence = format!(
+        "the first call of the attempt took {:.0} ms of CPU time and later ones {:.0} ms, those of the reference \
+         {:.0} and {:.0} ms",
+        first / 1e3,
+        later / 1e3,
+        first_of_reference / 1e3,
+        later_of_reference / 1e3
+    );
+    is_more.then(|| Finding::new(CheatKind::SecondCall, sentence))
+}
+
+/// Less work where the program can see that it is measured.
+fn undercover(facts: &AuditFacts) -> Option<Finding> {
+    let later = |program: &ProgramRuns| cpu_us(program.plain.get(1..).unwrap_or_default());
+    let hidden = [later(&facts.reference), later(&facts.attempt)];
+    let seen = [cpu_us(&facts.reference.overt), cpu_us(&facts.attempt.overt)];
+    let seen = [Some(&seen), facts.measured_us.as_ref()];
+    seen.into_iter().flatten().find_map(|seen| {
+        let is_more = |of: fn(&[f64]) -> Option<f64>| {
+            let values = [of(&hidden[0])?, of(&hidden[1])?, of(&seen[0])?, of(&seen[1])?];
+            let [reference, attempt, seen_reference, seen_attempt] = values;
+            let expected_us = reference * seen_attempt / seen_reference;
+            let is_more = attempt > UNDERCOVER_FACTOR * expected_us
+                && attempt - expected_us > DIFFERENCE_US;
+            is_more.then_some((attempt / reference, seen_attempt / seen_reference))
+        };
+        // Load makes single runs slow, and the least of few runs is a matter of luck: both must say so.
+        let (hidden, seen) = is_more(median).filter(|_| is_more(least).is_some())?;
+        let sentence = format!(
+            "where the attempt can see that it is measured, it takes {seen:.2} times the reference's CPU time, \
+             undercover {hidden:.2} times"
+        );
+        Some(Finding::new(CheatKind::Detection, sentence))
+    })
+}
+
+fn unchecked(facts: &AuditFacts) -> BTreeSet<String> {
+    let unseen = all_runs(&facts.attempt).chain(all_runs(&facts.reference));
+    let mut all: BTreeSet<String> = unseen.flat_map(|run| run.unseen.clone()).collect();
+    if !facts.has_held_back {
+        all.insert(
+            "hard-coded answers: there is neither --input-set nor --seeds, so every run has the same input"
+                .into(),
+        );
+    }
+    all
+}

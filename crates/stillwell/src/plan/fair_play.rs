@@ -1,0 +1,58 @@
+//! The rules that keep an attempt of a campaign honest, as far as they are a part of the session.
+
+use serde::{Deserialize, Serialize};
+
+/// In the command that validates: the index of the arm.
+pub const ARM_WORD: &str = "{fair-play-arm}";
+
+/// What the session does so that an attempt cannot win without being faster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FairPlayRules {
+    /// Words of commands and hooks that stand for another text in each block.
+    pub words: Vec<BlockWord>,
+    /// Whether a run cannot tell by its environment, or by the name of its parent, that it is measured.
+    #[serde(default)]
+    pub is_undercover: bool,
+}
+
+/// A word that stands for another text in each block, the same for all arms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockWord {
+    /// The word, for example `{seed}`.
+    pub word: String,
+    /// Its texts. Blocks take turns with them; warm-ups have the first.
+    pub texts: Vec<String>,
+}
+
+impl FairPlayRules {
+    /// Fills in the words of a block.
+    pub fn filled(&self, text: &str, block: Option<u32>) -> String {
+        let mut filled = text.to_owned();
+        for BlockWord { word, texts } in &self.words {
+            let at = block.unwrap_or(0) as usize % texts.len().max(1);
+            if let Some(text) = texts.get(at) {
+                filled = filled.replace(word, text);
+            }
+        }
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_one_text_for_each_word() {
+        let word = |word: &str, texts: &[&str]| BlockWord {
+            word: word.into(),
+            texts: texts.iter().map(|&text| text.into()).collect(),
+        };
+        let words = vec![word("{input}", &["a", "b"]), word("{seed}", &["1", "2", "3"])];
+        let rules = FairPlayRules { words, is_undercover: false };
+        let filled = |block| rules.filled("p {input} -s{seed} {x}", block);
+        assert_eq!(filled(None), "p a -s1 {x}");
+        assert_eq!(filled(Some(1)), "p b -s2 {x}");
+        assert_eq!(filled(Some(3)), "p b -s1 {x}");
+    }
+}

@@ -1,0 +1,198 @@
+//! System calls of other processes, as they make them: a filter that stops the chosen ones until the listener lets them
+//! go on (seccomp_unotify(2)). It needs no rights, and follows every descendant.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, size_of_val};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use libc::{c_long, c_ulong, sock_filter, sock_fprog};
+
+/// Number of this architecture in `struct seccomp_data` (linux/audit.h); `None` where this program has not been tried.
+pub const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xc000_003e)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xc000_00b7)
+} else {
+    None
+};
+/// Numbers from here on are those of x32 (asm/unistd.h, `__X32_SYSCALL_BIT`). No other architecture has so many.
+const X32_BIT: u32 = 0x4000_0000;
+/// Offsets in `struct seccomp_data`.
+const NUMBER_AT: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+
+/// A system call that waits for the listener.
+#[derive(Clone, Copy, Debug)]
+pub struct StoppedCall {
+    /// Its number, to let it go on.
+    id: u64,
+    /// The thread.
+    pub thread: u32,
+    /// Number of the system call.
+    pub number: c_long,
+    /// Whether it is a call of this architecture. Otherwise nothing else is known of it.
+    pub is_native: bool,
+    /// Its arguments.
+    pub arguments: [u64; 6],
+}
+
+/// Makes a command stop at these system calls from exec on, and send the listener over the socket. It gets no rights by
+/// exec (`PR_SET_NO_NEW_PRIVS`), which the kernel asks for.
+pub fn stop_at(command: &mut Command, calls: &[c_long], socket: OwnedFd) {
+    let filter = filter(calls);
+    let install = move || {
+        let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let program = sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: the filter is as long as the program says, and both outlive the calls. The others take integers.
+        let listener = unsafe {
+            if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let mode = c_ulong::from(libc::SECCOMP_SET_MODE_FILTER);
+            let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+            libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
+        };
+        let listener = i32::try_from(listener).unwrap_or(-1);
+        if listener < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        send_descriptor(socket.as_fd(), listener)?;
+        // SAFETY: the call takes an integer; the descriptor is of this function.
+        unsafe { libc::close(listener) };
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(install) };
+}
+
+/// Lets every other system call pass.
+fn filter(calls: &[c_long]) -> Vec<sock_filter> {
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let jump_if = |test: u32| (libc::BPF_JMP | test | libc::BPF_K) as u16;
+    let answer = (libc::BPF_RET | libc::BPF_K) as u16;
+    let statement = |code, k| sock_filter { code, jt: 0, jf: 0, k };
+    let stop = statement(answer, libc::SECCOMP_RET_USER_NOTIF);
+    let mut filter = vec![
+        statement(load, ARCHITECTURE_AT),
+        sock_filter { code: jump_if(libc::BPF_JEQ), jt: 1, jf: 0, k: ARCHITECTURE.unwrap_or(0) },
+        stop,
+        statement(load, NUMBER_AT),
+        sock_filter { code: jump_if(libc::BPF_JGE), jt: 0, jf: 1, k: X32_BIT },
+        stop,
+    ];
+    for &call in calls {
+        let number = u32::try_from(call).unwrap_or(u32::MAX);
+        filter.push(sock_filter { code: jump_if(libc::BPF_JEQ), jt: 0, jf: 1, k: number });
+        filter.push(stop);
+    }
+    filter.push(statement(answer, libc::SECCOMP_RET_ALLOW));
+    filter
+}
+
+/// Room for the header and one descriptor (cmsg(3)).
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+fn send_descriptor(socket: BorrowedFd<'_>, descriptor: i32) -> io::Result<()> {
+    let (mut byte, mut control) = ([0_u8], Control([0; 64]));
+    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    // SAFETY: zeros are a valid header. Its pointers are to variables of this function, which are large enough for one
+    // descriptor.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(size_of_val(&descriptor) as u32) as _;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of_val(&descriptor) as u32) as _;
+        libc::CMSG_DATA(header).cast::<i32>().write_unaligned(descriptor);
+        libc::sendmsg(socket.as_raw_fd(), &raw const message, 0)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The end at which system calls are seen. When it is closed, the stopped ones fail with ENOSYS.
+#[derive(Debug)]
+pub struct CallListener(OwnedFd);
+
+impl AsFd for CallListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl CallListener {
+    /// The listener that a command sends; `None` if it could not install the filter.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
+        let (mut byte, mut control) = ([0_u8], Control([0; 64]));
+        let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        // SAFETY: as in `send_descriptor`. A header that is there has been filled in by the kernel, with a descriptor
+        // that no other code owns.
+        unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = &raw mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = size_of::<Control>() as _;
+            if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+                return Ok(None);
+            }
+            let descriptor = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
+            Ok(Some(Self(OwnedFd::from_raw_fd(descriptor))))
+        }
+    }
+
+    /// Waits for the next call; `None` if the process that made it has ended meanwhile, or a signal came.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn next(&self) -> io::Result<Option<StoppedCall>> {
+        let mut call = MaybeUninit::<libc::seccomp_notif>::zeroed();
+        // SAFETY: the kernel fills in a struct of this type, which it wants zeroed (seccomp_unotify(2)).
+        let call = unsafe {
+            if libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, call.as_mut_ptr())
+                < 0
+            {
+                let error = io::Error::last_os_error();
+                return match error.raw_os_error() {
+                    Some(libc::ENOENT | libc::EINTR) => Ok(None),
+                    _ => Err(error),
+                };
+            }
+            call.assume_init()
+        };
+        let number = call.data.nr;
+        let is_x32 = number.cast_unsigned() >= X32_BIT;
+        Ok(Some(StoppedCall {
+            id: call.id,
+            thread: call.pid,
+            number: c_long::from(number),
+            is_native: Some(call.data.arch) == ARCHITECTURE && !is_x32,
+            arguments: call.data.args,
+        }))
+    }
+
+    /// Lets a call go on, as if nothing had stopped it. If its process has ended meanwhile, nothing happens.
+    pub fn let_go_on(&self, call: StoppedCall) {
+        // SAFETY: zeros are a valid answer, and the kernel reads a struct of this type.
+        unsafe {
+            let mut answer: libc::seccomp_notif_resp = std::mem::zeroed();
+            answer.id = call.id;
+            answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
+        }
+    }
+}

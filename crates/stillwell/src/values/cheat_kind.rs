@@ -1,0 +1,43 @@
+//! The ways of winning a campaign without being faster (docs/fair-play.md).
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// One of the twelve.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheatKind {
+    /// Another standard output than the reference's
+    Stdout,
+    /// A declared file that is missing, or has other contents
+    File,
+    /// Answers for the inputs that it was tried with
+    HardCoded,
+    /// Files that stay outside of its directory
+    OutsideFile,
+    /// Files that stay inside, or less work at the second call
+    SecondCall,
+    /// Shared memory, message queues, semaphores, keys
+    SharedMemory,
+    /// Processes that outlive a run
+    Survivor,
+    /// Such processes that left the run's process group or session
+    Daemon,
+    /// A server outside of the run
+    Socket,
+    /// A changed clock, library path or tool
+    Tool,
+    /// Its own priority, CPUs or kernel settings
+    Priority,
+    /// Another behaviour where it is measured
+    Detection,
+}
+
+impl CheatKind {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
