@@ -18,6 +18,7 @@ mod noise;
 mod plan;
 mod pool;
 mod profile;
+mod race;
 mod record;
 mod render;
 mod results;

@@ -35,6 +35,7 @@ mod pool;
 mod print;
 mod programs;
 mod pyperf;
+mod race;
 mod records;
 mod report;
 mod revisions;
@@ -42,6 +43,7 @@ mod run;
 mod schema;
 mod shield;
 mod site;
+mod step_directory;
 mod suites;
 mod system;
 mod timeit;
@@ -49,7 +51,6 @@ mod tuning;
 mod unmeasured;
 mod usage;
 mod why;
-mod work_folder;
 
 use anyhow::Result;
 
@@ -110,6 +111,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Gate(verb) => gate::gate(&verb),
         Verb::Bisect(verb) => bisect::bisect(&verb),
         Verb::Campaign(verb) => campaign::campaign(*verb),
+        Verb::Race(verb) => race::race(&verb),
         Verb::Why(verb) => why::why(&verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),

@@ -185,7 +185,7 @@ impl<'a> ExecRunner<'a> {
                 let sent = self.send(batch, steps, &origins, InterruptTolerance::None);
                 sent.map_err(|error| self.conclude_without_launcher(steps, &origins, error))?
             }
-            Err(why) => (Outcome::failed(MeasurementFailure::Start { why }), None),
+            Err(failure) => (Outcome::failed(failure), None),
         };
         match open_step {
             Some(step) => self.conclude(step, outcome),
@@ -198,7 +198,7 @@ impl<'a> ExecRunner<'a> {
         &self,
         steps: &[Step],
         wanted: impl Fn(JobPurpose) -> bool,
-    ) -> Result<(Batch, Vec<JobOrigin<'a>>), String> {
+    ) -> Result<(Batch, Vec<JobOrigin<'a>>), MeasurementFailure> {
         let mut batch =
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
@@ -214,7 +214,10 @@ impl<'a> ExecRunner<'a> {
                     Entry::Occupied(known) => *known.get(),
                     Entry::Vacant(new) => {
                         let position = u32::try_from(batch.commands.len());
-                        batch.commands.push(self.command(step, purpose, hook)?);
+                        let arm = (purpose == JobPurpose::Run).then_some(step.arm as usize);
+                        let command = self.command(step, purpose, hook);
+                        let start = |why| MeasurementFailure::Start { arm, why };
+                        batch.commands.push(command.map_err(start)?);
                         *new.insert(position.expect("a batch has fewer than 2^32 commands"))
                     }
                 };
@@ -301,7 +304,9 @@ impl<'a> ExecRunner<'a> {
             }
             (BatchStop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];
-                MeasurementFailure::Start { why: explain_launch(self.plan, program, stage, errno) }
+                let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
+                let why = explain_launch(self.plan, program, stage, errno);
+                MeasurementFailure::Start { arm, why }
             }
             (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
         })
@@ -314,7 +319,7 @@ impl<'a> ExecRunner<'a> {
             Ok((batch, origins)) => {
                 self.send(batch, &[step], &origins, InterruptTolerance::Once)?.0
             }
-            Err(why) => Outcome::failed(MeasurementFailure::Start { why }),
+            Err(failure) => Outcome::failed(failure),
         };
         Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
     }
@@ -379,7 +384,7 @@ impl Runner for ExecRunner<'_> {
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
         let command_line = match self.commands.of_hook(self.plan, (arm, None), command) {
             Ok(command_line) => command_line,
-            Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { why })),
+            Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { arm: None, why })),
         };
         let batch = Batch {
             environments: self.commands.environments().to_vec(),

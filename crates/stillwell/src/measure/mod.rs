@@ -149,6 +149,8 @@ pub enum MeasurementFailure {
     },
     /// A command could not be started.
     Start {
+        /// Its arm, if it is the command of one.
+        arm: Option<usize>,
         /// The operation that failed, and the reason.
         why: String,
     },

@@ -55,6 +55,12 @@ pub const BISECT_SAME_PCT: f64 = 0.3;
 pub const BISECT_LAYOUTS: u32 = 12;
 /// `bisect --budget`.
 pub const BISECT_BUDGET: TimeSpan = TimeSpan { ns: 120_000_000_000 };
+/// `race --within`.
+pub const RACE_WITHIN_PCT: f64 = 0.5;
+/// `race --alpha`.
+pub const RACE_ALPHA_PCT: f64 = 1.0;
+/// `race --budget`.
+pub const RACE_BUDGET: TimeSpan = TimeSpan { ns: 600_000_000_000 };
 /// `why --budget`.
 pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 /// `why --warmup`.
@@ -136,6 +142,9 @@ mod tests {
         check("campaign new", "attempts", CAMPAIGN_ATTEMPTS);
         check("campaign new", "aim", CAMPAIGN_AIM_PCT);
         check("campaign new", "budget", format!("{}s", CAMPAIGN_BUDGET.ns / 1_000_000_000));
+        check("race", "within", RACE_WITHIN_PCT);
+        check("race", "alpha", RACE_ALPHA_PCT);
+        check("race", "budget", format!("{}s", RACE_BUDGET.ns / 1_000_000_000));
         check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
         check("why", "warmup", WHY_WARMUPS);
         check("why", "rate", SAMPLES_PER_S);

@@ -1,12 +1,13 @@
 //! The rules that keep an attempt of a campaign honest, as far as they are a part of the session.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// In the command that validates: the index of the arm.
 pub const ARM_WORD: &str = "{fair-play-arm}";
 
 /// What the session does so that an attempt cannot win without being faster.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairPlayRules {
     /// Words of commands and hooks that stand for another text in each block.
     pub words: Vec<BlockWord>,

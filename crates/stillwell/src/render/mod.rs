@@ -41,6 +41,7 @@ pub mod pool;
 pub mod pull_request;
 pub mod pyperf;
 mod quantity;
+pub mod race;
 pub mod remedies;
 pub mod report;
 pub mod results;

@@ -16,6 +16,7 @@ mod link_order;
 pub mod load;
 mod noise;
 mod pool;
+mod race;
 mod result_file;
 mod resume;
 mod revisions;
@@ -54,6 +55,7 @@ pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+pub use race::RaceVerb;
 pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
 #[cfg(test)]
@@ -97,6 +99,8 @@ pub enum Verb {
     Bisect(Box<BisectVerb>),
     /// Try one attempt after the other to make a program faster, and keep the real gains
     Campaign(Box<CampaignVerb>),
+    /// Find the best of many commands, with the error of the choice known
+    Race(Box<RaceVerb>),
     /// Say which functions make one command slower than another
     Why(Box<WhyVerb>),
     /// Show the summary of results, or what is recorded beside them

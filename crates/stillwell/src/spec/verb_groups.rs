@@ -7,7 +7,7 @@ use crate::spec::Verb;
 
 /// The verbs of each group, in the order of the help. Hidden verbs are in none.
 pub const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["run", "timeit", "bench", "gate", "bisect", "campaign", "why"]),
+    ("Measure", &["run", "timeit", "bench", "gate", "bisect", "race", "campaign", "why"]),
     ("Read results", &["show", "compare", "stats", "check", "plot", "report"]),
     ("Files", &["convert", "dump"]),
     ("Machine", &["system", "noise", "calibrate", "shield", "load", "link-order"]),

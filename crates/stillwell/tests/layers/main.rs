@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use sources::{Modules, defining_file};
 
 /// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 29] = [
     "values",
     "words",
     "terminal",
@@ -28,6 +28,7 @@ const LAYERS: [&str; 27] = [
     "verdict",
     "bisection",
     "campaign",
+    "race",
     "convert",
     "fair_play",
     "measure",

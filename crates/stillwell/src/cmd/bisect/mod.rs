@@ -9,11 +9,10 @@ mod program;
 mod range;
 mod state;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
-use sha2::{Digest as _, Sha256};
 
 use crate::bisection::{
     Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
@@ -21,6 +20,7 @@ use crate::bisection::{
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
+use crate::cmd::step_directory::{manifest_in, usual_directory};
 use crate::plan::defaults;
 use crate::record::new_path;
 use crate::render::bisect::StepRecord;
@@ -56,7 +56,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         }
         return begin(verb, words, Path::new("."));
     };
-    let found = BisectManifest::read(directory)?;
+    let found = manifest_in::<BisectManifest>(directory)?;
     let manifest =
         found.with_context(|| format!("there is no search in {}", directory.display()))?;
     let mut asked = asked(&manifest.words)?;
@@ -81,7 +81,7 @@ pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
     let here = here.to_string_lossy().into_owned();
     let directory = match &verb.directory {
         Some(directory) => directory.clone(),
-        None => usual_directory(&words, &here, &range.commits[range.hi].id)?,
+        None => usual_directory("bisect", &words, &[&here, &range.commits[range.hi].id])?,
     };
     let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
     let state = BisectState::open(directory, || {
@@ -114,19 +114,6 @@ fn asked(words: &[String]) -> Result<Box<BisectVerb>> {
 fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {
     let ends = verb.good.as_deref().zip(verb.bad.as_deref());
     ends.context("GOOD and BAD are missing")
-}
-
-/// The directory of a command line: the same one goes on with its search.
-fn usual_directory(words: &[String], here: &str, bad: &str) -> Result<PathBuf> {
-    let mut hash = Sha256::new();
-    for word in words.iter().map(String::as_str).filter(|word| *word != "--json").chain([here, bad])
-    {
-        hash.update(word);
-        hash.update([0]);
-    }
-    let hash: String = hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    let record = new_path(&jiff::Zoned::now())?;
-    Ok(record.with_file_name(format!("bisect-{hash}")))
 }
 
 /// Searches to the end. Each observation is kept before the next step.

@@ -7,21 +7,12 @@ use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
-use crate::cmd::work_folder::{FolderKind, WorkFolder};
+use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::plan::{TrialRule, defaults};
 use crate::render::campaign::CampaignFacts;
 use crate::spec::campaign::{CampaignAction, CampaignNew};
 use crate::spec::{Cli, Verb};
 use crate::values::{Percent, TimeSpan};
-
-/// What is in the directory.
-pub(super) const KIND: FolderKind = FolderKind {
-    format: "stillwell-campaign",
-    version: 1,
-    manifest: "campaign.json",
-    log: "log.jsonl",
-    what: "a campaign",
-};
 
 /// What a campaign was begun with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,9 +27,19 @@ pub(super) struct CampaignManifest {
     pub original: Program,
 }
 
+impl StepManifest for CampaignManifest {
+    const FILES: StepFiles = StepFiles {
+        format: "stillwell-campaign",
+        version: 1,
+        manifest: "campaign.json",
+        steps: "log.jsonl",
+        work: "a campaign",
+    };
+}
+
 /// A campaign with its directory, locked.
 pub(super) struct CampaignFolder {
-    pub folder: WorkFolder<CampaignManifest, CampaignEvent>,
+    pub folder: StepDirectory<CampaignManifest, CampaignEvent>,
     pub options: CampaignOptions,
     pub campaign: Campaign,
 }
@@ -96,8 +97,9 @@ impl CampaignFolder {
     /// # Errors
     /// There is none, or another process works there.
     pub(super) fn open(directory: PathBuf) -> Result<Self> {
-        let folder: WorkFolder<CampaignManifest, CampaignEvent> =
-            WorkFolder::open(&KIND, directory)?;
+        let missing = CampaignManifest::FILES.missing(&directory);
+        let folder: StepDirectory<CampaignManifest, CampaignEvent> =
+            StepDirectory::open(directory, || bail!(missing))?;
         let (options, campaign) = state(&folder.manifest, &folder.lines)
             .with_context(|| format!("in {}", folder.directory.display()))?;
         Ok(Self { folder, options, campaign })
@@ -108,8 +110,7 @@ impl CampaignFolder {
     /// # Errors
     /// There is none.
     pub(super) fn look(directory: &Path) -> Result<(CampaignOptions, Campaign)> {
-        let (manifest, lines) =
-            WorkFolder::<CampaignManifest, CampaignEvent>::look(&KIND, directory)?;
+        let (manifest, lines) = StepDirectory::<CampaignManifest, CampaignEvent>::look(directory)?;
         state(&manifest, &lines).with_context(|| format!("in {}", directory.display()))
     }
 

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::campaign::Program;
+use crate::campaign::{CampaignEvent, Program};
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::write_one;
 use crate::cmd::print::print;
-use crate::cmd::work_folder::write_manifest;
+use crate::cmd::step_directory::StepDirectory;
 use crate::render::campaign as page;
 use crate::render::json;
 use crate::session::drawn_seed;
@@ -24,7 +24,7 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::text_of;
 
-use folder::{CampaignFolder, CampaignManifest, CampaignOptions, KIND};
+use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
 
 /// Begins a campaign, goes on with one, or shows it.
 pub fn campaign(verb: CampaignVerb) -> Result<u8> {
@@ -69,7 +69,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
         seed: options.new.seed.map_or_else(drawn_seed, Ok)?,
         original: Program { command: command_line(&options.new.command), commit },
     };
-    write_manifest(&KIND, &directory, manifest)?;
+    StepDirectory::<_, CampaignEvent>::open(directory.clone(), || Ok(manifest))?;
     let (options, campaign) = CampaignFolder::look(&directory)?;
     print(&page::beginning(&campaign, &options.facts(), &directory))?;
     Ok(exit_code::SUCCESS)

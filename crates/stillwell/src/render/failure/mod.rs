@@ -78,7 +78,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             let arm = format!("{kind} {} ({label:?})", arm + 1);
             worker::explain(&arm, &kept, failure, audience)
         }
-        MeasurementFailure::Start { why } => audience.words(why),
+        MeasurementFailure::Start { why, .. } => audience.words(why),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }

@@ -124,10 +124,7 @@ pub(in crate::render) fn decided(
     judgement: &Judgement,
     plan: &Plan,
 ) -> String {
-    let text = match QuantityWords::of(plan) {
-        QuantityWords::Time => difference(new, old, shown),
-        quantity => quantity.difference(new, old, shown),
-    };
+    let text = differs([new, old], shown, plan);
     if judgement.within_margin {
         format!("{text}, less than the {} that counts as the same", margin(plan.policy))
     } else {
@@ -135,7 +132,19 @@ pub(in crate::render) fn decided(
     }
 }
 
-/// A decided difference in words. "30 % faster" could be of the speed or of the time, so it is never said.
+/// A decided difference in words.
+pub(in crate::render) fn differs(
+    [new, old]: [&str; 2],
+    shown: RatioInterval,
+    plan: &Plan,
+) -> String {
+    match QuantityWords::of(plan) {
+        QuantityWords::Time => difference(new, old, shown),
+        quantity => quantity.difference(new, old, shown),
+    }
+}
+
+/// A decided difference of times. "30 % faster" could be of the speed or of the time, so it is never said.
 fn difference(new: &str, old: &str, shown: RatioInterval) -> String {
     let RatioInterval { ratio, lo, hi } = shown;
     if !(hi - lo).is_finite() {

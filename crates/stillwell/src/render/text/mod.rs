@@ -23,7 +23,7 @@ use crate::render::units::{DisplayUnit, percent, unit_of_walls};
 use crate::render::{Styles, closing, histogram, uncertain};
 use crate::verdict::{Judgement, judge};
 
-pub(super) use answer::decided;
+pub(super) use answer::{decided, differs};
 use comparison::self_check;
 pub(super) use comparison::{
     comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,

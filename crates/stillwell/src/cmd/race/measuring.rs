@@ -1,0 +1,219 @@
+//! Measures a round, and hands what it found to the race.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::analysis::launches;
+use crate::cmd::race::played::PlayedTimes;
+use crate::cmd::race::state::{RaceLine, RaceManifest};
+use crate::cmd::race::{REFERENCE, arms};
+use crate::cmd::run::measure_revisions;
+use crate::measure::{Hook, MeasurementFailure};
+use crate::plan::{BlockRule, Plan, ShellReason, Stopping};
+use crate::race::{Race, RoundTimes};
+use crate::record::{EndReason, Record};
+use crate::render::failure::{Quote, exit_in_words, explain};
+use crate::session::SessionEnd;
+use crate::spec::run::OutputOptions;
+use crate::spec::{RaceVerb, RunVerb};
+use crate::values::metric::Metric;
+
+/// Measures the rounds of a race.
+pub(super) struct RaceMeasurer<'a> {
+    verb: &'a RaceVerb,
+    manifest: &'a RaceManifest,
+    labels: &'a [String],
+    played: Option<PlayedTimes>,
+    /// Rounds so far, also those that do not count.
+    n_rounds: u64,
+}
+
+/// What became of a round.
+pub(super) enum Measured {
+    /// It ended, perhaps with arms that failed.
+    Round(RaceLine),
+    /// ^C or SIGTERM came.
+    Interrupted,
+}
+
+impl<'a> RaceMeasurer<'a> {
+    /// Before the first round.
+    ///
+    /// # Errors
+    /// The script of a test cannot be read.
+    pub(super) fn new(
+        verb: &'a RaceVerb,
+        manifest: &'a RaceManifest,
+        labels: &'a [String],
+    ) -> Result<Self> {
+        let played = verb.script.as_deref().map(PlayedTimes::read).transpose()?;
+        Ok(Self { verb, manifest, labels, played, n_rounds: 0 })
+    }
+
+    /// Measures these arms in so many blocks, into this record.
+    ///
+    /// # Errors
+    /// The session cannot start or be recorded, or the reference fails.
+    pub(super) fn measure(
+        &self,
+        race: &Race,
+        arms: &[usize],
+        n_blocks: usize,
+        record: PathBuf,
+    ) -> Result<Measured> {
+        let mut arms = arms.to_vec();
+        // The reference comes first in a record.
+        arms.sort_unstable();
+        let budget_ns = (race.left_s().max(0.0) * 1e9) as u64;
+        let max = u32::try_from(n_blocks)?;
+        let is_first = self.n_rounds == 0;
+        let mut rules = Vec::new();
+        let change = |plan: &mut Plan| {
+            pick(plan, &arms);
+            rules = plan.arms.iter().map(|arm| arm.accept.clone()).collect();
+            if is_first {
+                // One failure must not hide the others: each would need a round of its own.
+                plan.arms
+                    .iter_mut()
+                    .filter(|arm| arm.value.is_none())
+                    .for_each(|it| it.accept = None);
+            }
+            plan.blocks = BlockRule::Budget { budget_ns, min: max, max, firm: 1 };
+            plan.stopping = Stopping::AtTheEnd;
+            plan.precision = None;
+            plan.n_warmups = u32::from(is_first);
+            plan.seed = self.manifest.seed.wrapping_add(self.n_rounds) & 0xffff_ffff;
+        };
+        let verb = self.session(&arms, record)?;
+        let (path, end) = measure_revisions(&verb, &[], change)?;
+        let found = Record::read(&path)?;
+        let mut failed = Vec::new();
+        let counts = match end.reason {
+            EndReason::Complete | EndReason::Decided | EndReason::Precise => {
+                failed = failing(&found, &rules);
+                true
+            }
+            EndReason::Interrupted => return Ok(Measured::Interrupted),
+            EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
+                failed.push(failure(&found, end)?);
+                false
+            }
+        };
+        if let Some((_, why)) = failed.iter().find(|(at, _)| arms[*at] == REFERENCE) {
+            bail!("the reference {:?} {why}", self.labels[REFERENCE]);
+        }
+        let seconds = span_s(&found);
+        let record = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let record = record.context("a record has no name")?;
+        let failed = failed.into_iter().map(|(at, why)| (arms[at], why)).collect();
+        Ok(Measured::Round(RaceLine { record, arms, failed, counts, seconds }))
+    }
+
+    /// Hands a finished round to the race.
+    ///
+    /// # Errors
+    /// Its record cannot be read, or its times are unfit for a test.
+    pub(super) fn replay(
+        &mut self,
+        race: &mut Race,
+        directory: &Path,
+        line: &RaceLine,
+    ) -> Result<()> {
+        self.n_rounds += 1;
+        let path = directory.join(&line.record);
+        let record = launches::gather(Record::read(&path)?);
+        if let Some(played) = &mut self.played {
+            played.skip(&record, &line.arms);
+        }
+        for (arm, why) in &line.failed {
+            race.fail(*arm, why.clone());
+        }
+        ensure!(race.n_left() > 1, "every command but the reference failed: {}", line.failed[0].1);
+        if !line.counts {
+            race.waste(line.seconds, record.rows.len());
+            return Ok(());
+        }
+        let is_in = |arm: &usize| !line.failed.iter().any(|(failed, _)| failed == arm);
+        let arms: Vec<(usize, bool)> = line.arms.iter().map(|arm| (*arm, is_in(arm))).collect();
+        let times = RoundTimes::of(&record, &arms, line.seconds);
+        ensure!(!times.blocks.is_empty(), "no block of {} is complete", path.display());
+        race.take(times).with_context(|| format!("the times in {} are unfit", path.display()))
+    }
+
+    fn session(&self, round: &[usize], record: PathBuf) -> Result<RunVerb> {
+        let verb = self.verb;
+        let mut spec = arms::spec(verb, &self.manifest.commands, &self.manifest.names);
+        let (record, json, style) = (Some(record), verb.json, verb.style);
+        spec.output = OutputOptions { record, json, style, ..OutputOptions::default() };
+        let mut session = RunVerb::of(spec, &verb.host_root);
+        if let (Some(played), Some(record)) = (&self.played, &session.spec.output.record) {
+            session.script = Some(played.write(round, &record.with_extension("script"))?);
+        }
+        Ok(session)
+    }
+}
+
+/// Leaves these arms in a plan, without the shell that would be subtracted: the race compares whole runs.
+fn pick(plan: &mut Plan, arms: &[usize]) {
+    plan.arms = arms.iter().map(|&arm| plan.arms[arm].clone()).collect();
+    plan.control = None;
+    if let ShellReason::Needed { arm, .. } = &mut plan.shell_reason {
+        match arms.iter().position(|other| other == arm) {
+            Some(at) => *arm = at,
+            None => plan.shell_reason = ShellReason::UserChoice,
+        }
+    }
+}
+
+/// The arms of a record of which a run failed, by the rules that its session did not have.
+fn failing(record: &Record, rules: &[Option<Vec<i32>>]) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for row in record.rows.iter() {
+        let at = row.arm as usize;
+        let accepts = rules[at].as_ref().is_none_or(|list| list.contains(&row.shell_exit()));
+        if !found.iter().any(|(other, _)| *other == at) {
+            if row.timed_out {
+                found.push((at, "took longer than --timeout".into()));
+            } else if !accepts {
+                found.push((at, exit_in_words(row.exit)));
+            }
+        }
+    }
+    found
+}
+
+/// The arm that ended a session, with the reason.
+///
+/// # Errors
+/// No arm did, or one of them is not to blame.
+fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
+    let Some(failure) = end.failure else {
+        bail!("the round ended early; its runs are in {}", record.path.display())
+    };
+    let whole = explain(record, &failure, Quote::Here);
+    match failure {
+        MeasurementFailure::Run { arm, timed_out: true, .. } => {
+            Ok((arm, "took longer than --timeout".into()))
+        }
+        MeasurementFailure::Run { arm, exit, .. } => Ok((arm, exit_in_words(exit))),
+        MeasurementFailure::Value { arm, why, .. } => {
+            Ok((arm, format!("did not say its value: {why}")))
+        }
+        MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
+            Ok((arm, "wrote an output that is not valid".into()))
+        }
+        MeasurementFailure::Start { arm: Some(arm), why } => {
+            Ok((arm, format!("did not start: {why}")))
+        }
+        _ => bail!("{whole}"),
+    }
+}
+
+/// From the start of the first run to the end of the last, s.
+fn span_s(record: &Record) -> f64 {
+    let rows = &record.rows;
+    let Some(last) = rows.len().checked_sub(1) else { return 0.0 };
+    let end_ns = rows.started_ns(last) + rows.get(last, Metric::WallNs).unwrap_or(0);
+    end_ns.saturating_sub(rows.started_ns(0)) as f64 / 1e9
+}

@@ -1,0 +1,142 @@
+//! `race`: which of many commands is the best.
+
+mod arms;
+mod measuring;
+mod played;
+mod state;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser as _;
+
+use crate::analysis::watch::estimand_of;
+use crate::cmd::print::print;
+use crate::cmd::step_directory::{manifest_in, usual_directory};
+use crate::plan::{Plan, defaults};
+use crate::race::{Race, RaceRules, RaceStep};
+use crate::render::{json, race as page};
+use crate::session::drawn_seed;
+use crate::spec::run::Style;
+use crate::spec::{Cli, RaceVerb, Verb};
+use crate::terminal;
+use crate::values::exit_code;
+use crate::words::text_of;
+
+use measuring::{Measured, RaceMeasurer};
+use state::{RaceManifest, RaceState};
+
+/// The arm that runs in every block.
+const REFERENCE: usize = 0;
+
+/// Races, or goes on with a race, and shows who won.
+pub fn race(verb: &RaceVerb) -> Result<u8> {
+    let Some(directory) = &verb.resume else {
+        let words = std::env::args_os().skip(1);
+        let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
+        return begin(verb, words);
+    };
+    let found = manifest_in::<RaceManifest>(directory)?;
+    let manifest = found.with_context(|| format!("there is no race in {}", directory.display()))?;
+    let first = ["stillwell".to_owned()];
+    let words = first.iter().chain(&manifest.words);
+    let Verb::Race(mut asked) = Cli::try_parse_from(words)?.verb else {
+        bail!("{} is of another verb", directory.display());
+    };
+    asked.json = verb.json;
+    asked.style = verb.style.or(asked.style);
+    let directory = absolute(directory)?;
+    let state = RaceState::open(directory, || Ok(manifest))?;
+    run(&asked, state)
+}
+
+fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
+    let here = std::path::absolute(".").context("cannot find the current directory")?;
+    let here = here.to_string_lossy().into_owned();
+    let (commands, names) = arms::asked(verb)?;
+    // A mistake makes no directory.
+    arms::planned(verb, &commands, &names)?;
+    let directory = match &verb.directory {
+        Some(directory) => absolute(directory)?,
+        None => {
+            let here = std::iter::once(&*here);
+            let more: Vec<&str> = here.chain(commands.iter().map(|it| &**it)).collect();
+            usual_directory("race", &words, &more)?
+        }
+    };
+    let state = RaceState::open(directory, || {
+        let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
+        Ok(RaceManifest { words, here, seed, commands, names })
+    })?;
+    run(verb, state)
+}
+
+/// The race goes to its directory, so a path must not depend on where it was given.
+fn absolute(directory: &Path) -> Result<PathBuf> {
+    std::path::absolute(directory)
+        .with_context(|| format!("cannot make {} absolute", directory.display()))
+}
+
+/// Races to the end. Each round is kept before the next one.
+fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
+    let manifest = state.manifest.clone();
+    std::env::set_current_dir(&manifest.here)
+        .with_context(|| format!("cannot go to {}", manifest.here))?;
+    let plan = arms::planned(verb, &manifest.commands, &manifest.names)?;
+    let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
+    let mut race = Race::new(labels.len(), rules_of(verb, &plan, manifest.seed));
+    let mut measurer = RaceMeasurer::new(verb, &manifest, &labels)?;
+    let is_told = !verb.json && verb.style != Some(Style::None);
+    if is_told {
+        print(&page::beginning(&labels, &state.directory, state.lines.len()))?;
+    }
+    for line in &state.lines {
+        measurer.replay(&mut race, &state.directory, line)?;
+    }
+    loop {
+        let step = race.next_step();
+        let (arms, n_blocks) = match &step {
+            RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } => {
+                (arms, *n_blocks)
+            }
+            RaceStep::Done => break,
+        };
+        let line = match measurer.measure(&race, arms, n_blocks, state.new_record())? {
+            Measured::Round(line) => line,
+            Measured::Interrupted => return interrupted(&state.directory),
+        };
+        measurer.replay(&mut race, &state.directory, &line)?;
+        if is_told {
+            print(&page::round(&race, &step, &line.failed, &labels))?;
+        }
+        state.keep(line)?;
+    }
+    let (outcome, arms) = (race.outcome(), race.standings());
+    let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
+    if verb.json {
+        json::pretty(&mut terminal::data(), &shown.json())?;
+    } else if is_told {
+        print(&shown.text())?;
+        print(&page::kept(&state.directory))?;
+    }
+    Ok(if outcome.is_confirmed { exit_code::SUCCESS } else { exit_code::UNDECIDED })
+}
+
+fn rules_of(verb: &RaceVerb, plan: &Plan, seed: u64) -> RaceRules {
+    let budget = verb.budget.unwrap_or(defaults::RACE_BUDGET);
+    RaceRules {
+        reference: REFERENCE,
+        alpha: plan.policy.alpha,
+        margin: plan.policy.same_within.ln_1p(),
+        estimand: estimand_of(plan.policy.estimand),
+        budget_s: budget.ns as f64 / 1e9,
+        seed,
+    }
+}
+
+fn interrupted(directory: &Path) -> Result<u8> {
+    let shown = directory.display();
+    let text = format!("stillwell: interrupted; go on with `stillwell race --resume {shown}`");
+    std::io::Write::write_all(&mut terminal::stderr(), format!("{text}\n").as_bytes()).ok();
+    Ok(exit_code::INTERRUPTED)
+}

@@ -1,0 +1,180 @@
+//! The directory of a verb that drives several sessions: what was asked for, and what each finished step found, line by
+//! line. Work that was killed goes on from there.
+#![expect(clippy::disallowed_methods, reason = "makes, reads and writes the files of such work")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::host::with_their_files;
+use crate::record::new_path;
+
+/// The words of a kind of work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepFiles {
+    /// What the manifest calls itself, and the version that this program writes.
+    pub format: &'static str,
+    pub version: u32,
+    /// The names of the manifest, and of the file with a line for each step.
+    pub manifest: &'static str,
+    pub steps: &'static str,
+    /// The work, for messages: a search.
+    pub work: &'static str,
+}
+
+impl StepFiles {
+    /// The message about a directory without this work.
+    pub(super) fn missing(&self, directory: &Path) -> String {
+        format!("there is no {} in {}", self.work.trim_start_matches("a "), directory.display())
+    }
+}
+
+/// What such work was asked for.
+pub(super) trait StepManifest: Serialize + DeserializeOwned {
+    const FILES: StepFiles;
+}
+
+/// A manifest as it is written.
+#[derive(Serialize, Deserialize)]
+struct Stamped<M> {
+    format: String,
+    version: u32,
+    #[serde(flatten)]
+    manifest: M,
+}
+
+/// The directory of some work, locked.
+pub(super) struct StepDirectory<M, L> {
+    pub directory: PathBuf,
+    pub manifest: M,
+    /// The steps that are finished.
+    pub lines: Vec<L>,
+    file: File,
+}
+
+/// Reads the manifest of a directory; `None` if there is none.
+///
+/// # Errors
+/// It is of other work, or of a later program.
+pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>> {
+    let files = M::FILES;
+    let path = directory.join(files.manifest);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let found: Stamped<M> = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not the manifest of {}", path.display(), files.work))?;
+    ensure!(
+        found.format == files.format && found.version <= files.version,
+        "{} is of a later stillwell, or of another program",
+        path.display()
+    );
+    Ok(Some(found.manifest))
+}
+
+/// The directory of a command line in the state directory: the same words go on with its work.
+pub(super) fn usual_directory(verb: &str, words: &[String], more: &[&str]) -> Result<PathBuf> {
+    let mut hash = Sha256::new();
+    let words = words.iter().map(String::as_str).filter(|word| *word != "--json");
+    for word in words.chain(more.iter().copied()) {
+        hash.update(word);
+        hash.update([0]);
+    }
+    let hash: String = hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let record = new_path(&jiff::Zoned::now())?;
+    Ok(record.with_file_name(format!("{verb}-{hash}")))
+}
+
+impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
+    /// Opens a directory, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made or read, or another process works there.
+    pub(super) fn open(directory: PathBuf, make: impl FnOnce() -> Result<M>) -> Result<Self> {
+        let files = M::FILES;
+        let shown = directory.display().to_string();
+        let manifest = match manifest_in(&directory)? {
+            Some(found) => found,
+            None => {
+                let (format, version) = (files.format.to_owned(), files.version);
+                let stamped = Stamped { format, version, manifest: make()? };
+                with_their_files(|| std::fs::create_dir_all(&directory))
+                    .with_context(|| format!("cannot make {shown}"))?;
+                let text = serde_json::to_string(&stamped)?;
+                // Either the whole manifest is there or none.
+                let whole = directory.join(files.manifest);
+                let part = directory.join(format!("{}.part", files.manifest));
+                with_their_files(|| {
+                    std::fs::write(&part, &text)?;
+                    std::fs::rename(&part, &whole)
+                })
+                .with_context(|| format!("cannot write {}", whole.display()))?;
+                stamped.manifest
+            }
+        };
+        let path = directory.join(files.steps);
+        let open = || OpenOptions::new().create(true).append(true).open(&path);
+        let file =
+            with_their_files(open).with_context(|| format!("cannot write {}", path.display()))?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            bail!("another process is at work in {shown}; wait for its end");
+        }
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        // A torn last line is of work that was killed while it wrote.
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        if whole.len() < text.len() {
+            file.set_len(whole.len() as u64).context("cannot drop a torn line")?;
+        }
+        let lines = parsed(&path, whole)?;
+        Ok(Self { directory, manifest, lines, file })
+    }
+
+    /// What a directory has, to look at while another process may work there.
+    ///
+    /// # Errors
+    /// There is no such work, or a file cannot be read.
+    pub(super) fn look(directory: &Path) -> Result<(M, Vec<L>)> {
+        let manifest = manifest_in(directory)?.with_context(|| M::FILES.missing(directory))?;
+        let path = directory.join(M::FILES.steps);
+        let text = match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        Ok((manifest, parsed(&path, whole)?))
+    }
+
+    /// Keeps a finished step.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn keep(&mut self, line: L) -> Result<()> {
+        let text = format!("{}\n", serde_json::to_string(&line)?);
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.with_context(|| format!("cannot write into {}", self.directory.display()))?;
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// A name for the next record that no file has. A record that was cut short stays.
+    pub(super) fn new_record(&self) -> PathBuf {
+        let name = |n: usize| self.directory.join(format!("{n:03}.swell"));
+        (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0))
+    }
+}
+
+fn parsed<L: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<L>> {
+    let line = |(index, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .with_context(|| format!("{}:{}: not a step", path.display(), index + 1))
+    };
+    text.lines().enumerate().map(line).collect()
+}

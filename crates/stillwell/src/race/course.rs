@@ -1,0 +1,241 @@
+//! The course of a race: which round comes next.
+
+use std::collections::BTreeMap;
+
+use stats::Invalid;
+use stats::relabel::Estimand;
+
+use crate::race::confirmation::{Confirmation, ConfirmationDesign, FIRST_BLOCKS};
+use crate::race::pace::RacePace;
+use crate::race::rounds::RoundTimes;
+use crate::race::selection::{far, is_clear, ranking, scatter};
+
+/// Blocks of the first round.
+const ROUND_BLOCKS: usize = 4;
+/// Most blocks of a round of selection.
+const ROUND_BLOCKS_MAX: usize = 512;
+/// Fewest arms whose times say how much the log ratio of two arms scatters.
+const SCATTER_ARMS: usize = 8;
+
+/// What a race promises.
+#[derive(Clone, Copy, Debug)]
+pub struct RaceRules {
+    /// The arm that is in every block.
+    pub reference: usize,
+    /// In how many races the winner may be wrong.
+    pub alpha: f64,
+    /// Log ratio within which the winner is the best.
+    pub margin: f64,
+    /// What is compared.
+    pub estimand: Estimand,
+    /// Time for everything, s.
+    pub budget_s: f64,
+    /// Seed of the re-labellings.
+    pub seed: u64,
+}
+
+/// The next round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RaceStep {
+    /// A round of selection.
+    Select { arms: Vec<usize>, n_blocks: usize },
+    /// A stage of confirmation; the first arm is the likely winner.
+    Confirm { arms: Vec<usize>, n_blocks: usize },
+    /// There is nothing more to measure.
+    Done,
+}
+
+/// A race under way.
+#[derive(Clone, Debug)]
+pub struct Race {
+    pub(super) rules: RaceRules,
+    pub(super) n_arms: usize,
+    /// The rounds of selection.
+    pub(super) rounds: Vec<RoundTimes>,
+    /// The arms that may become the likely winner.
+    pub(super) alive: Vec<usize>,
+    /// The round of selection after which an arm was out, from 1.
+    pub(super) out_after: BTreeMap<usize, usize>,
+    /// The arms that are far slower than the reference.
+    pub(super) far: Vec<usize>,
+    /// The arms that failed, with the reason.
+    pub(super) failed: BTreeMap<usize, String>,
+    pub(super) confirmation: Option<Confirmation>,
+    pub(super) pace: RacePace,
+    /// Whether the next round does not fit into the budget.
+    pub(super) is_out_of_time: bool,
+}
+
+impl Race {
+    /// A race of this many arms, before its first round.
+    pub fn new(n_arms: usize, rules: RaceRules) -> Self {
+        Self {
+            rules,
+            n_arms,
+            rounds: Vec::new(),
+            alive: (0..n_arms).collect(),
+            out_after: BTreeMap::new(),
+            far: Vec::new(),
+            failed: BTreeMap::new(),
+            confirmation: None,
+            pace: RacePace::default(),
+            is_out_of_time: false,
+        }
+    }
+
+    /// The next round.
+    pub fn next_step(&self) -> RaceStep {
+        let reference = self.rules.reference;
+        let with_reference = |mut arms: Vec<usize>| {
+            if !arms.contains(&reference) {
+                arms.push(reference);
+            }
+            arms
+        };
+        let Some(confirmation) = &self.confirmation else {
+            let arms = with_reference(self.alive.clone());
+            let n_blocks = ROUND_BLOCKS << self.rounds.len().min(16);
+            return RaceStep::Select { arms, n_blocks: n_blocks.min(ROUND_BLOCKS_MAX) };
+        };
+        let n_blocks = confirmation.next_blocks();
+        let is_over = confirmation.open().is_empty() || confirmation.is_lost() || n_blocks == 0;
+        if self.is_out_of_time || is_over {
+            return RaceStep::Done;
+        }
+        let mut arms = vec![confirmation.winner];
+        arms.extend(confirmation.running());
+        RaceStep::Confirm { arms: with_reference(arms), n_blocks }
+    }
+
+    /// Leaves out an arm that failed. The reference must not.
+    pub fn fail(&mut self, arm: usize, why: String) {
+        self.failed.insert(arm, why);
+        self.alive.retain(|&other| other != arm);
+        match &mut self.confirmation {
+            // Nothing was promised of it. The others of the last round race on.
+            Some(confirmation) if confirmation.winner == arm => {
+                let last = self.rounds.last().map_or(Vec::new(), |round| round.arms.clone());
+                let contenders = self.contenders();
+                self.alive = last.into_iter().filter(|arm| contenders.contains(arm)).collect();
+                self.confirmation = None;
+            }
+            Some(confirmation) => confirmation.forget(arm),
+            None => {}
+        }
+    }
+
+    /// Takes in the round of [`Race::next_step`].
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
+        self.pace.take(&round);
+        match &mut self.confirmation {
+            Some(confirmation) => confirmation.take(round)?,
+            None => self.select(round),
+        }
+        let needed_s = match self.next_step() {
+            RaceStep::Confirm { arms, n_blocks } => self.pace.block_s(&arms) * n_blocks as f64,
+            _ => 0.0,
+        };
+        self.is_out_of_time = needed_s > self.left_s();
+        Ok(())
+    }
+
+    /// Time that is left of the budget, s.
+    pub fn left_s(&self) -> f64 {
+        self.rules.budget_s - self.pace.spent_s
+    }
+
+    /// Time of all rounds so far, s.
+    pub fn spent_s(&self) -> f64 {
+        self.pace.spent_s
+    }
+
+    /// The arm that leads.
+    pub fn leader(&self) -> Option<usize> {
+        match &self.confirmation {
+            Some(confirmation) => Some(confirmation.winner),
+            None => ranking(&self.rounds, &self.alive).first().map(|(arm, _)| *arm),
+        }
+    }
+
+    /// Arms that may be better than the likely winner, once a stage has ended.
+    pub fn n_open(&self) -> Option<usize> {
+        let found = self.confirmation.as_ref().filter(|it| !it.rounds.is_empty())?;
+        Some(found.open().len())
+    }
+
+    /// Arms that are not told apart from the winner.
+    #[cfg(test)]
+    pub fn n_near(&self) -> usize {
+        self.confirmation.as_ref().map_or(0, |it| it.running().len())
+    }
+
+    /// Arms that did not fail.
+    pub fn n_left(&self) -> usize {
+        self.n_arms - self.failed.len()
+    }
+
+    /// Counts a round that a failure cut short.
+    pub fn waste(&mut self, seconds: f64, n_runs: usize) {
+        self.pace.spent_s += seconds;
+        self.pace.n_runs += n_runs;
+    }
+
+    fn select(&mut self, round: RoundTimes) {
+        if self.rounds.is_empty() {
+            self.far = far(&round, self.rules.reference);
+            self.alive.retain(|arm| !self.far.contains(arm));
+        }
+        self.rounds.push(round);
+        let ranking = ranking(&self.rounds, &self.alive);
+        let n_kept = self.alive.len().div_ceil(2);
+        let is_known = is_clear(&self.rounds, &ranking, self.rules.margin);
+        if is_known || self.alive.len() < 3 || !self.has_time_for_another() {
+            self.confirm(&ranking);
+            return;
+        }
+        self.alive = ranking.iter().take(n_kept).map(|(arm, _)| *arm).collect();
+        let n_rounds = self.rounds.len();
+        self.out_after.extend(ranking.iter().skip(n_kept).map(|(arm, _)| (*arm, n_rounds)));
+    }
+
+    /// Whether the next round leaves at least as much time for the confirmation, and its first stage fits.
+    fn has_time_for_another(&self) -> bool {
+        let RaceStep::Select { arms, n_blocks } = self.next_step() else { return false };
+        let round_s = self.pace.block_s(&arms) * n_blocks as f64 / 2.0;
+        round_s + round_s.max(self.first_stage_s()) <= self.left_s()
+    }
+
+    fn first_stage_s(&self) -> f64 {
+        self.pace.block_s(&self.contenders()) * FIRST_BLOCKS as f64
+    }
+
+    /// All arms that are neither far slower nor failed.
+    fn contenders(&self) -> Vec<usize> {
+        let is_in = |arm: &usize| !self.far.contains(arm) && !self.failed.contains_key(arm);
+        (0..self.n_arms).filter(is_in).collect()
+    }
+
+    fn confirm(&mut self, ranking: &[(usize, f64)]) {
+        let winner = ranking.first().map_or(self.rules.reference, |(arm, _)| *arm);
+        let RaceRules { alpha, margin, estimand, seed, .. } = self.rules;
+        let scatter = self.scatter(winner);
+        let n_max = ConfirmationDesign::blocks(alpha, margin, scatter);
+        let design = ConfirmationDesign { alpha, margin, estimand, seed, n_max };
+        let others: Vec<usize> =
+            self.contenders().into_iter().filter(|&arm| arm != winner).collect();
+        self.confirmation = Some(Confirmation::new(winner, &others, design));
+    }
+
+    /// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over arms.
+    pub(super) fn scatter(&self, winner: usize) -> f64 {
+        let Some(round) = self.rounds.last() else { return 0.0 };
+        let others = round.arms.iter().filter(|&&arm| arm != winner).take(SCATTER_ARMS);
+        let mut found: Vec<f64> =
+            others.map(|&arm| scatter(&round.log_ratios(winner, arm))).collect();
+        found.sort_by(f64::total_cmp);
+        found.get(found.len() / 2).copied().unwrap_or(0.0)
+    }
+}

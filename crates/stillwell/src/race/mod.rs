@@ -1,0 +1,18 @@
+//! A race: which of many arms is the best. Pure: it gets the times of finished rounds, and gives the next round and the
+//! answer.
+//!
+//! Selection finds a likely winner and promises nothing. Confirmation measures it against all other arms on fresh blocks,
+//! and an arm leaves when a test shows that it is not better by the margin. docs/methodology.md has the proof.
+
+mod confirmation;
+mod course;
+mod outcome;
+mod pace;
+mod rounds;
+mod selection;
+#[cfg(test)]
+mod simulation;
+
+pub use course::{Race, RaceRules, RaceStep};
+pub use outcome::{ArmStanding, LogRatio, RaceOutcome, Standing};
+pub use rounds::{PlacedRun, RoundTimes};

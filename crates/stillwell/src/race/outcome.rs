@@ -1,0 +1,165 @@
+//! What a race found.
+
+use rayon::prelude::*;
+use stats::verdict::{minimum_pairs, z};
+
+use crate::race::confirmation::{ChallengeEnd, Confirmation};
+use crate::race::course::Race;
+
+/// A log ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogRatio {
+    pub log: f64,
+    pub lo: f64,
+    pub hi: f64,
+    /// Blocks that it is from.
+    pub n_pairs: usize,
+}
+
+/// Where an arm ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It was confirmed.
+    Winner,
+    /// It leads, and was not confirmed.
+    Leader,
+    /// It is slower than the winner.
+    Slower,
+    /// It is not better than the winner by the margin, and not shown to be slower.
+    Tied,
+    /// It may be better than the leader by the margin.
+    Open,
+    /// It is better than the leader by the margin.
+    Better,
+    /// It takes several times as long as the reference, and was left out after the first round.
+    Far,
+    /// It failed.
+    Failed(String),
+}
+
+/// An arm at the end.
+#[derive(Clone, Debug)]
+pub struct ArmStanding {
+    pub arm: usize,
+    pub standing: Standing,
+    /// The round of selection after which it could not become the likely winner, from 1.
+    pub out_after: Option<usize>,
+    /// The stage of confirmation that decided about it, from 1.
+    pub stage: Option<usize>,
+    /// The arm ÷ the winner, at the race's error rate for this arm alone.
+    pub to_winner: Option<LogRatio>,
+    /// The arm ÷ the reference, of the arms that were in the last stage; these intervals hold together.
+    pub to_reference: Option<LogRatio>,
+}
+
+/// The answer of a race.
+#[derive(Clone, Copy, Debug)]
+pub struct RaceOutcome {
+    /// The likely winner; `None` before the confirmation.
+    pub winner: Option<usize>,
+    /// Whether it is the best within the margin, at the race's error rate.
+    pub is_confirmed: bool,
+    /// Whether the budget ended the race.
+    pub is_out_of_time: bool,
+    /// Rounds of selection and stages of confirmation.
+    pub n_rounds: usize,
+    pub n_stages: usize,
+    /// Runs that were made, and those that `run` would have needed.
+    pub n_runs: usize,
+    pub n_runs_of_run: Option<f64>,
+    /// Time of all rounds, s.
+    pub seconds: f64,
+}
+
+/// Runs that `run` needs to tell `n_arms` from one of them within `margin`: each of the others is compared with it at
+/// `alpha` shared by Holm's procedure, in `(z s / margin)²` blocks, with `s` the scatter of a log ratio.
+fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> f64 {
+    let alpha = alpha / (n_arms.max(2) - 1) as f64;
+    let fewest = minimum_pairs(alpha).unwrap_or(1) as f64;
+    let n_blocks = (z(1.0 - alpha / 2.0) * scatter / margin).powi(2).ceil().max(fewest);
+    n_blocks * n_arms as f64
+}
+
+impl Race {
+    /// The answer so far.
+    pub fn outcome(&self) -> RaceOutcome {
+        let found = self.confirmation.as_ref();
+        let scatter = found.map(|it| self.scatter(it.winner));
+        let n_left = self.n_left();
+        let (alpha, margin) = (self.rules.alpha, self.rules.margin);
+        RaceOutcome {
+            winner: found.map(|it| it.winner),
+            is_confirmed: self.is_confirmed(),
+            is_out_of_time: self.is_out_of_time,
+            n_rounds: self.rounds.len(),
+            n_stages: found.map_or(0, |it| it.rounds.len()),
+            n_runs: self.pace.n_runs,
+            n_runs_of_run: scatter.map(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
+            seconds: self.pace.spent_s,
+        }
+    }
+
+    /// Whether no other arm can be better than the winner by the margin. Without a stage, all others are far slower.
+    fn is_confirmed(&self) -> bool {
+        let is_last = |it: &Confirmation| it.open().is_empty() && !it.is_lost();
+        self.confirmation.as_ref().is_some_and(is_last) && self.n_left() > 1
+    }
+
+    /// All arms: the winner, then by their ratio to it.
+    pub fn standings(&self) -> Vec<ArmStanding> {
+        let of_arm = |arm| self.standing(arm);
+        let mut arms: Vec<ArmStanding> = (0..self.n_arms).into_par_iter().map(of_arm).collect();
+        arms.sort_by(|a, b| order(a).total_cmp(&order(b)));
+        arms
+    }
+
+    fn standing(&self, arm: usize) -> ArmStanding {
+        let (confirmation, is_confirmed) = (self.confirmation.as_ref(), self.is_confirmed());
+        let to_winner = confirmation.and_then(|it| it.to_winner(arm));
+        let end = confirmation.and_then(|it| it.end_of(arm));
+        let is_winner = confirmation.is_some_and(|it| it.winner == arm);
+        let standing = match (self.failed.get(&arm), end) {
+            (Some(why), _) => Standing::Failed(why.clone()),
+            _ if self.far.contains(&arm) => Standing::Far,
+            _ if is_winner && is_confirmed => Standing::Winner,
+            _ if is_winner => Standing::Leader,
+            (None, Some(ChallengeEnd::Better)) => Standing::Better,
+            (None, Some(ChallengeEnd::Beaten(_)))
+                if confirmation.is_some_and(|it| it.is_slower(arm)) =>
+            {
+                Standing::Slower
+            }
+            (None, Some(ChallengeEnd::Beaten(_))) => Standing::Tied,
+            (None, None) => Standing::Open,
+        };
+        let stage = match end {
+            Some(ChallengeEnd::Beaten(stage)) => Some(stage),
+            _ => None,
+        };
+        let to_reference = self.size(arm);
+        let out_after = self.out_after.get(&arm).copied();
+        ArmStanding { arm, standing, out_after, stage, to_winner, to_reference }
+    }
+
+    /// The size of an arm of the last stage, against the reference.
+    pub fn size(&self, arm: usize) -> Option<LogRatio> {
+        let confirmation = self.confirmation.as_ref()?;
+        let reference = self.rules.reference;
+        let last = &confirmation.rounds.last()?.arms;
+        let n_sizes = last.iter().filter(|&&other| other != reference).count();
+        if arm == reference || !last.contains(&arm) {
+            return None;
+        }
+        confirmation.to_reference(arm, reference, 1.0 / n_sizes as f64)
+    }
+}
+
+/// The winner first, then by the ratio to it, then those without one.
+fn order(it: &ArmStanding) -> f64 {
+    match it.standing {
+        Standing::Winner | Standing::Leader => f64::NEG_INFINITY,
+        Standing::Far => f64::MAX,
+        Standing::Failed(_) => f64::INFINITY,
+        _ => it.to_winner.map_or(f64::MAX / 2.0, |it| it.log),
+    }
+}

@@ -1,0 +1,63 @@
+//! Selection: which arm is likely to be the best. It may be as bold as it likes, because its times decide nothing else.
+
+use stats::SortedSample;
+
+use crate::race::rounds::RoundTimes;
+
+/// An arm that takes so many times as long as the reference, in each run of the first round, is left out.
+pub(super) const FAR: f64 = 3.0;
+/// The leader is known when it is so many standard errors ahead of each other arm…
+const CLEAR_ERRORS: f64 = 3.0;
+/// …or when the standard error to the others is this share of the margin.
+const NEAR_SHARE: f64 = 0.25;
+
+/// The arms that are still in, the fastest first, each with its log time relative to the middle of a block.
+pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<(usize, f64)> {
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); alive.len()];
+    for round in rounds {
+        let places: Option<Vec<usize>> = alive.iter().map(|&arm| round.column(arm)).collect();
+        let Some(places) = places else { continue };
+        for runs in &round.blocks {
+            let logs: Vec<f64> = places.iter().map(|&at| runs[at].cost.ln()).collect();
+            let Ok(sorted) = SortedSample::new(&logs) else { continue };
+            let middle = sorted.median();
+            columns.iter_mut().zip(&logs).for_each(|(column, log)| column.push(log - middle));
+        }
+    }
+    let estimate = |column: &Vec<f64>| {
+        SortedSample::new(column).map_or(f64::INFINITY, |sorted| sorted.trimmed_mean())
+    };
+    let mut ranking: Vec<(usize, f64)> =
+        alive.iter().copied().zip(columns.iter().map(estimate)).collect();
+    ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ranking
+}
+
+/// Whether the first of the ranking is known well enough: each other arm is clearly behind it, or so near that the
+/// margin covers what is unknown.
+pub(super) fn is_clear(rounds: &[RoundTimes], ranking: &[(usize, f64)], margin: f64) -> bool {
+    let Some((&(leader, best), others)) = ranking.split_first() else { return true };
+    others.iter().all(|&(arm, estimate)| {
+        let ratios: Vec<f64> =
+            rounds.iter().flat_map(|round| round.log_ratios(leader, arm)).collect();
+        let error = scatter(&ratios) / (ratios.len().max(1) as f64).sqrt();
+        estimate - best > CLEAR_ERRORS * error || error <= NEAR_SHARE * margin
+    })
+}
+
+/// Standard deviation of a sample without its tails, from the quartiles.
+pub(super) fn scatter(values: &[f64]) -> f64 {
+    SortedSample::new(values)
+        .map_or(0.0, |sorted| (sorted.quantile(0.75) - sorted.quantile(0.25)) / 1.349)
+}
+
+/// The arms each of whose runs takes [`FAR`] times as long as every run of the reference.
+pub(super) fn far(round: &RoundTimes, reference: usize) -> Vec<usize> {
+    let Some(logs) = round.logs(reference) else { return Vec::new() };
+    let slowest = logs.into_iter().fold(f64::NEG_INFINITY, f64::max) + FAR.ln();
+    let is_far = |&arm: &usize| {
+        arm != reference
+            && round.logs(arm).is_some_and(|logs| logs.iter().all(|&log| log > slowest))
+    };
+    round.arms.iter().copied().filter(is_far).collect()
+}

@@ -1,0 +1,80 @@
+//! `race`: the best of many.
+
+use std::path::PathBuf;
+
+use crate::spec::run::{ArmOptions, HookOptions, ProcessOptions, Style};
+use crate::values::{Clock, DecideOn, Estimand, Percent, TimeSpan};
+use crate::words::command_parser;
+
+/// `race`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "stillwell race [OPTIONS] COMMAND...\n       stillwell race [OPTIONS] --arms-from FILE\n       stillwell race --resume DIR",
+    after_help = "Exit code: 0 if there is a winner, 3 if that is not decided, 2 after an error, 130 after ^C. docs/race.md shows a \
+                  whole race",
+    mut_arg("subtract", |arg| arg.hide(true)),
+    mut_arg("reference", |arg| arg.help(
+        "Race this command too, in every block, and give the winner's time relative to it; it becomes number 1 [default: the first \
+         COMMAND]"
+    )),
+)]
+pub struct RaceVerb {
+    /// The commands that race, each one argument; from 2 to 200 with those of -L, -P and --arms-from. The first is the
+    /// reference: it runs in every block
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "arms_from"], value_parser = command_parser())]
+    pub commands: Vec<String>,
+    /// Read more commands from this file: one on a line, or NAME<TAB>COMMAND. Empty lines and those that begin with # do not
+    /// count [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub arms_from: Option<PathBuf>,
+    /// The winner has to be the best within this many percent [default: 0.5]
+    #[arg(long, value_name = "PCT")]
+    pub within: Option<Percent>,
+    /// In how many percent of races the winner may be worse than that [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// Most time for the race, without --setup. It ends as soon as there is a winner [default: 600s]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
+    pub budget: Option<TimeSpan>,
+    /// End a run that takes longer; its command is then left out, for example 30s [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<TimeSpan>,
+    /// Seed of all random choices [default: drawn anew, and kept]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
+    #[arg(long, value_name = "WHICH")]
+    pub estimand: Option<Estimand>,
+    /// The time that is compared: clean, wall or cpu, as for run [default: clean; wall where the kernel does not tell]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<Clock>,
+    /// What is compared: a time, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
+    /// [default: value if there is one, else the time]
+    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
+    pub decide_on: Option<DecideOn>,
+    #[command(flatten)]
+    pub arms: ArmOptions,
+    #[command(flatten)]
+    pub hooks: HookOptions,
+    #[command(flatten)]
+    pub process: ProcessOptions,
+    /// Go on with the race that is in this directory. The same command line does so as well
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "directory"])]
+    pub resume: Option<PathBuf>,
+    /// Where to keep the race and its records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
+    #[arg(short = 'o', long = "directory", value_name = "DIR", help_heading = "Output")]
+    pub directory: Option<PathBuf>,
+    /// Print the answer as JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
+    /// [default: auto]
+    #[arg(long, value_name = "STYLE", help_heading = "Output")]
+    pub style: Option<Style>,
+    /// Play these times instead of running anything, a line for each command (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
