@@ -9,6 +9,7 @@ mod confirmation;
 #[cfg(test)]
 mod simulation;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::online::OnlineLevels;
 
@@ -28,7 +29,7 @@ pub struct CampaignRules {
 }
 
 /// A program: a command line, in the directory of the campaign or in the checkout of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
     /// The command line.
     pub command: String,
@@ -38,7 +39,7 @@ pub struct Program {
 }
 
 /// The time of one program ÷ that of another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gain {
     /// The estimate; below 1 is faster.
     pub ratio: f64,
@@ -80,7 +81,7 @@ impl Gain {
 }
 
 /// The answer to an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptAnswer {
     /// It is the new state.
@@ -92,7 +93,7 @@ pub enum AttemptAnswer {
 }
 
 /// The reason for an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum AnswerReason {
     /// Both sessions found the gain.
@@ -132,9 +133,11 @@ pub enum CampaignEvent {
 }
 
 /// The end of an attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptEnd {
+    /// The answer.
     pub answer: AttemptAnswer,
+    /// The reason.
     pub reason: AnswerReason,
     /// Whether its times were compared. If no run was timed, its level is still there.
     pub is_spent: bool,
@@ -270,6 +273,11 @@ impl Campaign {
     /// The attempts whose level is spent.
     pub fn n_spent(&self) -> usize {
         self.levels().n_tests()
+    }
+
+    /// The attempts that still share half of the error rate.
+    pub fn n_left(&self) -> usize {
+        self.rules.n_planned.saturating_sub(self.n_spent())
     }
 
     fn levels(&self) -> OnlineLevels {

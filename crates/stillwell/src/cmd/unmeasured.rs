@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites;
-use crate::measure::MeasurementFailure;
+use crate::measure::{Hook, MeasurementFailure};
 use crate::plan::BuiltRevision;
 use crate::plan::suite::VariantBuild;
 use crate::record::EndReason;
@@ -58,7 +58,9 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
             };
             let why = explain(&Assessment::read(record)?.record, &failure, Quote::Here);
             match failure {
-                MeasurementFailure::Run { arm, .. } | MeasurementFailure::Value { arm, .. } => {
+                MeasurementFailure::Run { arm, .. }
+                | MeasurementFailure::Value { arm, .. }
+                | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
                     Ok(Err(Unmeasured::Program(arm, why)))
                 }
                 _ => bail!("{why}"),

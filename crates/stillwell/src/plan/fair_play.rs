@@ -17,7 +17,7 @@ pub struct FairPlayRules {
 }
 
 /// A word that stands for another text in each block, the same for all arms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockWord {
     /// The word, for example `{seed}`.
     pub word: String,

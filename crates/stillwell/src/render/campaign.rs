@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value, json as object};
-
 use crate::campaign::{
     AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program, WholeGain,
 };
@@ -150,9 +148,8 @@ fn cost(campaign: &Campaign, end: &AttemptEnd, facts: &CampaignFacts) -> String 
 
 /// The attempts so far, and what is left.
 fn left(campaign: &Campaign, facts: &CampaignFacts) -> String {
-    let (n_spent, n_planned) = (campaign.n_spent(), campaign.rules().n_planned);
     let mut text = counted(campaign.attempts().len(), "attempt") + " so far";
-    match n_planned.saturating_sub(n_spent) {
+    match campaign.n_left() {
         0 => text += ", each next one at a smaller error rate",
         n => write!(text, ", {n} more at the full error rate").unwrap_or_default(),
     }
@@ -267,46 +264,4 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     out.push_str("\nSizes are those of runs whose number was fixed before they began. ");
     out.push_str("Their intervals hold at 99 %.\n");
     out
-}
-
-/// The campaign for programs.
-pub fn json(campaign: &Campaign, facts: &CampaignFacts) -> Value {
-    let attempts: Vec<Value> = campaign.attempts().iter().map(of_attempt).collect();
-    object!({
-        "original": campaign.original(),
-        "state": campaign.current(),
-        "gain": campaign.whole_gain(),
-        "n_accepted": campaign.accepted().count(),
-        "attempts": attempts,
-        "left": of_left(campaign, facts),
-        "seconds": campaign.seconds(),
-    })
-}
-
-fn of_left(campaign: &Campaign, facts: &CampaignFacts) -> Value {
-    object!({
-        "attempts_at_full_rate": campaign.rules().n_planned.saturating_sub(campaign.n_spent()),
-        "next_level": campaign.next_level(),
-        "seconds": facts.total_s.map(|total| (total - campaign.seconds()).max(0.0)),
-    })
-}
-
-fn of_attempt(attempt: &Attempt) -> Value {
-    object!({
-        "name": attempt.name,
-        "program": attempt.program,
-        "level": attempt.level,
-        "answer": attempt.end.as_ref().map_or(AttemptAnswer::NotDecided, |end| end.answer),
-        "end": attempt.end,
-    })
-}
-
-/// The answer to the last attempt for programs.
-pub fn attempt_json(campaign: &Campaign, facts: &CampaignFacts) -> Value {
-    object!({
-        "attempt": campaign.attempts().last().map(of_attempt),
-        "state": campaign.current(),
-        "gain": campaign.whole_gain(),
-        "left": of_left(campaign, facts),
-    })
 }

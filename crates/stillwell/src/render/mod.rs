@@ -9,6 +9,7 @@ pub mod bmf;
 pub mod budget;
 pub mod calibrate;
 pub mod campaign;
+pub mod campaign_document;
 pub mod check;
 mod closing;
 mod columns;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::spec::fair_play::FairPlayOptions;
 use crate::spec::groups::JudgedValueOptions;
 use crate::spec::run::{HookOptions, ProcessOptions, Style};
 use crate::values::{ErrorControl, Percent, Shell, TimeSpan};
@@ -91,6 +92,11 @@ pub struct CampaignNew {
     pub hooks: HookOptions,
     #[command(flatten)]
     pub process: ProcessOptions,
+    #[command(flatten)]
+    pub fair: FairPlayOptions,
+    /// Trust the attempts: compare no output, and do not look for cheating
+    #[arg(long, help_heading = "Fair play (docs/fair-play.md)", conflicts_with_all = ["fresh", "files", "input_set", "seeds", "allow"])]
+    pub trusted: bool,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

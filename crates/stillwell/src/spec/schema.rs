@@ -14,9 +14,12 @@ const JSON: &str = "json";
 const OUTPUT: &str = "Output";
 
 /// The verbs whose `--json` is a contract, with the names of their documents. Each may print an error instead.
-pub const DOCUMENTS: [(&str, &[&str]); 14] = [
+pub const DOCUMENTS: [(&str, &[&str]); 17] = [
     ("bench", &["session"]),
     ("bisect", &["bisect"]),
+    ("campaign confirm", &["campaign"]),
+    ("campaign status", &["campaign"]),
+    ("campaign try", &["attempt"]),
     ("check", &["check"]),
     ("compare", &["pairs", "sessions", "files"]),
     ("gate", &["gate"]),

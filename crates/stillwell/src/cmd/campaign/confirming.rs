@@ -10,7 +10,7 @@ use crate::cmd::print::print;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::clock::monotonic_ns;
 use crate::render::campaign as page;
-use crate::render::json;
+use crate::render::{campaign_document as documents, document};
 use crate::session::drawn_seed;
 use crate::spec::campaign::CampaignConfirm;
 use crate::spec::run::Style;
@@ -44,7 +44,8 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     }
     let facts = work.options.facts();
     if verb.output.json {
-        json::pretty(&mut terminal::data(), &page::json(&work.campaign, &facts))?;
+        let (body, conclusion) = documents::whole(&work.campaign, &facts);
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if verb.output.style != Some(Style::None) {
         print(&page::whole(&work.campaign, &kept_out))?;
     }
@@ -91,6 +92,7 @@ fn measured(
         options: &work.options,
         place: place_of(work)?,
         seed: drawn_seed()?,
+        campaign_seed: work.folder.manifest.seed,
         is_json: verb.output.json,
         style: verb.output.style,
     };

@@ -10,8 +10,10 @@ use crate::campaign::{Gain, Program};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
+use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::run::measure_changed;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use crate::fair_play::{AuditReport, Half};
 use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
@@ -35,14 +37,16 @@ pub(super) struct Runnable {
 /// A finished session.
 pub(super) struct Measured {
     pub record: PathBuf,
-    /// Each program but the first against the first; `None` with too few blocks.
+    /// Each program against the reference of the session; `None` with too few blocks, and for the reference itself.
     pub gains: Vec<Option<Gain>>,
+    /// What was seen of its runs.
+    pub audit: AuditReport,
     /// The outcome of a trial.
     pub trial: Option<TrialOutcome>,
 }
 
 /// The length of a session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SessionLength {
     /// A trial at this level, which is of one side.
     Trial { level: f64 },
@@ -57,6 +61,8 @@ pub(super) struct CampaignMeasurer<'a> {
     pub options: &'a CampaignOptions,
     pub place: Option<Place>,
     pub seed: u64,
+    /// Divides the inputs into halves.
+    pub campaign_seed: u64,
     pub is_json: bool,
     pub style: Option<Style>,
 }
@@ -81,7 +87,8 @@ impl CampaignMeasurer<'_> {
         Ok(found.map(|built| Runnable { built: Some(built), ..bare }))
     }
 
-    /// Measures programs in turns, the first as the reference.
+    /// Measures programs in turns. The first is the accepted state. With three, the second is the reference, so that the
+    /// two others are compared with it.
     ///
     /// # Errors
     /// The session cannot start or be recorded.
@@ -93,44 +100,69 @@ impl CampaignMeasurer<'_> {
     ) -> Result<Result<Measured, Unmeasured>> {
         // The next session has other coins.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
-        let rule = self.options.trial;
-        let change = |plan: &mut Plan| {
+        let verb = self.session(programs, budget, record);
+        let fair = self.fair_play(&verb, length)?;
+        let place = |plan: &mut Plan| {
             for (arm, runnable) in plan.arms.iter_mut().zip(programs) {
                 if let Some(built) = &runnable.built {
                     arm.directories.clone_from(&built.directories);
                     arm.git = Some(built.git.clone());
                 }
             }
-            plan.policy.alpha = SHOWN_ALPHA;
-            match length {
-                SessionLength::Trial { level } => {
-                    plan.policy.alpha = 2.0 * level;
-                    plan.stopping = Stopping::WhenDecided;
-                    plan.trial = Some(rule);
-                }
-                SessionLength::Blocks(n) => {
-                    plan.stopping = Stopping::AtTheEnd;
-                    plan.precision = None;
-                    plan.blocks = match plan.blocks {
-                        BlockRule::Budget { budget_ns, min, firm, .. } => BlockRule::Budget {
-                            budget_ns,
-                            min: min.min(n),
-                            max: n,
-                            firm: firm.min(n),
-                        },
-                        exact @ BlockRule::Exactly(_) => exact,
-                    };
-                }
-                SessionLength::Budget => {
-                    plan.stopping = Stopping::AtTheEnd;
-                    plan.precision = None;
+        };
+        let change = |plan: &mut Plan| {
+            place(plan);
+            plan.reference = usize::from(programs.len() > 2);
+            self.lengthen(plan, length);
+            fair.iter().for_each(|fair| fair.apply(plan));
+        };
+        let (path, end) = measure_changed(&verb, change)?;
+        if let Err(why) = is_whole(&path, end)? {
+            return Ok(Err(why));
+        }
+        let mut audit = AuditReport::default();
+        if let Some(fair) = &fair {
+            audit = fair.verdict(&path)?;
+            // An attempt that is about to be accepted is worth some untimed runs.
+            if audit.is_fair() && matches!(length, SessionLength::Blocks(_)) {
+                audit = audit.merge(fair.audit(&verb.spec, Some(&path), &place)?);
+            }
+        }
+        of_record(path, programs.len(), audit).map(Ok)
+    }
+
+    /// The rules of a session: none where the user trusts the attempts, and none where nothing is accepted.
+    fn fair_play(&self, verb: &RunVerb, length: SessionLength) -> Result<Option<FairPlay>> {
+        let new = &self.options.new;
+        let half = match length {
+            SessionLength::Trial { .. } => Half::Try,
+            SessionLength::Blocks(_) => Half::Confirm,
+            SessionLength::Budget => Half::Confirm,
+        };
+        if new.trusted {
+            return Ok(None);
+        }
+        let is_undercover = half == Half::Confirm;
+        let side = Side { half, seed: self.campaign_seed, is_undercover };
+        FairPlay::begin(&new.fair, side, &verb.spec).map(Some)
+    }
+
+    fn lengthen(&self, plan: &mut Plan, length: SessionLength) {
+        plan.policy.alpha = SHOWN_ALPHA;
+        plan.precision = None;
+        plan.stopping = Stopping::AtTheEnd;
+        match length {
+            SessionLength::Trial { level } => {
+                plan.policy.alpha = 2.0 * level;
+                plan.stopping = Stopping::WhenDecided;
+                plan.trial = Some(self.options.trial);
+            }
+            SessionLength::Blocks(n) => {
+                if let BlockRule::Budget { min, max, firm, .. } = &mut plan.blocks {
+                    (*min, *max, *firm) = ((*min).min(n), n, (*firm).min(n));
                 }
             }
-        };
-        let (path, end) = measure_changed(&self.session(programs, budget, record), change)?;
-        match is_whole(&path, end)? {
-            Ok(()) => of_record(path, programs.len()).map(Ok),
-            Err(why) => Ok(Err(why)),
+            SessionLength::Budget => {}
         }
     }
 
@@ -167,17 +199,16 @@ fn command_of(runnable: &Runnable) -> String {
     }
 }
 
-fn of_record(path: PathBuf, n_programs: usize) -> Result<Measured> {
+fn of_record(path: PathBuf, n_programs: usize, audit: AuditReport) -> Result<Measured> {
     let assessment = Assessment::read(&path)?;
     let of = |arm: usize| {
-        let mut comparisons = assessment.analysis.comparisons.iter();
-        let found = comparisons.find(|it| it.arm == arm && it.reference == 0);
+        let found = assessment.analysis.comparisons.iter().find(|it| it.arm == arm);
         found.and_then(gain_of)
     };
-    let gains = (1..n_programs).map(of).collect();
-    let record = &assessment.record;
-    let trial = trial_outcome(record).context("the times are unfit for a comparison")?;
-    Ok(Measured { record: path, gains, trial })
+    let gains = (0..n_programs).map(of).collect();
+    let trial =
+        trial_outcome(&assessment.record).context("the times are unfit for a comparison")?;
+    Ok(Measured { record: path, gains, audit, trial })
 }
 
 fn gain_of(comparison: &Comparison) -> Option<Gain> {

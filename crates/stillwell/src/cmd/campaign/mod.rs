@@ -15,7 +15,7 @@ use crate::cmd::output_file::write_one;
 use crate::cmd::print::print;
 use crate::cmd::step_directory::StepDirectory;
 use crate::render::campaign as page;
-use crate::render::json;
+use crate::render::{campaign_document as documents, document};
 use crate::session::drawn_seed;
 use crate::spec::campaign::{
     CampaignAction, CampaignNew, CampaignReport, CampaignStatus, CampaignVerb,
@@ -48,6 +48,10 @@ fn begin(new: CampaignNew) -> Result<u8> {
     ensure!(
         options.trial.aim > options.trial.at_least,
         "--aim has to be above --at-least: a gain of that size is to be found"
+    );
+    ensure!(
+        options.new.build.is_none() || options.new.fair.fresh.is_none(),
+        "--fresh does not go with --build: each run would be outside of its checkout"
     );
     let commit = match &options.new.build {
         None => None,
@@ -86,7 +90,8 @@ fn command_line(words: &[String]) -> String {
 fn status(verb: &CampaignStatus) -> Result<u8> {
     let (options, campaign) = CampaignFolder::look(&verb.directory)?;
     if verb.json {
-        json::pretty(&mut terminal::data(), &page::json(&campaign, &options.facts()))?;
+        let (body, conclusion) = documents::whole(&campaign, &options.facts());
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else {
         print(&page::status(&campaign, &options.facts()))?;
     }

@@ -18,10 +18,11 @@ use crate::cmd::campaign::measuring::{
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
 use crate::cmd::unmeasured::Unmeasured;
+use crate::fair_play::AuditReport;
 use crate::measure::clock::monotonic_ns;
 use crate::record::Record;
 use crate::render::campaign as page;
-use crate::render::json;
+use crate::render::{campaign_document as documents, document};
 use crate::spec::campaign::CampaignTry;
 use crate::spec::run::Style;
 use crate::terminal;
@@ -44,7 +45,8 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     );
     let number = work.campaign.attempts().len() as u64;
     let began_ns = monotonic_ns();
-    let mut trying = Trying { records: Vec::new(), is_spent: false, began_ns, budget };
+    let mut trying =
+        Trying { records: Vec::new(), unchecked: Vec::new(), is_spent: false, began_ns, budget };
     let level = work.campaign.next_level();
     let began = CampaignEvent::Began { name: verb.name.clone(), program: program.clone(), level };
     work.keep(began)?;
@@ -53,6 +55,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
             options: &work.options,
             place,
             seed: work.folder.manifest.seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff,
+            campaign_seed: work.folder.manifest.seed,
             is_json: verb.output.json,
             style: verb.output.style,
         };
@@ -68,10 +71,8 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
 fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
     let facts = work.options.facts();
     if verb.output.json {
-        return Ok(json::pretty(
-            &mut terminal::data(),
-            &page::attempt_json(&work.campaign, &facts),
-        )?);
+        let (body, conclusion) = documents::attempt(&work.campaign, &facts);
+        return Ok(document::write(&mut terminal::data(), &body, conclusion, None)?);
     }
     if verb.output.style == Some(Style::None) {
         return Ok(());
@@ -134,6 +135,8 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
 /// An attempt under way.
 struct Trying {
     records: Vec<String>,
+    /// What cannot be checked here.
+    unchecked: Vec<String>,
     /// Whether its times were compared.
     is_spent: bool,
     began_ns: u64,
@@ -178,8 +181,11 @@ impl Trying {
             Ok(measured) => measured,
             Err(why) => return self.unmeasured(why, 1),
         };
-        let gain = trial.gains.first().copied().flatten();
+        let gain = trial.gains.get(1).copied().flatten();
         let base = |answer, reason| Found { trial: gain, ..Found::bare(answer, reason) };
+        if let Some(reason) = self.unfair(trial.audit) {
+            return Ok(base(AttemptAnswer::Rejected, reason));
+        }
         let gain = match (trial.trial, gain) {
             (Some(TrialOutcome::OutOfReach), _) => {
                 return Ok(base(AttemptAnswer::Rejected, AnswerReason::OutOfReach));
@@ -187,20 +193,26 @@ impl Trying {
             (Some(TrialOutcome::Faster), Some(gain)) => gain,
             _ => return Ok(base(AttemptAnswer::NotDecided, AnswerReason::Budget)),
         };
-        // The attempt is the reference, so that both others are compared with it.
-        let mut programs = vec![&attempt, &current];
+        let mut programs = vec![&current, &attempt];
         programs.extend(&original);
         let length = SessionLength::Blocks(confirmation_blocks(&gain));
         let fresh = match self.session(work, measurer, &programs, length)? {
             Ok(measured) => measured,
-            Err(why) => return self.unmeasured(why, 0),
+            Err(why) => return self.unmeasured(why, 1),
         };
-        let inverse = |arm: usize| fresh.gains.get(arm).copied().flatten().map(|it| it.inverse());
-        let (confirmation, whole) = (inverse(0), inverse(1));
+        let gain = |arm: usize| fresh.gains.get(arm).copied().flatten();
+        let inverse = |arm: usize| gain(arm).map(Gain::inverse);
+        let (confirmation, whole) = match original {
+            Some(_) => (inverse(0), inverse(2)),
+            None => (gain(1), None),
+        };
         let at_least = work.options.trial.at_least;
         let is_shown = confirmation.is_some_and(|it| is_confirmed(&it, at_least, stage));
         let is_slower_on_average =
             confirmation.and_then(|it| it.mean_lo).is_some_and(|mean| mean > 1.0);
+        if let Some(reason) = self.unfair(fresh.audit) {
+            return Ok(Found { confirmation, whole, ..base(AttemptAnswer::Rejected, reason) });
+        }
         let (answer, reason) = match (is_shown, is_slower_on_average) {
             (true, false) => (AttemptAnswer::Accepted, AnswerReason::Confirmed),
             (true, true) => (AttemptAnswer::Rejected, AnswerReason::SlowerOnAverage),
@@ -221,6 +233,15 @@ impl Trying {
         self.records.push(file_name(&record));
         self.is_spent |= has_block(&record);
         Ok(measured)
+    }
+
+    /// The reason to reject it, if its runs were not fair. Keeps what cannot be checked.
+    fn unfair(&mut self, audit: AuditReport) -> Option<AnswerReason> {
+        let new = audit.unchecked.into_iter().filter(|it| !self.unchecked.contains(it));
+        let new: Vec<String> = new.collect();
+        self.unchecked.extend(new);
+        let findings: Vec<String> = audit.findings.into_iter().map(|it| it.sentence).collect();
+        (!findings.is_empty()).then_some(AnswerReason::Unfair { findings })
     }
 
     /// The answer to an attempt that cannot be measured. `arm`: the place of the attempt among the programs.
@@ -245,7 +266,7 @@ impl Trying {
             trial,
             confirmation,
             whole,
-            unchecked: Vec::new(),
+            unchecked: self.unchecked,
             seconds: (monotonic_ns() - self.began_ns) as f64 / 1e9,
             records: self.records,
         }

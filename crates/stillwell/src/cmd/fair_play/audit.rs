@@ -49,12 +49,18 @@ struct Runs<'a> {
 
 impl FairPlay {
     /// Runs the first two commands of `spec`, the reference and the attempt, some times, untimed and mostly undercover.
-    /// `record` is the session in which they were measured.
+    /// `record` is the session in which they were measured, and `change` what it made of the plan.
     ///
     /// # Errors
     /// A command cannot be started, or the record cannot be read.
-    pub fn audit(&self, spec: &RunSpec, record: Option<&Path>) -> Result<AuditReport> {
-        let plan = decide_run(spec, &Facts::default(), 0)?;
+    pub fn audit(
+        &self,
+        spec: &RunSpec,
+        record: Option<&Path>,
+        change: &dyn Fn(&mut Plan),
+    ) -> Result<AuditReport> {
+        let mut plan = decide_run(spec, &Facts::default(), 0)?;
+        change(&mut plan);
         ensure!(plan.arms.len() >= 2, "an audit needs two commands: the reference and an attempt");
         let before = settings();
         let as_caller = !spec.process.rights.as_root;

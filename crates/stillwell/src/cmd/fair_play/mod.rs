@@ -46,7 +46,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     let fair = FairPlay::begin(&verb.options, side, &spec)?;
     let report = match verb.runs {
         Some(n_runs) => measured(&fair, &spec, n_runs)?,
-        None => fair.audit(&spec, None)?,
+        None => fair.audit(&spec, None, &|_| ())?,
     };
     if verb.json {
         let text = serde_json::to_string_pretty(&report)?;
@@ -68,7 +68,7 @@ fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport>
     let verb = RunVerb::of(session, Path::new("/"));
     let (record, end) = measure_revisions(&verb, &[], |plan| fair.apply(plan))?;
     ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
-    Ok(fair.verdict(&record)?.merge(fair.audit(spec, Some(&record))?))
+    Ok(fair.verdict(&record)?.merge(fair.audit(spec, Some(&record), &|_| ())?))
 }
 
 fn text_of(report: &AuditReport) -> String {

@@ -67,6 +67,10 @@ pub enum FinalVerdict {
     Unstable,
     /// A search found what it looked for.
     Found,
+    /// An attempt is the new state of its campaign.
+    Accepted,
+    /// It is not.
+    Rejected,
     /// A history has a change of level.
     Changed,
     /// A history has none.
