@@ -187,6 +187,69 @@ fn played(case: &Case, seed: u64) -> Outcome {
     found
 }
 
+/// A rule that people use: how it compares 10 runs of each, one program after the other.
+#[derive(Clone, Copy)]
+struct UsualRule {
+    name: &'static str,
+    of: fn(&[f64]) -> f64,
+}
+
+const RUNS_USUAL: usize = 10;
+const USUAL: [UsualRule; 2] = [
+    UsualRule {
+        name: "the mean of 10 is lower",
+        of: |times| times.iter().sum::<f64>() / times.len() as f64,
+    },
+    UsualRule {
+        name: "the best of 10 is lower",
+        of: |times| times.iter().copied().fold(f64::INFINITY, f64::min),
+    },
+];
+
+/// What a campaign accepts by a usual rule: no-ops, gains, and the sum of the sizes that it saw.
+fn kept_usually(case: &Case, rule: UsualRule, seed: u64) -> (usize, usize, f64) {
+    let mut stream = Stream::new(seed);
+    let order = stream.permutation(case.n_attempts);
+    let mut weather = Weather::new(&mut stream, case.bursts);
+    let (mut n_false, mut n_true, mut claimed) = (0, 0, 0.0);
+    for at in order {
+        let is_gain = at < case.gains.0;
+        let truth = if is_gain { case.gains.1 } else { 0.0 };
+        let mut value = |level: f64| {
+            let times: Vec<f64> = (0..RUNS_USUAL).map(|_| weather.time(level)).collect();
+            (rule.of)(&times)
+        };
+        let (old, new) = (value(0.0), value(truth));
+        if new < old {
+            *(if is_gain { &mut n_true } else { &mut n_false }) += 1;
+            claimed += (new / old).ln();
+        }
+    }
+    (n_false, n_true, claimed)
+}
+
+#[test]
+fn usual_rules_accept_what_is_not_faster() {
+    let n = variable("STILLWELL_CAMPAIGNS").map_or(20, |n| n.parse::<u64>().unwrap());
+    for case in CASES.iter().filter(|case| !case.is_adaptive) {
+        for rule in USUAL {
+            let all: Vec<_> = (0..n).map(|seed| kept_usually(case, rule, seed + 1)).collect();
+            let mean = |of: fn(&(usize, usize, f64)) -> f64| {
+                all.iter().map(of).sum::<f64>() / all.len() as f64
+            };
+            let (n_false, n_true) = (mean(|it| it.0 as f64), mean(|it| it.1 as f64));
+            let claimed = 100.0 * (1.0 - mean(|it| it.2).exp());
+            let real = 100.0 * (1.0 - (n_true * case.gains.1).exp());
+            println!(
+                "{}, {}: {n_false:.1} no-ops and {n_true:.1} gains accepted, {claimed:.1} % claimed, {real:.1} % real",
+                case.name, rule.name
+            );
+            // A coin accepts half of them.
+            assert!(n_false > 20.0, "{}: {n_false}", rule.name);
+        }
+    }
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -13,6 +13,7 @@ use crate::profile::breakdown::Breakdown;
 use crate::render::across::SessionsBody;
 use crate::render::advice::Advice;
 use crate::render::bisect_document::BisectBody;
+use crate::render::campaign_document::{AttemptBody, CampaignBody};
 use crate::render::check::CheckBody;
 use crate::render::document::{Document, DocumentBody, ErrorDocument};
 use crate::render::files::FilesBody;
@@ -32,6 +33,8 @@ fn bodies(made: &mut Schemas) {
     made.add::<CheckBody<'_>>();
     made.add::<GateBody<'_>>();
     made.add::<BisectBody>();
+    made.add::<CampaignBody<'_>>();
+    made.add::<AttemptBody<'_>>();
     made.add::<Breakdown>();
     made.add::<ChangesBody<'_>>();
     made.add::<NoiseReport>();
