@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::spec::run::{HookOptions, ProcessOptions, Style};
-use crate::values::{Percent, Shell, TimeSpan};
+use crate::values::{DecideOn, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
 /// `bisect`.
@@ -54,6 +54,10 @@ pub struct BisectVerb {
     /// Most time for each comparison; it ends as soon as it is decided [default: 120s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
+    /// What is compared: wall, user or sys (CPU time), maxrss (memory of the largest process), faults, switches, instructions,
+    /// cycles, or value (of --value) [default: value if there is one, else the time]
+    #[arg(long, value_name = "METRIC")]
+    pub decide_on: Option<DecideOn>,
     /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
     /// command line [default: auto]
     #[arg(short = 'S', long, value_name = "SHELL")]

@@ -254,7 +254,11 @@ fn times_can_be_made_up() {
     let noise: String =
         (0..997).map(|at| format!(" {}", 1.0 + f64::from(at * 37 % 101) * 1e-4)).collect();
     bench.write("times", &format!("at{noise}\n{}", (0..33).map(line).collect::<String>()));
-    let found = json(&bench, &["--script", "../times"]);
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("repo")).args(["bisect", "--json", "--seed", "5"]);
+    command.args(["--script", "../times", &id(&bench, 0), "main", "--", "prog"]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(ids(&found["culprits"][0]["commits"]), [id(&bench, 20)], "{found:#}");
 }
 

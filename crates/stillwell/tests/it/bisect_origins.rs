@@ -35,9 +35,10 @@ fn git(bench: &Bench, words: &[&str]) -> String {
 
 const BUILD: &str = "mkdir -p bin && cp sums.in bin/sums";
 
-/// The id of the commit with this number.
+/// The id of the commit with this number on the current branch.
 fn id(bench: &Bench, n: usize) -> String {
-    git(bench, &["rev-parse", &format!(":/^commit {n}$")]).trim().to_owned()
+    let listed = git(bench, &["log", "--reverse", "--format=%H"]);
+    listed.lines().nth(n).unwrap().to_owned()
 }
 
 fn named(ran: &Ran) -> Value {
@@ -83,8 +84,9 @@ fn a_change_of_a_history_is_searched_and_the_commit_stays_in_it() {
         git(&bench, &["commit", "-qam", &format!("commit {n}")]);
     }
     // Every commit but those around the change.
+    let ids: Vec<String> = (0..29).map(|n| id(&bench, n)).collect();
     for n in (15..22).chain(26..29) {
-        git(&bench, &["checkout", "-q", &id(&bench, n)]);
+        git(&bench, &["checkout", "-q", &ids[n]]);
         let record = format!("{n}.swell");
         let run = ["run", "-r", "3", "--value", "(.+)", "-o", &record, "--style", "none", "./prog"];
         bench.stillwell(&run).ends_with(0);
@@ -95,7 +97,7 @@ fn a_change_of_a_history_is_searched_and_the_commit_stays_in_it() {
     let listed = bench.stillwell(&changes).ends_with(0);
     assert!(listed.stdout.contains("1. ./prog"), "{listed:#?}");
     let ran = bench.stillwell(&[&changes[..], &["--bisect", "1"]].concat()).ends_with(0);
-    let culprit = id(&bench, 24);
+    let culprit = &ids[24];
     assert!(ran.stdout.contains(&format!("{} \"commit 24\"", &culprit[..10])), "{ran:#?}");
     let listed = bench.stillwell(&changes).ends_with(0);
     assert!(

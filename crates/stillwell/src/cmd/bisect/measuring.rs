@@ -280,6 +280,7 @@ impl<'a> BisectMeasurer<'a> {
         spec.length.stop.budget = Some(verb.budget.unwrap_or(defaults::BISECT_BUDGET));
         spec.length.seed = Some(self.seed);
         spec.judgement.same = Some(verb.same.unwrap_or(Percent(defaults::BISECT_SAME_PCT)));
+        spec.judgement.decide_on = verb.decide_on;
         spec.hooks = verb.hooks.clone();
         spec.process = verb.process.clone();
         spec.output = OutputOptions {

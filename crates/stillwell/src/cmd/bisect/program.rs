@@ -43,6 +43,7 @@ impl ProgramMeasurer {
         workers.tuning = process.tuning.clone();
         (workers.placement, workers.rights) = (process.placement, process.rights);
         (workers.priority, workers.layout) = (process.priority, process.layout);
+        bench.spec.session.judgement.decide_on = verb.decide_on;
         bench.spec.session.output.style = verb.style;
         bench.spec.session.output.json = verb.json;
         bench.host_root.clone_from(&verb.host_root);
