@@ -59,7 +59,11 @@ fn measure(
     let survey = guard.survey(&host);
     let user = user_of_commands(spec.session.workers.rights.as_root);
     let asks = spec.fork_server.is_none() && !spec.as_pyperf;
-    let of_frameworks = if asks { frameworks::listed(commands, user.as_ref())? } else { None };
+    let of_frameworks = if asks {
+        frameworks::listed(commands, user.as_ref(), spec.session.workers.timeout)?
+    } else {
+        None
+    };
     let mut found = match of_frameworks {
         Some(found) => found,
         None => list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None)

@@ -1,17 +1,26 @@
 //! Programs of benchmark frameworks among those of `bench` and of suites.
 
+use std::time::Duration;
+
 use anyhow::{Result, anyhow, bail};
 
-use crate::measure::harnesses::{benchmarks, recognise};
+use crate::measure::harnesses::{Asker, benchmarks, recognise};
 use crate::plan::Arm;
+use crate::plan::defaults::ASKING;
 use crate::plan::programs::ProgramBenchmark;
 use crate::sys::User;
+use crate::values::TimeSpan;
 
 /// The benchmarks of each program; `None` if no program is of a known framework, so that all speak the worker protocol.
 ///
 /// # Errors
-/// Only some programs are of a framework, or one has no benchmark.
-pub fn listed(programs: &[Arm], user: Option<&User>) -> Result<Option<Vec<Vec<ProgramBenchmark>>>> {
+/// Only some programs are of a framework, or one has no benchmark or does not answer in time.
+pub fn listed(
+    programs: &[Arm],
+    user: Option<&User>,
+    timeout: Option<TimeSpan>,
+) -> Result<Option<Vec<Vec<ProgramBenchmark>>>> {
+    let asker = Asker { run_as: user, limit: Duration::from_nanos(timeout.unwrap_or(ASKING).ns) };
     let wrong = |index: usize, why: String| {
         anyhow!(
             "program {} ({:?}): {why}; nothing was measured",
@@ -21,7 +30,7 @@ pub fn listed(programs: &[Arm], user: Option<&User>) -> Result<Option<Vec<Vec<Pr
     };
     let mut harnesses = Vec::new();
     for (index, program) in programs.iter().enumerate() {
-        harnesses.push(recognise(program, user).map_err(|why| wrong(index, why))?);
+        harnesses.push(recognise(program, asker).map_err(|why| wrong(index, why))?);
     }
     let Some((first, harness)) =
         harnesses.iter().enumerate().find_map(|(index, found)| Some((index, (*found)?)))
@@ -40,7 +49,7 @@ pub fn listed(programs: &[Arm], user: Option<&User>) -> Result<Option<Vec<Vec<Pr
                 program.label()
             );
         };
-        all.push(benchmarks(*found, program, user).map_err(|why| wrong(index, why))?);
+        all.push(benchmarks(*found, program, asker).map_err(|why| wrong(index, why))?);
     }
     Ok(Some(all))
 }

@@ -3,7 +3,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, with};
+use crate::harness::{Adapter, Output, with};
 
 /// Between a test case and its benchmark.
 const WITHIN: &str = " / ";
@@ -19,7 +19,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &[&options[..], &quick].concat())
     },
     list: |text| results(text).into_iter().map(|(name, _)| name).collect(),
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         let case = benchmark.split_once(WITHIN).map_or(benchmark, |(case, _)| case);
         // A comma and a bracket have a meaning in a test specification.
         let case = case.replace('\\', "\\\\").replace(',', "\\,").replace('[', "\\[");
@@ -27,8 +28,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let warmup = ["--benchmark-warmup-time", "20"];
         with(program, &[&[&*case], &options[..], &warmup].concat())
     },
-    value_ns: |benchmark, text| results(text).into_iter().find(|(name, _)| name == benchmark)?.1,
-    writes_file: false,
+    environment: &[],
+    // It prints only the mean of them.
+    samples_ns: |benchmark, text| {
+        let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
+        of.filter_map(|(_, mean)| mean).take(1).collect()
+    },
+    output: Output::Stdout,
 };
 
 /// Each benchmark of the XML with its mean, ns.
@@ -74,7 +80,7 @@ mod tests {
  </BenchmarkResults>
 </TestCase></Catch>"#;
         check(Harness::Catch2, said, &["sums / vector<int>"], said, 512.5);
-        let command = Harness::Catch2.command(&["./b".into()], "sums, all / x");
+        let command = Harness::Catch2.command(&["./b".into()], "sums, all / x", None);
         assert_eq!(command[1], "sums\\, all");
     }
 }

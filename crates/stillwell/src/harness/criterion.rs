@@ -1,9 +1,10 @@
-//! criterion.rs, 0.5 and later. Its options are those that its `--help` lists. `--discard-baseline` leaves the results of
-//! the project's own runs in `target/criterion` alone.
+//! criterion.rs, 0.5 and later. Its options are those that its `--help` lists. It writes its samples to CRITERION_HOME, a
+//! directory of ours, so the results of the project's own runs in `target/criterion` stay as they are.
 
 use regex_lite::Regex;
+use serde_json::Value;
 
-use crate::harness::{Adapter, time_ns, with};
+use crate::harness::{Adapter, Output, RESULT_FILE, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
@@ -15,39 +16,59 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));
         names.map(String::from).collect()
     },
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         let options = [
             "--bench",
             "--exact",
             benchmark,
             "--noplot",
-            "--discard-baseline",
-            "--warm-up-time=0.05",
-            "--measurement-time=0.1",
+            "--warm-up-time=0.01",
+            "--measurement-time=0.01",
             "--sample-size=10",
             "--nresamples=1001",
             "--color=never",
         ];
         with(program, &options)
     },
-    value_ns: |benchmark, text| {
-        // A long name has a line of its own. The middle one of the three numbers is the estimate.
-        let time = Regex::new(r"time:\s*\[\S+ \S+ (\S+) (\S+) \S+ \S+\]").ok()?;
-        let of = text.lines().position(|line| {
-            let rest = line.strip_prefix(benchmark);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-                && (rest == Some("") || line.contains("time:"))
-        })?;
-        let said = text.lines().skip(of).find_map(|line| time.captures(line))?;
-        time_ns(&said[1], &said[2])
+    environment: &[("CRITERION_HOME", RESULT_FILE)],
+    samples_ns: |benchmark, text| {
+        let Some(printed) = printed_ns(benchmark, text) else { return Vec::new() };
+        // A project may choose another directory, where the samples are not found.
+        samples_ns(text).filter(|samples| !samples.is_empty()).unwrap_or_else(|| vec![printed])
     },
-    writes_file: false,
+    output: Output::Folder("sample.json"),
 };
+
+/// The estimate that is printed for a benchmark.
+fn printed_ns(benchmark: &str, text: &str) -> Option<f64> {
+    // A long name has a line of its own. The middle one of the three numbers is the estimate.
+    let time = Regex::new(r"time:\s*\[\S+ \S+ (\S+) (\S+) \S+ \S+\]").ok()?;
+    let of = text.lines().position(|line| {
+        let rest = line.strip_prefix(benchmark);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+            && (rest == Some("") || line.contains("time:"))
+    })?;
+    let said = text.lines().skip(of).find_map(|line| time.captures(line))?;
+    time_ns(&said[1], &said[2])
+}
+
+/// The samples in the file, which follows what is printed: its last line.
+fn samples_ns(text: &str) -> Option<Vec<f64>> {
+    let file: Value = serde_json::from_str(text.lines().last()?).ok()?;
+    let numbers = |key: &str| {
+        let all = file.get(key)?.as_array()?.iter();
+        Some(all.filter_map(Value::as_f64).collect::<Vec<f64>>())
+    };
+    let (times, iterations) = (numbers("times")?, numbers("iters")?);
+    Some(times.iter().zip(&iterations).map(|(ns, n)| ns / n).collect())
+}
 
 #[cfg(test)]
 mod tests {
     use crate::harness::Harness;
     use crate::harness::tests::check;
+    use crate::values::ProcessValue;
 
     #[test]
     fn the_estimate_is_read() {
@@ -57,6 +78,9 @@ mod tests {
         check(Harness::Criterion, listed, &["fib 15", "sum/100"], said, 1894.8);
         let long = "a_benchmark_with_a_long_name\n                        time:   [26.1 ps 26.2 ps 26.3 ps]\n";
         let name = "a_benchmark_with_a_long_name";
-        assert_eq!(Harness::Criterion.value_ns(name, long), Some(26.2 * 1e-3));
+        let value = |name, text: &str| Harness::Criterion.value_ns(name, text, ProcessValue::Low);
+        assert_eq!(value(name, long), Some(26.2 * 1e-3));
+        let file = r#"{"sampling_mode":"Linear","iters":[10.0,20.0,30.0],"times":[19000.0,90000.0,60000.0]}"#;
+        assert_eq!(value("fib 15", &format!("{said}{file}")), Some(1900.0));
     }
 }

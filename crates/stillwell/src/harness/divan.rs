@@ -3,7 +3,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, time_ns, with};
+use crate::harness::{Adapter, Output, time_ns, with};
 
 /// Between the parts of a path, as in its own filters.
 const WITHIN: &str = "::";
@@ -20,12 +20,18 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &[&["--bench"], &quick[..]].concat())
     },
     list: |text| results(text).into_iter().map(|(path, _)| path).collect(),
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         let one = ["--bench", "--exact", benchmark, "--max-time", "0.2", "--color", "never"];
         with(program, &one)
     },
-    value_ns: |benchmark, text| Some(results(text).into_iter().find(|it| it.0 == benchmark)?.1),
-    writes_file: false,
+    environment: &[],
+    // It prints only the median of them. They are of some microseconds.
+    samples_ns: |benchmark, text| {
+        let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
+        of.map(|(_, median)| median).take(1).collect()
+    },
+    output: Output::Stdout,
 };
 
 /// Each benchmark of the tree with its median, ns.
@@ -60,6 +66,7 @@ fn results(text: &str) -> Vec<(String, f64)> {
 mod tests {
     use crate::harness::Harness;
     use crate::harness::tests::check;
+    use crate::values::ProcessValue;
 
     #[test]
     fn a_benchmark_is_its_path_in_the_tree() {
@@ -78,7 +85,8 @@ sums             fastest       │ slowest       │ median        │ mean     
         let names = ["sums::sum::100", "sums::sum::a b", "sums::fill::String::10", "sums::one"];
         check(Harness::Divan, said, &names, said, 1.354);
         for (name, ns) in names.iter().zip([1.354, 2500.0, 13.06, 0.275]) {
-            assert_eq!(Harness::Divan.value_ns(name, said), Some(ns), "{name}");
+            let found = Harness::Divan.value_ns(name, said, ProcessValue::Low);
+            assert_eq!(found, Some(ns), "{name}");
         }
     }
 }

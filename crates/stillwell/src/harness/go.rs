@@ -1,29 +1,38 @@
-//! Test programs of Go, made by `go test -c`. Only a run shows the sub-benchmarks, so the list comes from a run of one
-//! iteration each.
+//! Test programs of Go, made by `go test -c`. Only a run shows the sub-benchmarks, so the list comes from a short run of
+//! all. It has the time of an iteration. So a sample has a fixed number of them: to find that number, Go would make several
+//! rounds for each sample, with a garbage collection before each.
 
 use regex_lite::{Regex, escape};
 
-use crate::harness::{Adapter, median, time_ns, with};
+use crate::harness::{Adapter, Output, SAMPLE_NS, n_samples, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "go test",
     markers: &["test.benchtime"],
     programs: &[],
     help: &["-test.bench ", "-test.benchtime"],
-    listing: |program| with(program, &["-test.run=^$", "-test.bench=.", "-test.benchtime=1x"]),
+    listing: |program| with(program, &["-test.run=^$", "-test.bench=.", "-test.benchtime=1ms"]),
     list: |text| lines(text).into_iter().map(|(name, _)| name).collect(),
-    command: |program, benchmark| {
+    listed_ns: |text, benchmark| {
+        lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
+    },
+    command: |program, benchmark, iteration_ns| {
         // Each part of the expression is for one level of sub-benchmarks.
         let parts: Vec<String> =
             benchmark.split('/').map(|part| format!("^{}$", escape(part))).collect();
         let bench = format!("-test.bench={}", parts.join("/"));
-        with(program, &["-test.run=^$", &bench, "-test.benchtime=50ms"])
+        let n = iteration_ns.filter(|ns| *ns > 0.0).map(|ns| (SAMPLE_NS / ns).max(1.0) as u64);
+        let time = n.map_or("1ms".into(), |n| format!("{n}x"));
+        let time = format!("-test.benchtime={time}");
+        let count = format!("-test.count={}", n_samples(iteration_ns));
+        with(program, &["-test.run=^$", &bench, &time, &count])
     },
-    value_ns: |benchmark, text| {
+    environment: &[],
+    samples_ns: |benchmark, text| {
         let of = lines(text).into_iter().filter(|(name, _)| name == benchmark);
-        median(of.map(|(_, ns)| ns).collect())
+        of.map(|(_, ns)| ns).collect()
     },
-    writes_file: false,
+    output: Output::Stdout,
 };
 
 /// The benchmarks with their times, ns. A name ends with GOMAXPROCS unless that is 1; the number is the same for all.
@@ -58,7 +67,11 @@ mod tests {
         check(Harness::Go, said, &["BenchmarkSum/n-8", "BenchmarkX"], said, 12.5);
         let one = "BenchmarkSum 100 12.5 ns/op\nBenchmarkN/8-2 1 2 ns/op\n";
         assert_eq!(Harness::Go.list(one), ["BenchmarkSum", "BenchmarkN/8-2"]);
-        let command = Harness::Go.command(&["./t".into()], "BenchmarkSum/n=8");
-        assert_eq!(command[2], "-test.bench=^BenchmarkSum$/^n=8$");
+        let command = Harness::Go.command(&["./t".into()], "BenchmarkSum/n=8", Some(10e6));
+        let options = ["-test.bench=^BenchmarkSum$/^n=8$", "-test.benchtime=1x", "-test.count=5"];
+        assert_eq!(command[2..], options);
+        let command = Harness::Go.command(&["./t".into()], "BenchmarkSum", Some(3.0));
+        assert_eq!(command[3..], ["-test.benchtime=333333x", "-test.count=10"]);
+        assert_eq!(Harness::Go.listed_ns(said, "BenchmarkX"), Some(3e6));
     }
 }

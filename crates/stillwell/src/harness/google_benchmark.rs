@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, median, time_ns, with};
+use crate::harness::{Adapter, Output, SAMPLES, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "Google Benchmark",
@@ -12,21 +12,21 @@ pub(super) const ADAPTER: Adapter = Adapter {
     help: &["--benchmark_list_tests", "--benchmark_filter"],
     listing: |program| with(program, &["--benchmark_list_tests=true"]),
     list: |text| text.lines().filter(|line| !line.is_empty()).map(String::from).collect(),
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         let filter = format!("--benchmark_filter=^{}$", regex_lite::escape(benchmark));
+        let repetitions = format!("--benchmark_repetitions={SAMPLES}");
         let options = [
             &*filter,
+            &*repetitions,
             "--benchmark_format=json",
-            "--benchmark_min_time=0.05",
+            "--benchmark_min_time=0.001",
             "--benchmark_color=false",
         ];
         with(program, &options)
     },
-    value_ns: |benchmark, text| {
-        // The program may print lines of its own first.
-        let start = text.find("\n{").map_or(0, |at| at + 1);
-        let document: Value = serde_json::from_str(text.get(start..)?).ok()?;
-        let runs = document.get("benchmarks")?.as_array()?.iter();
+    environment: &[],
+    samples_ns: |benchmark, text| {
         let is_it = |run: &&Value| {
             // With repetitions there are also means and medians of them.
             run["run_type"] != "aggregate"
@@ -35,10 +35,17 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let time = |run: &Value| {
             Some(run["real_time"].as_f64()? * time_ns("1", run["time_unit"].as_str()?)?)
         };
-        median(runs.filter(is_it).filter_map(time).collect())
+        runs(text).iter().filter(is_it).filter_map(time).collect()
     },
-    writes_file: false,
+    output: Output::Stdout,
 };
+
+/// The runs in what a program says. It may print lines of its own first.
+fn runs(text: &str) -> Vec<Value> {
+    let start = text.find("\n{").map_or(0, |at| at + 1);
+    let document: Option<Value> = serde_json::from_str(&text[start..]).ok();
+    document.and_then(|it| it.get("benchmarks")?.as_array().cloned()).unwrap_or_default()
+}
 
 #[cfg(test)]
 mod tests {
@@ -46,7 +53,7 @@ mod tests {
     use crate::harness::tests::check;
 
     #[test]
-    fn repetitions_have_a_middle_and_aggregates_do_not_count() {
+    fn repetitions_are_samples_and_aggregates_are_not() {
         let run = |kind: &str, time: f64| {
             format!(
                 r#"{{"name":"BM_sum/8","run_name":"BM_sum/8","run_type":"{kind}","real_time":{time},"cpu_time":1,"time_unit":"us"}}"#
@@ -54,12 +61,12 @@ mod tests {
         };
         let runs = [run("iteration", 2.0), run("iteration", 3.0), run("aggregate", 99.0)];
         let said = format!("loading\n{{\"context\": {{}}, \"benchmarks\": [{}]}}", runs.join(","));
-        check(Harness::GoogleBenchmark, "BM_sum/8\nBM_x\n", &["BM_sum/8", "BM_x"], &said, 2500.0);
+        check(Harness::GoogleBenchmark, "BM_sum/8\nBM_x\n", &["BM_sum/8", "BM_x"], &said, 2000.0);
     }
 
     #[test]
     fn a_name_is_no_expression() {
-        let command = Harness::GoogleBenchmark.command(&["./b".into()], "BM<int>/8.5");
+        let command = Harness::GoogleBenchmark.command(&["./b".into()], "BM<int>/8.5", None);
         assert_eq!(command[1], r"--benchmark_filter=^BM<int>/8\.5$");
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, time_ns, with};
+use crate::harness::{Adapter, Output, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "JMH",
@@ -24,25 +24,30 @@ pub(super) const ADAPTER: Adapter = Adapter {
         }
         found.concat()
     },
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         let mut words = benchmark.split(' ');
         let name = format!("^{}$", regex_lite::escape(words.next().unwrap_or_default()));
         let parameters: Vec<&str> = words.flat_map(|word| ["-p", word]).collect();
-        let short =
-            ["-f", "1", "-wi", "5", "-w", "100ms", "-i", "5", "-r", "100ms", "-foe", "true"];
+        let short = ["-f", "1", "-wi", "5", "-w", "100ms", "-i", "50", "-r", "2ms", "-foe", "true"];
         let said =
             ["-bm", "avgt", "-tu", "ns", "-rf", "json", "-rff", "/dev/stdout", "-o", "/dev/stderr"];
         with(program, &[&[&*name], &parameters[..], &short, &said].concat())
     },
-    value_ns: |benchmark, text| {
-        let document: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
-        let of = document.as_array()?.iter().find(|it| is(it, benchmark))?;
-        let metric = &of["primaryMetric"];
-        let middle = metric["scorePercentiles"]["50.0"].as_f64().or(metric["score"].as_f64())?;
-        Some(middle * time_ns("1", metric["scoreUnit"].as_str()?.strip_suffix("/op")?)?)
-    },
-    writes_file: false,
+    environment: &[],
+    samples_ns: |benchmark, text| iterations_ns(benchmark, text).unwrap_or_default(),
+    output: Output::Stdout,
 };
+
+/// The times of the iterations of a benchmark in its only fork.
+fn iterations_ns(benchmark: &str, text: &str) -> Option<Vec<f64>> {
+    let document: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
+    let of = document.as_array()?.iter().find(|it| is(it, benchmark))?;
+    let metric = &of["primaryMetric"];
+    let unit_ns = time_ns("1", metric["scoreUnit"].as_str()?.strip_suffix("/op")?)?;
+    let forks = metric["rawData"].as_array()?.iter().filter_map(Value::as_array);
+    Some(forks.flatten().filter_map(|it| Some(it.as_f64()? * unit_ns)).collect())
+}
 
 /// A parameter of a benchmark and its values: `  param "n" = {100, 1000}`.
 fn parameter(line: &str) -> Option<(&str, Vec<&str>)> {
@@ -71,6 +76,7 @@ fn is(result: &Value, benchmark: &str) -> bool {
 mod tests {
     use crate::harness::Harness;
     use crate::harness::tests::check;
+    use crate::values::ProcessValue;
 
     #[test]
     fn each_combination_of_parameters_is_a_benchmark() {
@@ -83,11 +89,12 @@ mod tests {
             "demo.Sums.logs",
         ];
         let said = r#"[{"benchmark": "demo.Sums.sum", "params": {"n": "1", "k": "a"}, "primaryMetric":
-            {"score": 9.0, "scoreUnit": "us/op", "scorePercentiles": {"50.0": 2.5}}}]"#;
+            {"score": 9.0, "scoreUnit": "us/op", "rawData": [[2.5, 30.0, 3.5, 4.0]]}}]"#;
         check(Harness::Jmh, listed, &names, said, 2500.0);
-        assert_eq!(Harness::Jmh.value_ns("demo.Sums.sum n=20 k=a", said), None);
+        let other = Harness::Jmh.value_ns("demo.Sums.sum n=20 k=a", said, ProcessValue::Low);
+        assert_eq!(other, None);
         let program = ["java", "-jar", "b.jar"].map(String::from);
-        let command = Harness::Jmh.command(&program, names[3]);
+        let command = Harness::Jmh.command(&program, names[3], None);
         assert_eq!(command[3..8], ["^demo\\.Sums\\.sum$", "-p", "n=20", "-p", "k=b"]);
     }
 }

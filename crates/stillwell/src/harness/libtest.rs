@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, time_ns, with};
+use crate::harness::{Adapter, Output, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "libtest",
@@ -14,13 +14,17 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));
         names.map(String::from).collect()
     },
-    command: |program, benchmark| with(program, &["--bench", "--exact", benchmark]),
-    value_ns: |benchmark, text| {
-        let line = Regex::new(r"^test (.*) \.\.\. bench:\s+([0-9.,]+) ns/iter").ok()?;
-        let mut found = text.lines().filter_map(|text| line.captures(text));
-        time_ns(&found.find(|found| &found[1] == benchmark)?[2], "ns")
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| with(program, &["--bench", "--exact", benchmark]),
+    environment: &[],
+    // It prints only the median of them. They are of 1 and 5 ms.
+    samples_ns: |benchmark, text| {
+        let line = Regex::new(r"^test (.*) \.\.\. bench:\s+([0-9.,]+) ns/iter");
+        let found = text.lines().filter_map(|text| line.as_ref().ok()?.captures(text));
+        let of = found.filter(|found| &found[1] == benchmark);
+        of.filter_map(|found| time_ns(&found[2], "ns")).take(1).collect()
     },
-    writes_file: false,
+    output: Output::Stdout,
 };
 
 #[cfg(test)]

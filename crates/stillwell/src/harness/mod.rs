@@ -3,6 +3,9 @@
 //!
 //! One process is one observation, so its own measuring time is short: the time goes to more processes, because most of
 //! the variation is between them (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).
+//!
+//! The time of an iteration is that of the framework's own clock, so the waits for a CPU are in it. Samples of about a
+//! millisecond mostly fit between two of them: the value of a process is the mean of its lowest samples.
 
 mod catch2;
 mod criterion;
@@ -16,6 +19,9 @@ mod pytest_benchmark;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::SortedSample;
+
+use crate::values::ProcessValue;
 
 pub use fixed::with_iterations;
 
@@ -33,8 +39,29 @@ pub enum Harness {
     Jmh,
 }
 
-/// Stands for the path of a temporary file in the arguments of a program.
+/// Stands for the path of a temporary file or directory in the arguments and variables of a program.
 pub const RESULT_FILE: &str = "{result}";
+
+/// Share of the samples of a process that make its value: the lowest ones. As for the slices of a worker.
+const LOW: f64 = 0.2;
+/// Samples of a process, where a framework can be told their number. docs/experiments.md, "Samples of other frameworks".
+const SAMPLES: usize = 10;
+/// Fewest samples of a benchmark whose iterations are long.
+const SAMPLES_MIN: usize = 3;
+/// Time of a sample, ns. A turn of other programs on the CPU is some 3 ms, so some samples have none.
+const SAMPLE_NS: f64 = 1e6;
+/// Time of all samples of a process, ns, if their iterations are longer than a sample should be.
+const LONG_NS: f64 = 50e6;
+
+/// Where a program writes its list and its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    Stdout,
+    /// To [`RESULT_FILE`].
+    File,
+    /// To standard output, and its samples to a file of this name below [`RESULT_FILE`].
+    Folder(&'static str),
+}
 
 /// The argument that every framework answers with its options.
 pub const QUESTION: &str = "--help";
@@ -52,12 +79,15 @@ struct Adapter {
     listing: fn(&[String]) -> Vec<String>,
     /// The benchmarks in that list.
     list: fn(&str) -> Vec<String>,
-    /// The program with the arguments for one benchmark.
-    command: fn(&[String], &str) -> Vec<String>,
-    /// The time of an iteration of that benchmark, ns, in what it then says.
-    value_ns: fn(&str, &str) -> Option<f64>,
-    /// Whether it writes list and time to [`RESULT_FILE`] and not to standard output.
-    writes_file: bool,
+    /// The time of an iteration of a benchmark, ns, if the list has it.
+    listed_ns: fn(&str, &str) -> Option<f64>,
+    /// The program with the arguments for one benchmark, of which an iteration takes so long, if that is known.
+    command: fn(&[String], &str, Option<f64>) -> Vec<String>,
+    /// The variables for one benchmark.
+    environment: &'static [(&'static str, &'static str)],
+    /// The time of an iteration of that benchmark, ns, in each sample that it then says.
+    samples_ns: fn(&str, &str) -> Vec<f64>,
+    output: Output,
 }
 
 impl Harness {
@@ -121,23 +151,44 @@ impl Harness {
         names
     }
 
-    /// The program with the arguments for one benchmark.
-    pub fn command(self, program: &[String], benchmark: &str) -> Vec<String> {
-        (self.adapter().command)(program, benchmark)
+    /// The time of an iteration of a benchmark, ns, if that list has it.
+    pub fn listed_ns(self, text: &str, benchmark: &str) -> Option<f64> {
+        (self.adapter().listed_ns)(text, benchmark)
+    }
+
+    /// The program with the arguments for one benchmark. An iteration of it takes `iteration_ns`, if that is known.
+    pub fn command(
+        self,
+        program: &[String],
+        benchmark: &str,
+        iteration_ns: Option<f64>,
+    ) -> Vec<String> {
+        (self.adapter().command)(program, benchmark, iteration_ns)
+    }
+
+    /// The variables for one benchmark.
+    pub fn environment(self) -> &'static [(&'static str, &'static str)] {
+        self.adapter().environment
     }
 
     /// The time of an iteration of a benchmark, ns, in what its process said.
-    pub fn value_ns(self, benchmark: &str, text: &str) -> Option<f64> {
-        (self.adapter().value_ns)(benchmark, text).filter(|ns| ns.is_finite())
+    pub fn value_ns(self, benchmark: &str, text: &str, value: ProcessValue) -> Option<f64> {
+        let samples = (self.adapter().samples_ns)(benchmark, text);
+        let found = match value {
+            ProcessValue::Mean => stats::mean(&samples).ok()?,
+            ProcessValue::Low => SortedSample::new(&samples).ok()?.low_mean(LOW),
+        };
+        Some(found).filter(|ns| ns.is_finite())
     }
 
-    /// Whether lists and times are in a file and not in standard output.
-    pub fn writes_file(self) -> bool {
-        self.adapter().writes_file
+    /// Where lists and times are.
+    pub fn output(self) -> Output {
+        self.adapter().output
     }
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
+/// Whether a text contains another.
+pub fn contains(text: &[u8], part: &[u8]) -> bool {
     let Some((&first, _)) = part.split_first() else { return true };
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| byte == first) {
@@ -167,11 +218,10 @@ fn time_ns(number: &str, unit: &str) -> Option<f64> {
     Some(number.replace(',', "").parse::<f64>().ok()? * size)
 }
 
-/// The middle of some times; `None` without any.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len().checked_sub(1)? / 2;
-    Some(f64::midpoint(values[middle], values[values.len() / 2]))
+/// The number of samples of a benchmark of which an iteration takes so long: a sample has one iteration at least.
+fn n_samples(iteration_ns: Option<f64>) -> usize {
+    let fitting = iteration_ns.filter(|ns| *ns > 0.0).map_or(SAMPLES, |ns| (LONG_NS / ns) as usize);
+    fitting.clamp(SAMPLES_MIN, SAMPLES)
 }
 
 #[cfg(test)]
@@ -182,10 +232,11 @@ mod tests {
     #[track_caller]
     pub(super) fn check(harness: Harness, listed: &str, names: &[&str], said: &str, ns: f64) {
         assert_eq!(harness.list(listed), names);
-        let found = harness.value_ns(names[0], said).unwrap();
+        let value = |name, text| harness.value_ns(name, text, ProcessValue::Low);
+        let found = value(names[0], said).unwrap();
         assert!((found / ns - 1.0).abs() < 1e-9, "{found} is not {ns}");
-        assert_eq!(harness.value_ns("no such benchmark", said), None);
-        assert_eq!(harness.value_ns(names[0], "something else"), None);
+        assert_eq!(value("no such benchmark", said), None);
+        assert_eq!(value(names[0], "something else"), None);
     }
 
     #[test]
@@ -199,9 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_an_even_number_is_between_two() {
-        assert_eq!(median(vec![4.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
-        assert_eq!(median(Vec::new()), None);
+    fn the_value_is_of_the_lowest_samples_or_of_all() {
+        let line = |ns: u32| format!("BenchmarkX 100 {ns} ns/op\n");
+        let said: String = [9000, 12, 11, 13, 900, 14, 10, 15, 16, 17].map(line).concat();
+        let value = |of| Harness::Go.value_ns("BenchmarkX", &said, of);
+        assert_eq!(value(ProcessValue::Low), Some(10.5));
+        assert_eq!(value(ProcessValue::Mean), Some(1000.8));
+    }
+
+    #[test]
+    fn long_iterations_have_fewer_samples() {
+        let found = [None, Some(0.0), Some(5e3), Some(10e6), Some(3e9)].map(n_samples);
+        assert_eq!(found, [10, 10, 10, 5, 3]);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, RESULT_FILE, with};
+use crate::harness::{Adapter, Output, RESULT_FILE, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "pytest-benchmark",
@@ -19,7 +19,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
             benchmarks(text).into_iter().map(|it| it["fullname"].as_str().map(String::from));
         names.flatten().collect()
     },
-    command: |program, benchmark| {
+    listed_ns: |_, _| None,
+    command: |program, benchmark, _| {
         // The test takes the place of the files and directories that have it.
         let is_place = |word: &&String| !word.starts_with('-') && covers(word, benchmark);
         let others: Vec<String> = program.iter().filter(|word| !is_place(word)).cloned().collect();
@@ -27,11 +28,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
             ["--benchmark-min-rounds=5", "--benchmark-max-time=0.1", "--benchmark-warmup=on"];
         with(&others, &[&COMMON[..], &short, &[&*json(), benchmark]].concat())
     },
-    value_ns: |benchmark, text| {
-        let of = benchmarks(text).into_iter().find(|it| it["fullname"] == benchmark)?;
-        Some(of["stats"]["median"].as_f64()? * 1e9)
+    environment: &[],
+    samples_ns: |benchmark, text| {
+        let of = benchmarks(text).into_iter().filter(|it| it["fullname"] == benchmark);
+        let rounds = of.flat_map(|it| it["stats"]["data"].as_array().cloned().unwrap_or_default());
+        rounds.filter_map(|it| Some(it.as_f64()? * 1e9)).collect()
     },
-    writes_file: true,
+    output: Output::File,
 };
 
 const COMMON: [&str; 4] =
@@ -62,12 +65,14 @@ mod tests {
 
     #[test]
     fn a_test_takes_the_place_of_its_file() {
-        let said =
-            r#"{"benchmarks": [{"fullname": "t/b.py::test_x[1]", "stats": {"median": 2.5e-6}}]}"#;
+        let said = r#"{"benchmarks": [{"fullname": "t/b.py::test_x[1]", "stats": {"data": [2.5e-6, 9e-6, 3e-6]}}]}"#;
         check(Harness::PytestBenchmark, said, &["t/b.py::test_x[1]"], said, 2500.0);
         let words = |text: &str| -> Vec<String> { text.split(' ').map(String::from).collect() };
-        let command =
-            Harness::PytestBenchmark.command(&words("python3 -m pytest ./t/ -x"), "t/b.py::test_x");
+        let command = Harness::PytestBenchmark.command(
+            &words("python3 -m pytest ./t/ -x"),
+            "t/b.py::test_x",
+            None,
+        );
         assert_eq!(command[..4], words("python3 -m pytest -x"));
         assert_eq!(command.last().unwrap(), "t/b.py::test_x");
     }

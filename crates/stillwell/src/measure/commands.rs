@@ -52,7 +52,12 @@ impl Commands {
             .arms
             .iter()
             .map(|arm| {
-                let environment = plan.process.environment_of(arm);
+                let mut environment = plan.process.environment_of(arm);
+                if let Some(file) = result_file.filter(|_| has_own_file(arm)) {
+                    let file = file.to_string_lossy();
+                    let values = environment.iter_mut().map(|(_, value)| value);
+                    values.for_each(|value| *value = value.replace(RESULT_FILE, &file));
+                }
                 let known = distinct.iter().position(|set| *set == environment);
                 let index = known.unwrap_or_else(|| {
                     distinct.push(environment);
@@ -105,7 +110,7 @@ impl Commands {
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
-            argv: self.arguments(&argv, value.as_ref()),
+            argv: self.arguments(&argv, has_own_file(&plan.arms[arm])),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
@@ -127,9 +132,8 @@ impl Commands {
     }
 
     /// The arguments, with the path of the file for the value.
-    fn arguments(&self, argv: &[String], value: Option<&ValueRule>) -> Vec<Bytes> {
-        let writes_file = value.is_some_and(|rule| rule.source == ValueSource::OwnFile);
-        let file = self.result_file.as_ref().filter(|_| writes_file);
+    fn arguments(&self, argv: &[String], has_own_file: bool) -> Vec<Bytes> {
+        let file = self.result_file.as_ref().filter(|_| has_own_file);
         let file = file.map(|file| String::from_utf8_lossy(file).into_owned());
         let filled = |word: &String| match &file {
             Some(file) => bytes_of(&word.replace(RESULT_FILE, file)),
@@ -140,15 +144,20 @@ impl Commands {
 
     /// The place of a value, seen from the current directory.
     fn value_task(&self, rule: &ValueRule, directory: Option<&str>) -> Option<ValueTask> {
+        let mut folder = None;
         let path = match &rule.source {
             ValueSource::Stdout => self.captured_stdout.clone()?,
+            ValueSource::OwnFolder(file) => {
+                folder = Some((self.result_file.clone()?, file.clone()));
+                self.captured_stdout.clone()?
+            }
             ValueSource::OwnFile => self.result_file.clone()?,
             ValueSource::File(path) => {
                 let path = OsString::from_vec(bytes_of(path));
                 Path::new(directory.unwrap_or_default()).join(path).into_os_string().into_vec()
             }
         };
-        Some(ValueTask { rule: rule.clone(), path })
+        Some(ValueTask { rule: rule.clone(), path, folder })
     }
 
     /// A hook's command, executed by the shell with the environment of an arm.
@@ -224,6 +233,11 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a temporary file or directory takes the place of `{result}` in an arm's arguments and variables.
+pub(super) fn has_own_file(arm: &Arm) -> bool {
+    arm.value.as_ref().is_some_and(ValueRule::has_own_file)
 }
 
 /// The variables that a process of this user inherits.

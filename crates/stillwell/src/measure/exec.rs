@@ -12,7 +12,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::host::{self, CacheMonitors, Gap, Host};
 use crate::measure::cache_use::no_cache_counts;
-use crate::measure::commands::{Commands, has_value_in_stdout};
+use crate::measure::commands::{Commands, has_own_file, has_value_in_stdout};
 use crate::measure::harnesses::folder_of_results;
 use crate::measure::jobs::{JobOrigin, JobPurpose, job};
 use crate::measure::launch_failure::explain_launch;
@@ -23,7 +23,7 @@ use crate::measure::wire::{
     SamplingSettings, WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
-use crate::plan::{Arm, Plan, ValueSource};
+use crate::plan::{Arm, Plan};
 use crate::record::{Event, Survivors};
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
@@ -78,9 +78,8 @@ impl<'a> ExecRunner<'a> {
             None => NamedTempFile::new(),
         });
         let captured = made.transpose().context("cannot make a temporary file for the output")?;
-        let writes_file =
-            |arm: &Arm| arm.value.as_ref().is_some_and(|rule| rule.source == ValueSource::OwnFile);
-        let results = plan.arms.iter().any(writes_file).then(|| folder_of_results(run_as.as_ref()));
+        let results =
+            plan.arms.iter().any(has_own_file).then(|| folder_of_results(run_as.as_ref()));
         let results = results.transpose().context("cannot make a temporary directory")?;
         let process = &plan.process;
         let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();

@@ -2,16 +2,23 @@
 #![expect(clippy::disallowed_methods, reason = "reads and executes the programs")]
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
-use crate::harness::{Harness, QUESTION, RESULT_FILE};
+use crate::harness::{Harness, Output as HarnessOutput, QUESTION, RESULT_FILE};
 use crate::host::environment_for;
 use crate::measure::programs;
+use crate::measure::supervised::wait_for;
 use crate::plan::Arm;
 use crate::plan::programs::ProgramBenchmark;
 use crate::sys::{self, User, with_files_of};
@@ -19,13 +26,24 @@ use crate::words::{bytes_of, reason};
 
 /// Lines of its output that a message about a program quotes.
 const QUOTED_LINES: usize = 5;
+/// What a program says beyond this is not read.
+const SAID_BYTES_MAX: u64 = 64 << 20;
+/// Longest time between two looks at a program, where the kernel has no pidfds (Linux before 5.3).
+const LOOK_NS: u64 = 10_000_000;
+
+/// Who asks the programs, and how long they may take to answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    pub run_as: Option<&'a User>,
+    pub limit: Duration,
+}
 
 /// The framework of a program; `None` if it is of none that is known.
 ///
 /// # Errors
-/// The program cannot be executed.
-pub fn recognise(arm: &Arm, run_as: Option<&User>) -> Result<Option<Harness>, String> {
-    let Some(file) = file_of(arm, run_as) else { return Ok(None) };
+/// The program cannot be executed, or does not answer in time.
+pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String> {
+    let Some(file) = file_of(arm, asker.run_as) else { return Ok(None) };
     // Not each script that is called so is one: it is asked. Of `java -jar FILE`, the benchmarks are in the jar.
     let jars = arm.argv.iter().filter(|word| word.ends_with(".jar"));
     let jars = jars.map(|jar| Path::new(directory_of(arm).unwrap_or_default()).join(jar));
@@ -34,7 +52,7 @@ pub fn recognise(arm: &Arm, run_as: Option<&User>) -> Result<Option<Harness>, St
     let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
     let Some(first) = may_be.next() else { return Ok(None) };
     let question: Vec<String> = arm.argv.iter().cloned().chain([QUESTION.into()]).collect();
-    let output = execute(&question, arm, run_as)?;
+    let output = execute(&question, arm, asker)?;
     let answer = [output.stdout, output.stderr].concat();
     let answer = String::from_utf8_lossy(&answer);
     let mut asked = std::iter::once(first).chain(may_be);
@@ -50,24 +68,25 @@ pub fn is_marked(path: &Path) -> bool {
 /// The benchmarks of a program of a framework.
 ///
 /// # Errors
-/// The program cannot be executed, failed, or has none.
+/// The program cannot be executed, failed, does not answer in time, or has none.
 pub fn benchmarks(
     harness: Harness,
     arm: &Arm,
-    run_as: Option<&User>,
+    asker: Asker<'_>,
 ) -> Result<Vec<ProgramBenchmark>, String> {
-    let folder = folder_of_results(run_as)
+    let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
     let file = folder.path().join("result");
     let shown = file.to_string_lossy().into_owned();
     let listing = harness.listing(&arm.argv).into_iter();
     let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
-    let output = execute(&listing, arm, run_as)?;
-    let text = match harness.writes_file() {
-        true => std::fs::read(&file).unwrap_or_default(),
-        false => output.stdout.clone(),
+    let output = execute(&listing, arm, asker)?;
+    let text = match harness.output() {
+        HarnessOutput::File => std::fs::read(&file).unwrap_or_default(),
+        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
     };
-    let names = harness.list(&String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
+    let names = harness.list(&text);
     if names.is_empty() {
         let how = match (output.status.code(), output.status.signal()) {
             (Some(0), _) => "it lists no benchmark".into(),
@@ -76,7 +95,8 @@ pub fn benchmarks(
         };
         return Err(format!("asked for its {} benchmarks, {how}{}", harness.name(), said(&output)));
     }
-    let listed = |name| ProgramBenchmark {
+    let listed = |name: String| ProgramBenchmark {
+        iteration_ns: harness.listed_ns(&text, &name),
         name,
         inner_loops: 1,
         has_own_timer: true,
@@ -106,14 +126,14 @@ fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(found)))
 }
 
-fn execute(words: &[String], arm: &Arm, run_as: Option<&User>) -> Result<Output, String> {
+fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, String> {
     let bytes: Vec<Vec<u8>> = words.iter().map(|word| bytes_of(word)).collect();
     let Some((program, arguments)) = bytes.split_first() else {
         return Err("there is no program".into());
     };
     let mut command = Command::new(OsStr::from_bytes(program));
     command.args(arguments.iter().map(|word| OsStr::from_bytes(word))).stdin(Stdio::null());
-    if let Some(user) = run_as {
+    if let Some(user) = asker.run_as {
         command.env_clear().envs(environment_for(Some(user)));
         sys::run_as(&mut command, user.clone());
     }
@@ -121,7 +141,53 @@ fn execute(words: &[String], arm: &Arm, run_as: Option<&User>) -> Result<Output,
     if let Some(directory) = directory_of(arm) {
         command.current_dir(Path::new(directory));
     }
-    command.output().map_err(|error| format!("it cannot be executed: {}", reason(error)))
+    // Files and not pipes: nothing has to be read while the program runs, nor after its end if others go on.
+    let [mut stdout, mut stderr] = [said_file()?, said_file()?];
+    let share = |file: &File| file.try_clone().map_err(reason);
+    command.stdout(share(&stdout)?).stderr(share(&stderr)?);
+    let mut child =
+        command.spawn().map_err(|error| format!("it cannot be executed: {}", reason(error)))?;
+    if !has_ended_within(&child, asker.limit)? {
+        child.kill().and_then(|()| child.wait()).ok();
+        let asked = words.get(arm.argv.len()..).unwrap_or_default().join(" ");
+        let limit_s = asker.limit.as_secs_f64();
+        return Err(format!(
+            "asked with {asked}, it did not end within {limit_s} s; give it longer with ⟦timeout⟧"
+        ));
+    }
+    let status = child.wait().map_err(reason)?;
+    Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
+}
+
+fn said_file() -> Result<File, String> {
+    tempfile::tempfile().map_err(|error| format!("cannot make a temporary file: {}", reason(error)))
+}
+
+fn text_in(file: &mut File) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    file.rewind().map_err(reason)?;
+    file.take(SAID_BYTES_MAX).read_to_end(&mut bytes).map_err(reason)?;
+    Ok(bytes)
+}
+
+/// Waits for the end of a program, but not for longer than this.
+fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+    let deadline = Instant::now() + limit;
+    loop {
+        if sys::has_exited(child.id().cast_signed()) {
+            return Ok(true);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+        let mut fds: Vec<PollFd<'_>> =
+            pidfd.iter().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+        let look_ns = if fds.is_empty() { left_ns.min(LOOK_NS) } else { left_ns };
+        wait_for(&mut fds, look_ns).map_err(|error| error.to_string())?;
+    }
 }
 
 /// The end of its output, for a message.

@@ -2,10 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "reads and removes the file of a run")]
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{DirEntry, File, FileType};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,8 @@ pub struct ValueTask {
     pub rule: ValueRule,
     /// The file.
     pub path: Vec<u8>,
+    /// A directory, and the name of a file somewhere in it whose text follows, if it is there.
+    pub folder: Option<(Vec<u8>, String)>,
 }
 
 impl ValueTask {
@@ -35,6 +37,9 @@ impl ValueTask {
         if !self.rule.is_in_stdout() {
             as_user(user, || std::fs::remove_file(self.path())).ok();
         }
+        if let Some((folder, _)) = &self.folder {
+            as_user(user, || std::fs::remove_dir_all(OsStr::from_bytes(folder))).ok();
+        }
     }
 
     /// The value in its base unit.
@@ -43,12 +48,23 @@ impl ValueTask {
     /// The file or the value is not there, or is no number.
     pub fn read(&self, user: Option<&User>) -> Result<f64, String> {
         let shown = self.path().display();
-        let text = as_user(user, || text(self.path())).map_err(|error| match error.kind() {
+        let text = as_user(user, || self.text()).map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!("it did not write {shown}"),
             _ => format!("{shown} cannot be read: {}", reason(error)),
         })?;
         let of = if self.rule.is_in_stdout() { "its output".into() } else { format!("{shown}") };
         Ok(find(&self.rule.reader, &text, &of)? * self.rule.scale)
+    }
+
+    fn text(&self) -> io::Result<String> {
+        let mut found = text(self.path())?;
+        if let Some((folder, name)) = &self.folder
+            && let Some(file) = file_below(Path::new(OsStr::from_bytes(folder)), name)
+        {
+            found.push('\n');
+            found += &text(&file)?;
+        }
+        Ok(found)
     }
 
     fn path(&self) -> &Path {
@@ -61,6 +77,19 @@ fn as_user<T>(user: Option<&User>, act: impl FnOnce() -> io::Result<T>) -> io::R
         Some(user) => with_files_of(user, act),
         None => act(),
     }
+}
+
+/// A file of this name in a directory or below.
+fn file_below(folder: &Path, name: &str) -> Option<PathBuf> {
+    let entries: Vec<DirEntry> = std::fs::read_dir(folder).ok()?.flatten().collect();
+    let is = |entry: &&DirEntry, what: fn(&FileType) -> bool| {
+        entry.file_type().is_ok_and(|kind| what(&kind))
+    };
+    let found = entries.iter().find(|it| it.file_name() == name && is(it, FileType::is_file));
+    let folders = || entries.iter().filter(|it| is(it, FileType::is_dir));
+    found
+        .map(DirEntry::path)
+        .or_else(|| folders().find_map(|folder| file_below(&folder.path(), name)))
 }
 
 fn text(path: &Path) -> io::Result<String> {
@@ -94,8 +123,8 @@ fn find(reader: &ValueReader, text: &str, of: &str) -> Result<f64, String> {
                 None => Err(format!("{of} has nothing at {pointer:?}")),
             }
         }
-        ValueReader::Harness { kind, benchmark } => {
-            kind.value_ns(benchmark, text).ok_or_else(|| {
+        ValueReader::Harness { kind, benchmark, value } => {
+            kind.value_ns(benchmark, text, *value).ok_or_else(|| {
                 format!("{of} has no time of {benchmark:?} as {} prints it", kind.name())
             })
         }
@@ -166,7 +195,8 @@ mod tests {
             scale: 2.0,
             better: crate::values::Better::Lower,
         };
-        let task = ValueTask { rule, path: path.as_os_str().as_bytes().to_vec() };
+        let path = path.as_os_str().as_bytes().to_vec();
+        let task = ValueTask { rule, path, folder: None };
         assert_eq!(task.read(None), Ok(16.0));
         task.clear(None);
         assert!(task.read(None).unwrap_err().starts_with("it did not write"));

@@ -45,6 +45,8 @@ pub const POOL_REPETITIONS: u32 = 10;
 pub const POOL_BLOCKS: u32 = 3;
 /// `gate --budget`.
 pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
+/// The time in which a program of a framework has to list its benchmarks. Go and pytest run each once for that.
+pub const ASKING: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// `gate --fail-on`.
 pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 0.0 };
 /// `bisect --alpha`.

@@ -16,7 +16,9 @@ use crate::spec::groups::JudgementOptions;
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
 };
-use crate::values::{Cpus, DecideOn, Headline, MetricChoice, parse_cpu_list};
+use crate::values::{
+    Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
+};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
 /// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
@@ -31,7 +33,7 @@ const TIMEIT: &str = "timeit";
 pub const PYTHON: &str = "python3";
 
 /// A benchmark of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProgramBenchmark {
     /// Its name.
     pub name: String,
@@ -41,6 +43,8 @@ pub struct ProgramBenchmark {
     pub has_own_timer: bool,
     /// The framework that runs it; `None` for a program that speaks the worker protocol.
     pub harness: Option<Harness>,
+    /// The time of an iteration, if the framework's list has it.
+    pub iteration_ns: Option<f64>,
 }
 
 /// Decides everything about statements.
@@ -69,14 +73,21 @@ pub fn decide_bench(
     drawn_seed: u64,
 ) -> Result<Plan> {
     let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
+    let judgement = &spec.session.judgement;
     for name in names(&spec.benchmark, found)? {
+        // All programs have the same number of samples, so that their lowest ones can be compared.
+        let of_all = found.iter().flatten().filter(|listed| listed.name == name);
+        let iteration_ns = of_all.filter_map(|it| it.iteration_ns).max_by(f64::total_cmp);
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
             let ProgramBenchmark { inner_loops, has_own_timer, harness, .. } = *listed;
             n_of_harnesses += usize::from(harness.is_some());
             let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
-            arms.push(harness.map_or_else(|| arm.clone(), |it| of_harness(&arm, it, &name)));
+            arms.push(match harness {
+                Some(harness) => of_harness(&arm, harness, iteration_ns, judgement.estimand),
+                None => arm,
+            });
         }
     }
     if n_of_harnesses == 0 {
@@ -90,12 +101,25 @@ pub fn decide_bench(
 }
 
 /// The arm that runs one benchmark of a program of a framework in each process.
-fn of_harness(program: &Arm, harness: Harness, benchmark: &str) -> Arm {
+fn of_harness(
+    program: &Arm,
+    harness: Harness,
+    iteration_ns: Option<f64>,
+    estimand: Option<Estimand>,
+) -> Arm {
+    let benchmark = program.benchmark.as_deref().unwrap_or_default();
+    // Unlike the slices of a worker, a framework's samples have no clean time.
+    let value = match estimand {
+        Some(Estimand::Mean) => ProcessValue::Mean,
+        _ => ProcessValue::Low,
+    };
+    let own = harness.environment().iter().map(|(name, value)| ((*name).into(), (*value).into()));
     Arm {
-        argv: harness.command(&program.argv, benchmark),
-        value: Some(ValueRule::of_harness(harness, benchmark)),
+        argv: harness.command(&program.argv, benchmark, iteration_ns),
+        value: Some(ValueRule::of_harness(harness, benchmark, value)),
         accept: Some(vec![0]),
         has_own_timer: true,
+        environment: program.environment.iter().cloned().chain(own).collect(),
         ..program.clone()
     }
 }

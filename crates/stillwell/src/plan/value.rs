@@ -5,9 +5,9 @@ use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, Output};
 use crate::spec::run::ValueOptions;
-use crate::values::{Better, ValueUnit};
+use crate::values::{Better, ProcessValue, ValueUnit};
 
 /// The place and the unit of the value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,9 @@ pub enum ValueReader {
         kind: Harness,
         /// The benchmark's name there.
         benchmark: String,
+        /// What is made of its samples.
+        #[serde(default)]
+        value: ProcessValue,
     },
 }
 
@@ -51,6 +54,9 @@ pub enum ValueSource {
     File(String),
     /// A temporary file, whose path the arguments have in place of `{result}`.
     OwnFile,
+    /// Standard output, followed by the file of this name below a temporary directory, if it is there. The variables have
+    /// the path of the directory in place of `{result}`.
+    OwnFolder(String),
 }
 
 /// Units of time and memory, with their size in ns or bytes.
@@ -104,9 +110,13 @@ impl ValueRule {
     }
 
     /// The rule for a benchmark of a framework, whose time is in ns.
-    pub fn of_harness(kind: Harness, benchmark: &str) -> Self {
-        let source = if kind.writes_file() { ValueSource::OwnFile } else { ValueSource::Stdout };
-        let reader = ValueReader::Harness { kind, benchmark: benchmark.into() };
+    pub fn of_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
+        let source = match kind.output() {
+            Output::Stdout => ValueSource::Stdout,
+            Output::File => ValueSource::OwnFile,
+            Output::Folder(file) => ValueSource::OwnFolder(file.into()),
+        };
+        let reader = ValueReader::Harness { kind, benchmark: benchmark.into(), value };
         Self { reader, source, unit: Some("ns".into()), scale: 1.0, better: Better::Lower }
     }
 
@@ -122,7 +132,12 @@ impl ValueRule {
 
     /// Whether the value is in standard output.
     pub fn is_in_stdout(&self) -> bool {
-        self.source == ValueSource::Stdout
+        matches!(self.source, ValueSource::Stdout | ValueSource::OwnFolder(_))
+    }
+
+    /// Whether it needs a temporary file or directory, whose path takes the place of `{result}`.
+    pub fn has_own_file(&self) -> bool {
+        matches!(self.source, ValueSource::OwnFile | ValueSource::OwnFolder(_))
     }
 }
 

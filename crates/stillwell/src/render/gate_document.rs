@@ -30,6 +30,8 @@ pub struct GateBody<'a> {
     benchmarks: Vec<GatedBenchmark>,
     /// Programs that are the same, byte for byte.
     same: &'a [String],
+    /// Programs that are the same but for the directory and the number of their build.
+    same_but_for_build: &'a [String],
     /// Programs and benchmarks that only the new build has.
     new: &'a [String],
     /// Those that only the old build has.
@@ -79,6 +81,7 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         slower_pct: result.fail_on.slower_pct,
         benchmarks: result.rows().into_iter().map(row).collect(),
         same: result.same,
+        same_but_for_build: result.same_loaded,
         new: result.new,
         gone: result.gone,
         failing: result.failing,

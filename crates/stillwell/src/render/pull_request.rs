@@ -30,6 +30,8 @@ pub struct GateResult<'a> {
     pub code: u8,
     /// Programs that are the same, byte for byte.
     pub same: &'a [String],
+    /// Programs that differ only in the directory and the number of the build, and in what is not loaded.
+    pub same_loaded: &'a [String],
     /// Programs and benchmarks that only the new build has.
     pub new: &'a [String],
     /// Those that only the old build has.
@@ -110,9 +112,14 @@ impl GateResult<'_> {
     /// The verdict in a sentence.
     fn sentence(&self, rows: &[GateRow]) -> String {
         if self.measured.is_none() && self.failing.is_empty() {
-            let n = self.same.len();
+            let n = self.same.len() + self.same_loaded.len();
+            let how = if self.same_loaded.is_empty() {
+                ", byte for byte"
+            } else {
+                " but for the directory and the number of the build"
+            };
             return format!(
-                "Nothing was measured: {} the same in both builds, byte for byte.",
+                "Nothing was measured: {} the same in both builds{how}.",
                 if n == 1 { "the program is".into() } else { format!("all {n} programs are") }
             );
         }
@@ -156,12 +163,13 @@ impl GateResult<'_> {
     }
 
     /// What was not measured, each with its heading.
-    fn lists(&self) -> [(&'static str, &[String]); 4] {
+    fn lists(&self) -> [(&'static str, &[String]); 5] {
         [
             ("Failing", self.failing),
             ("New, nothing to compare with", self.new),
             ("Gone", self.gone),
             ("Not measured, the same byte for byte", self.same),
+            ("Not measured, the same but for directory and number of the build", self.same_loaded),
         ]
     }
 }
@@ -314,6 +322,7 @@ mod tests {
             fail_on: FailOn { slower_pct: 0.0 },
             code: if failing.is_empty() { 0 } else { 2 },
             same,
+            same_loaded: &[],
             new: &[],
             gone: &[],
             failing,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::values::{FailOn, Percent, TimeSpan};
+use clap::ValueEnum;
+
+use crate::values::{DecideOn, FailOn, Percent, TimeSpan};
 
 /// `gate`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,16 @@ pub struct GateVerb {
     /// Directory with the new build
     #[arg(long, value_name = "DIR", requires = "old")]
     pub new: Option<PathBuf>,
+    /// Which programs to measure: changed (those that differ in what is loaded of them) or all [default: changed]
+    #[arg(long, value_name = "WHICH")]
+    pub select: Option<GateSelection>,
+    /// What is compared: a metric of the processes, for example maxrss or instructions [default: the time that the
+    /// framework says]
+    #[arg(long, value_name = "METRIC")]
+    pub decide_on: Option<DecideOn>,
+    /// End a process that takes longer, as a failure: one that lists its benchmarks, or measures one [default: --budget]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
+    pub timeout: Option<TimeSpan>,
     /// Most time to measure; the gate ends as soon as all is decided [default: 300s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
@@ -60,4 +72,12 @@ pub struct GateVerb {
     /// Directory for the records; it must not exist [default: a new one in $XDG_STATE_HOME/stillwell]
     #[arg(short = 'o', long = "record", value_name = "DIR")]
     pub record: Option<PathBuf>,
+}
+
+/// Which programs a gate measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum GateSelection {
+    #[default]
+    Changed,
+    All,
 }

@@ -46,7 +46,7 @@ pub use files::{
     CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, PlotKind,
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
-pub use gate::GateVerb;
+pub use gate::{GateSelection, GateVerb};
 pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,

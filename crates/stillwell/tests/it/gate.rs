@@ -64,13 +64,80 @@ fn too_little_time_is_no_verdict() {
     assert!(bench.read("j.xml").contains("<skipped message="));
 }
 
+/// A program of Google Benchmark in C that says its directory, and whose first benchmark takes 1000 ns and this many more.
+fn c_program(bench: &Bench, side: &str, more_ns: u32) {
+    let code = r#"#include <stdio.h>
+#include <string.h>
+int main(int n, char **words) {
+    if (n > 1 && !strcmp(words[1], "--help")) return puts("[--benchmark_list_tests={true|false}] [--benchmark_filter=<regex>]") < 0;
+    if (n > 1 && strstr(words[1], "list_tests")) return puts("BM_fib/8") < 0;
+    fprintf(stderr, "%s\n", PLACE);
+    printf("{\"benchmarks\": [{\"name\": \"BM_fib/8\", \"real_time\": %d, \"time_unit\": \"ns\"}]}\n", 1000 + MORE);
+}
+"#;
+    bench.write("b.c", code);
+    let place = format!("-DPLACE=\"{}\"", bench.path(side).canonicalize().unwrap().display());
+    let more = format!("-DMORE={more_ns}");
+    let to = format!("{side}/sums");
+    let words = [&*place, &more, "-g", "-Wl,--build-id", "-o", &to, "b.c"];
+    let built = Command::new("cc").args(words).current_dir(bench.path(".")).output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+}
+
 #[test]
 fn builds_that_are_the_same_are_not_measured() {
     let bench = builds(1000);
+    c_program(&bench, "old", 0);
+    std::fs::copy(bench.path("old/sums"), bench.path("new/sums")).unwrap();
     let ran = gate(&bench, &[]).ends_with(0);
     assert!(ran.stdout.contains("gate: pass: nothing was measured, exit code 0"), "{ran:#?}");
     assert_eq!(json(&bench)["same"], serde_json::json!(["sums"]));
-    assert!(!bench.path("out.suite").exists() && !bench.path("old/n").exists());
+    assert!(!bench.path("out.suite").exists());
+    // Built in another directory.
+    c_program(&bench, "new", 0);
+    gate(&bench, &[]).ends_with(0);
+    let found = json(&bench);
+    assert_eq!(found["same_but_for_build"], serde_json::json!(["sums"]));
+    assert_eq!(found["same"], serde_json::json!([]));
+    assert!(bench.read("c.md").contains("but for the directory and the number of the build"));
+    assert!(!bench.path("out.suite").exists());
+    // One number differs. All programs are measured if the user wants that.
+    c_program(&bench, "new", 300);
+    gate(&bench, &["--budget", "1s"]);
+    assert_eq!(json(&bench)["benchmarks"][0]["name"], "BM_fib/8");
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    c_program(&bench, "new", 0);
+    gate(&bench, &["--budget", "1s", "--select", "all"]);
+    assert_eq!(json(&bench)["benchmarks"][0]["name"], "BM_fib/8");
+}
+
+/// What a script loads is not known.
+#[test]
+fn scripts_that_are_the_same_are_measured() {
+    let bench = builds(1000);
+    gate(&bench, &["--budget", "50ms"]).ends_with(3);
+    assert_eq!(json(&bench)["same"], serde_json::json!([]));
+}
+
+#[test]
+fn a_program_that_does_not_answer_is_failing() {
+    let bench = builds(1001);
+    bench.script(
+        "new/sums",
+        &google_benchmark(1001).replace("*--help*)", "*--help*) exec sleep 1000;;\n*--nothing*)"),
+    );
+    let ran = gate(&bench, &["--timeout", "500ms"]).ends_with(2);
+    let said = "sums (head): asked with --help, it did not end within 0.5 s; give it longer with --timeout";
+    assert_eq!(json(&bench)["failing"], serde_json::json!([said]), "{ran:#?}");
+}
+
+#[test]
+fn another_metric_can_decide() {
+    let bench = builds(1300);
+    let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "30s"];
+    gate(&bench, &options).ends_with(0);
+    let ratio = json(&bench)["benchmarks"][0]["ratio"]["ratio"].as_f64().unwrap();
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
 
 #[test]

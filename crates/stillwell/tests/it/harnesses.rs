@@ -69,7 +69,7 @@ const FRAMEWORKS: [Framework; 7] = [
         name: "go",
         marker: "test.benchtime",
         help: "-test.bench regexp -test.benchtime d",
-        list_when: "-test.benchtime=1x",
+        list_when: "-test.bench=. ",
         list: "BenchmarkFib-2 1 5 ns/op\\nBenchmarkSum/n-2 1 5 ns/op",
         said: "BenchmarkFib-2 1 $T ns/op\\nBenchmarkSum/n-2 1 $T ns/op",
         filter: "^BenchmarkFib$",
@@ -91,8 +91,8 @@ const FRAMEWORKS: [Framework; 7] = [
         help: "help is not a recognized option",
         list_when: "-lp",
         list: "Benchmarks:\nd.S.fib\n  param \"n\" = {1, 2}",
-        said: "[{\"benchmark\": \"d.S.fib\", \"params\": {\"n\": \"1\"}, \"primaryMetric\": {\"score\": $T, \"scoreUnit\": \"ns/op\"}}, \
-               {\"benchmark\": \"d.S.fib\", \"params\": {\"n\": \"2\"}, \"primaryMetric\": {\"score\": $T, \"scoreUnit\": \"ns/op\"}}]",
+        said: "[{\"benchmark\": \"d.S.fib\", \"params\": {\"n\": \"1\"}, \"primaryMetric\": {\"score\": $T, \"scoreUnit\": \"ns/op\", \"rawData\": [[$T]]}}, \
+               {\"benchmark\": \"d.S.fib\", \"params\": {\"n\": \"2\"}, \"primaryMetric\": {\"score\": $T, \"scoreUnit\": \"ns/op\", \"rawData\": [[$T]]}}]",
         filter: "-p n=1 ",
         first: "d.S.fib n=1",
     },
@@ -146,6 +146,26 @@ fn each_framework_is_recognised_listed_and_compared() {
         assert_eq!(log.lines().count(), 80, "{log}");
         assert_eq!(log.lines().filter(|line| line.contains(of.filter)).count(), 40, "{log}");
     }
+}
+
+/// Criterion writes its samples to a directory of ours. The lowest of them are the value, unless the mean is wanted.
+#[test]
+fn the_samples_of_criterion_are_read() {
+    let bench = Bench::new();
+    let samples = r#"{"iters":[10,10,10,10,10],"times":[5000,3000,7000,9000,90000]}"#;
+    let folder = "$CRITERION_HOME/fib/new";
+    let write =
+        format!("mkdir -p \"{folder}\"; echo '{samples}' > \"{folder}/sample.json\"\nn=$((");
+    bench.script("b", &script(&FRAMEWORKS[0], 1000).replacen("n=$((", &write, 1));
+    let value = |options: &[&str]| {
+        let words =
+            ["bench", "./b", "--only", "fib 15", "--blocks", "2", "--json", "-o", "r.swell"];
+        let ran = bench.stillwell(&[&words[..], options].concat()).ends_with(0);
+        std::fs::remove_file(bench.path("r.swell")).unwrap();
+        let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+        document["analysis"]["arms"][0]["wall"]["median"]["value"].as_f64().unwrap()
+    };
+    assert_eq!((value(&[]), value(&["--estimand", "mean"])), (300.0, 2280.0));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "writes the suite and links to the programs")]
 
 mod pairs;
+mod same;
 mod trees;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::record;
 use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
-use crate::values::{FailOn, exit_code};
+use crate::values::{FailOn, TimeSpan, exit_code};
 
 use pairs::{Changes, Pair};
 use trees::Trees;
@@ -37,7 +38,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
     }
     let trees = Trees::of(verb)?;
-    let changes = Changes::find(&trees, &verb.programs)?;
+    let changes = Changes::find(&trees, verb)?;
     let (measured, code) = match changes.pairs.is_empty() {
         true => (None, exit_code::SUCCESS),
         false => measure(verb, &trees, &changes.pairs)?,
@@ -50,6 +51,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         fail_on: fail_on(verb),
         code,
         same: &changes.same,
+        same_loaded: &changes.same_loaded,
         new: &changes.new,
         gone: &changes.gone,
         failing: &changes.failing,
@@ -69,6 +71,15 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
 
 fn fail_on(verb: &GateVerb) -> FailOn {
     verb.fail_on.unwrap_or(defaults::GATE_FAIL_ON)
+}
+
+fn budget(verb: &GateVerb) -> TimeSpan {
+    verb.budget.unwrap_or(defaults::GATE_BUDGET)
+}
+
+/// A process that takes longer than all of them may decides nothing.
+fn timeout(verb: &GateVerb) -> TimeSpan {
+    verb.timeout.unwrap_or(budget(verb))
 }
 
 /// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
@@ -93,13 +104,14 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
 
 /// The command line of the suite.
 fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::OsString> {
-    let budget = verb.budget.unwrap_or(defaults::GATE_BUDGET);
+    let seconds = |time: TimeSpan| format!("{}s", time.ns as f64 / 1e9);
     let mut words: Vec<std::ffi::OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
     words.push(file.into());
-    let seconds = format!("{}s", budget.ns as f64 / 1e9);
     let limit = format!("slower:{}%", fail_on(verb).slower_pct);
-    words.extend(["--budget", &seconds, "--fail-on", &limit, "-o"].map(Into::into));
+    words.extend(["--budget", &seconds(budget(verb)), "--fail-on", &limit].map(Into::into));
+    words.extend(["--timeout", &seconds(timeout(verb)), "-o"].map(Into::into));
     words.push(directory.into());
+    words.extend(verb.decide_on.iter().flat_map(|it| ["--decide-on".into(), it.name().into()]));
     for (option, percent) in [("--same", verb.same), ("--alpha", verb.alpha)] {
         words.extend(percent.iter().flat_map(|it| [option.into(), it.0.to_string().into()]));
     }

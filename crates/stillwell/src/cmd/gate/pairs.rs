@@ -4,21 +4,27 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::host::user_of_commands;
-use crate::measure::harnesses::{benchmarks, is_marked, recognise};
+use crate::measure::harnesses::{Asker, benchmarks, is_marked, recognise};
 use crate::plan::{Arm, Role};
+use crate::render::remedies::Audience;
+use crate::spec::{GateSelection, GateVerb};
 use crate::words::text_of;
 
+use super::same::{Libraries, Sameness};
+use super::timeout;
 use super::trees::Trees;
 
 /// Directories below a tree are searched so deep.
 const DEPTH_MAX: usize = 7;
 /// Directories that hold no benchmark programs, but many files.
-const SKIPPED: [&str; 5] = ["node_modules", "incremental", ".fingerprint", "build", "examples"];
+const SKIPPED: [&str; 1] = ["node_modules"];
+/// The same beside Cargo's `deps`.
+const SKIPPED_OF_CARGO: [&str; 3] = ["incremental", "build", "examples"];
 /// Digits of the hash that Cargo appends to the name of a program.
 const HASH: usize = 16;
 
@@ -39,6 +45,8 @@ pub(super) struct Changes {
     pub pairs: Vec<Pair>,
     /// Programs that are the same in both builds, byte for byte.
     pub same: Vec<String>,
+    /// Those that differ only in the directory and the number of the build, and in what is not loaded.
+    pub same_loaded: Vec<String>,
     /// Programs and benchmarks that only the new build has.
     pub new: Vec<String>,
     /// Those that only the old build has.
@@ -52,16 +60,19 @@ impl Changes {
     ///
     /// # Errors
     /// A named program is in neither build, or there is no program at all.
-    pub(super) fn find(trees: &Trees, named: &[String]) -> Result<Self> {
+    pub(super) fn find(trees: &Trees, verb: &GateVerb) -> Result<Self> {
         let mut all = Self::default();
-        if named.is_empty() {
-            let [old, new] = [0, 1].map(|side| programs_below(&trees.directories[side]));
+        let [old, new] = [0, 1].map(|side| BuiltFiles::below(&trees.directories[side]));
+        let libraries = Libraries::new(&trees.directories, [old.libraries, new.libraries]);
+        let finder = Finder { trees, verb, libraries };
+        if verb.programs.is_empty() {
+            let [old, new] = [old.programs, new.programs];
             let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
             for name in names {
-                all.take(trees, name, [old.get(name), new.get(name)], false)?;
+                all.take(&finder, name, [old.get(name), new.get(name)], false)?;
             }
         }
-        for name in named {
+        for name in &verb.programs {
             let files = [0, 1].map(|side| file_named(&trees.directories[side], name));
             let is_command = files.iter().all(Option::is_none) && name.contains(' ');
             ensure!(
@@ -70,11 +81,12 @@ impl Changes {
                 trees.directories[0].display(),
                 trees.directories[1].display()
             );
-            all.take(trees, name, [files[0].as_ref(), files[1].as_ref()], true)?;
+            all.take(&finder, name, [files[0].as_ref(), files[1].as_ref()], true)?;
         }
-        [&mut all.same, &mut all.new, &mut all.gone].into_iter().for_each(|names| names.sort());
-        let n_found = all.pairs.len() + all.same.len() + all.new.len() + all.gone.len();
-        if n_found + all.failing.len() == 0 {
+        let lists = [&mut all.same, &mut all.same_loaded, &mut all.new, &mut all.gone];
+        let n_found: usize = lists.iter().map(|names| names.len()).sum();
+        lists.into_iter().for_each(|names| names.sort());
+        if n_found + all.pairs.len() + all.failing.len() == 0 {
             bail!(
                 "there is no benchmark program of a known framework in {} and {}; name the programs, or build them first \
                  (docs/frameworks.md)",
@@ -88,21 +100,19 @@ impl Changes {
     /// Adds one program. `is_named`: the user wants it, so it has to have benchmarks.
     fn take(
         &mut self,
-        trees: &Trees,
+        finder: &Finder<'_>,
         name: &str,
         files: [Option<&PathBuf>; 2],
         is_named: bool,
     ) -> Result<()> {
-        let listed = |side: usize| listed(&trees.directories[side], name, files[side]);
+        let listed = |side: usize| finder.listed(side, name, files[side]);
         let is_command = files.iter().all(Option::is_none);
+        if let Some(same) = self.of_same(finder, files)? {
+            // A test program without a benchmark is of no interest.
+            same.extend(listed(0).is_ok_and(|it| !it.is_empty()).then(|| name.into()));
+            return Ok(());
+        }
         match files {
-            [Some(old), Some(new)] if are_equal(old, new)? => {
-                // A test program without a benchmark is of no interest.
-                if listed(0).is_ok_and(|it| !it.is_empty()) {
-                    self.same.push(name.into());
-                }
-                return Ok(());
-            }
             [Some(_), None] => {
                 self.gone.extend(listed(0).is_ok_and(|it| !it.is_empty()).then(|| name.into()));
                 return Ok(());
@@ -133,6 +143,56 @@ impl Changes {
         }
         Ok(())
     }
+
+    /// The list for a program that is the same in both builds and is not measured for that reason.
+    fn of_same(
+        &mut self,
+        finder: &Finder<'_>,
+        files: [Option<&PathBuf>; 2],
+    ) -> Result<Option<&mut Vec<String>>> {
+        let [Some(old), Some(new)] = files else { return Ok(None) };
+        if finder.verb.select == Some(GateSelection::All) {
+            return Ok(None);
+        }
+        Ok(match finder.libraries.compare([old, new])? {
+            Sameness::Bytes => Some(&mut self.same),
+            Sameness::Loaded => Some(&mut self.same_loaded),
+            Sameness::Different => None,
+        })
+    }
+}
+
+/// What programs are looked for in.
+struct Finder<'a> {
+    trees: &'a Trees,
+    verb: &'a GateVerb,
+    libraries: Libraries,
+}
+
+impl Finder<'_> {
+    /// The benchmarks of a program in a build.
+    fn listed(
+        &self,
+        side: usize,
+        name: &str,
+        file: Option<&PathBuf>,
+    ) -> Result<Vec<String>, String> {
+        let argv = match file {
+            Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
+            None => shell_words::split(name).map_err(|error| error.to_string())?,
+        };
+        let directories = vec![self.trees.directories[side].to_string_lossy().into_owned()];
+        let arm = Arm { argv, directories, ..Arm::bare(name, Role::Candidate) };
+        let user = user_of_commands(false);
+        let limit = Duration::from_nanos(timeout(self.verb).ns);
+        let asker = Asker { run_as: user.as_ref(), limit };
+        let words = |why: String| Audience::Workers.words(&why);
+        let Some(harness) = recognise(&arm, asker).map_err(words)? else {
+            return Err("it is of no framework that is known".into());
+        };
+        let found = benchmarks(harness, &arm, asker).map_err(words)?;
+        Ok(found.into_iter().map(|it| it.name).collect())
+    }
 }
 
 /// A reason with what the program said, on one line.
@@ -141,54 +201,47 @@ fn joined(why: &str) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The benchmarks of a program in a build.
-fn listed(directory: &Path, name: &str, file: Option<&PathBuf>) -> Result<Vec<String>, String> {
-    let argv = match file {
-        Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
-        None => shell_words::split(name).map_err(|error| error.to_string())?,
-    };
-    let directories = vec![directory.to_string_lossy().into_owned()];
-    let arm = Arm { argv, directories, ..Arm::bare(name, Role::Candidate) };
-    let user = user_of_commands(false);
-    let Some(harness) = recognise(&arm, user.as_ref())? else {
-        return Err("it is of no framework that is known".into());
-    };
-    let found = benchmarks(harness, &arm, user.as_ref())?;
-    Ok(found.into_iter().map(|it| it.name).collect())
+/// What a build has left.
+#[derive(Default)]
+struct BuiltFiles {
+    /// The programs that may be of a framework, by their path without a hash; of several the newest.
+    programs: BTreeMap<String, PathBuf>,
+    /// The shared libraries.
+    libraries: Vec<PathBuf>,
 }
 
-fn are_equal(old: &Path, new: &Path) -> Result<bool> {
-    let size = |path: &Path| path.metadata().map(|meta| meta.len());
-    let read = |path: &Path| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    Ok(size(old).ok() == size(new).ok() && read(old)? == read(new)?)
-}
-
-/// The programs below a directory that may be of a framework, by their path without a hash; of several the newest.
-fn programs_below(root: &Path) -> BTreeMap<String, PathBuf> {
-    let mut found: BTreeMap<String, (SystemTime, PathBuf)> = BTreeMap::new();
-    let mut left = vec![(root.to_path_buf(), 0)];
-    while let Some((directory, depth)) = left.pop() {
-        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let (path, name) = (entry.path(), entry.file_name());
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                let is_skipped = SKIPPED.iter().any(|it| name == *it) || is_hidden(&name);
-                left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
-            } else if kind.is_file() && may_be_benchmark(&path) {
-                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-                let made = path.metadata().and_then(|meta| meta.modified());
-                let made = made.unwrap_or(SystemTime::UNIX_EPOCH);
-                let newest =
-                    found.entry(without_hash(&name).into()).or_insert((made, path.clone()));
-                if made > newest.0 {
-                    *newest = (made, path);
+impl BuiltFiles {
+    fn below(root: &Path) -> Self {
+        let mut programs: BTreeMap<String, (SystemTime, PathBuf)> = BTreeMap::new();
+        let (mut libraries, mut left) = (Vec::new(), vec![(root.to_path_buf(), 0)]);
+        while let Some((directory, depth)) = left.pop() {
+            let is_of_cargo = directory.join("deps").is_dir();
+            let skipped = SKIPPED.iter().chain(SKIPPED_OF_CARGO.iter().filter(|_| is_of_cargo));
+            let skipped: Vec<&&str> = skipped.collect();
+            for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() {
+                    let is_skipped = skipped.iter().any(|it| name == **it) || is_hidden(&name);
+                    left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
+                } else if name.to_string_lossy().contains(".so") {
+                    libraries.push(path);
+                } else if kind.is_file() && may_be_benchmark(&path) {
+                    let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+                    let made = path.metadata().and_then(|meta| meta.modified());
+                    let made = made.unwrap_or(SystemTime::UNIX_EPOCH);
+                    let newest = programs
+                        .entry(without_hash(&name).into())
+                        .or_insert_with(|| (made, path.clone()));
+                    if made > newest.0 {
+                        *newest = (made, path);
+                    }
                 }
             }
         }
+        let programs = programs.into_iter().map(|(name, (_, path))| (name, path)).collect();
+        Self { programs, libraries }
     }
-    found.into_iter().map(|(name, (_, path))| (name, path)).collect()
 }
 
 fn is_hidden(name: &std::ffi::OsStr) -> bool {
@@ -197,7 +250,7 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
 
 fn may_be_benchmark(path: &Path) -> bool {
     let is_executable = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
-    let is_library = path.extension().is_some_and(|it| it == "so" || it == "rlib" || it == "d");
+    let is_library = path.extension().is_some_and(|it| it == "rlib" || it == "d");
     is_executable && !is_library && is_marked(path)
 }
 

@@ -358,11 +358,11 @@ fn listed(
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
     let user = host::user_of_commands(workers.rights.as_root);
-    if let Some(found) = frameworks::listed(arms, user.as_ref())? {
+    let timeout = workers.timeout.or(candidate.policy.timeout);
+    if let Some(found) = frameworks::listed(arms, user.as_ref(), timeout)? {
         return Ok(found);
     }
     let mut maker = WorkerFactory::new(None, user)?;
-    let timeout = workers.timeout.or(candidate.policy.timeout);
     list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
         |(index, failure)| {
             if failure.what == FailureCause::Interrupted {

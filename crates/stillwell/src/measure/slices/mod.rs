@@ -301,6 +301,7 @@ pub fn list_benchmarks(
             name: found.name,
             inner_loops: found.inner_loops,
             harness: None,
+            iteration_ns: None,
         };
         Ok(found.into_iter().map(listed).collect())
     };

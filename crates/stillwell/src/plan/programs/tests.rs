@@ -91,6 +91,7 @@ fn benchmarks_are_compared_with_their_own_reference() {
             inner_loops: 2,
             has_own_timer: false,
             harness: None,
+            iteration_ns: None,
         };
         names.iter().map(one).collect()
     };

@@ -41,6 +41,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
         inner_loops: 1,
         has_own_timer: false,
         harness: None,
+        iteration_ns: None,
     };
     let listed: Vec<_> = candidates
         .iter()

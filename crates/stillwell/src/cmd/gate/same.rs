@@ -1,0 +1,167 @@
+//! Whether two builds of a program are the same, so that nothing has to be measured.
+#![expect(clippy::disallowed_methods, reason = "reads programs and libraries")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _};
+
+use crate::harness::contains;
+
+/// The section of Go with the number of the build, and where the number begins in it: behind sizes, a kind and a name.
+const GO_ID: &str = ".note.go.buildid";
+const GO_ID_AT: usize = 16;
+
+/// How much alike two builds of a program are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sameness {
+    /// Byte for byte.
+    Bytes,
+    /// But for the directory that they were built in, the number of the build, and what is never loaded.
+    Loaded,
+    Different,
+}
+
+/// The two trees, with the shared libraries in each by their names.
+pub(super) struct Libraries {
+    directories: [PathBuf; 2],
+    by_name: [BTreeMap<OsString, PathBuf>; 2],
+}
+
+impl Libraries {
+    /// `of_trees` has the libraries of each tree.
+    pub(super) fn new(directories: &[PathBuf; 2], of_trees: [Vec<PathBuf>; 2]) -> Self {
+        let by_name = of_trees.map(|files| {
+            let named = |file: PathBuf| Some((file.file_name()?.to_owned(), file));
+            files.into_iter().filter_map(named).collect()
+        });
+        Self { directories: directories.clone(), by_name }
+    }
+
+    /// Compares two builds of a program, and the libraries of the trees whose names are in it. A script may load
+    /// anything, so it is never the same.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(super) fn compare(&self, [old, new]: [&Path; 2]) -> Result<Sameness> {
+        let mut found = Sameness::Bytes;
+        let (mut left, mut seen) = (vec![[old.to_owned(), new.to_owned()]], BTreeSet::new());
+        while let Some(pair) = left.pop() {
+            let [old, new] = [read(&pair[0])?, read(&pair[1])?];
+            found = found.max(self.compare_files(&old, &new));
+            if found == Sameness::Different {
+                break;
+            }
+            for (name, library) in &self.by_name[0] {
+                if contains(&old, name.as_bytes()) && seen.insert(name) {
+                    // One that only a build has is loaded from elsewhere by the other.
+                    let Some(other) = self.by_name[1].get(name) else {
+                        return Ok(Sameness::Different);
+                    };
+                    left.push([library.clone(), other.clone()]);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn compare_files(&self, old: &[u8], new: &[u8]) -> Sameness {
+        let loaded =
+            |file, side: usize| loaded(file, self.directories[side].as_os_str().as_bytes());
+        match (loaded(old, 0), loaded(new, 1)) {
+            (Some(_), Some(_)) if old == new => Sameness::Bytes,
+            (Some(old), Some(new)) if old == new => Sameness::Loaded,
+            _ => Sameness::Different,
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A part of a program that is loaded: its address, its size in memory, and its bytes.
+type LoadedPart = (u64, u64, Vec<u8>);
+
+/// What of an ELF file is loaded, without the directory and the numbers of the build; `None` for any other file.
+fn loaded(bytes: &[u8], directory: &[u8]) -> Option<Vec<LoadedPart>> {
+    let file = object::File::parse(bytes).ok()?;
+    let mut hidden = vec![directory.to_vec()];
+    hidden.extend(file.build_id().ok().flatten().map(<[u8]>::to_vec));
+    let go = file.section_by_name(GO_ID).and_then(|section| section.data().ok());
+    hidden.extend(go.and_then(|note| note.get(GO_ID_AT..)).map(without_padding));
+    // Where the sections are in the file: those that are not loaded may have another size.
+    let of_sections =
+        if file.is_64() { [0x28..0x30, 0x3c..0x40] } else { [0x20..0x24, 0x30..0x34] };
+    let parts = file.segments().map(|segment| {
+        let mut data = segment.data().ok()?.to_vec();
+        if segment.file_range().0 == 0 {
+            for range in of_sections.clone() {
+                data.get_mut(range).into_iter().for_each(|it| it.fill(0));
+            }
+        }
+        hidden.iter().for_each(|text| hide(&mut data, text));
+        Some((segment.address(), segment.size(), data))
+    });
+    parts.collect()
+}
+
+/// The text of a note, without the zeros behind it.
+fn without_padding(text: &[u8]) -> Vec<u8> {
+    let n_zeros = text.iter().rev().take_while(|&&byte| byte == 0).count();
+    text[..text.len() - n_zeros].to_vec()
+}
+
+/// Overwrites a text wherever it is.
+fn hide(data: &mut [u8], text: &[u8]) {
+    let Some(&first) = text.first() else { return };
+    let mut from = 0;
+    while let Some(at) = data[from..].iter().position(|&byte| byte == first) {
+        let at = from + at;
+        if data[at..].starts_with(text) {
+            data[at..at + text.len()].fill(0);
+            from = at + text.len();
+        } else {
+            from = at + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_hidden_wherever_it_is() {
+        let mut data = *b"aab-ab-b";
+        hide(&mut data, b"ab");
+        assert_eq!(&data, b"a\0\0-\0\0-b");
+        hide(&mut data, b"");
+        assert_eq!(without_padding(b"id\0\0"), b"id");
+    }
+
+    #[test]
+    fn a_script_is_never_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["old", "new"].map(|name| folder.path().join(name));
+        files.iter().for_each(|file| std::fs::write(file, "#!/bin/sh\n. ./other\n").unwrap());
+        let [old, new] = &files;
+        let libraries = Libraries::new(&files, [Vec::new(), Vec::new()]);
+        assert_eq!(libraries.compare([old, new]).unwrap(), Sameness::Different);
+        // This test is a program without libraries in a tree, and one with a library that differs.
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(libraries.compare([&own, &own]).unwrap(), Sameness::Bytes);
+        let library = |tree: &Path| {
+            std::fs::create_dir(tree).unwrap();
+            let library = tree.join("libc.so.6");
+            std::fs::write(&library, tree.as_os_str().as_bytes()).unwrap();
+            vec![library]
+        };
+        let trees = ["o", "n"].map(|name| folder.path().join(name));
+        let libraries = Libraries::new(&trees, [library(&trees[0]), library(&trees[1])]);
+        assert_eq!(libraries.compare([&own, &own]).unwrap(), Sameness::Different);
+    }
+}
