@@ -42,6 +42,36 @@ pub fn quota_counts(host: &Host) -> Vec<String> {
     limited.map(|directory| format!("{directory}/cpu.stat")).collect()
 }
 
+/// The group that counts the memory of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryGroup {
+    /// The version of its hierarchy.
+    pub version: u8,
+    /// Its directory, relative to the root of the host.
+    pub directory: String,
+    /// The directory in which a group for the runs can be made.
+    pub above: String,
+}
+
+/// The group that counts the memory of this process; `None` where no group can be made that counts it too.
+///
+/// In version 2 a group with processes has no groups below that count, so the new one is beside it. One of a shield must
+/// not be left: it has the CPUs.
+pub fn memory_group(host: &Host) -> Option<MemoryGroup> {
+    let text = host.read("proc/self/cgroup")?;
+    let memory = Membership::find(&text, "memory")?;
+    let mut directories = memory.directories("memory", &mounts::read(host)).into_iter();
+    let directory = directories.next()?;
+    let above = if memory.version == 1 { directory.clone() } else { directories.next()? };
+    let counts = |above: &String| {
+        let controllers = host.read(format!("{above}/cgroup.subtree_control"));
+        controllers.is_some_and(|it| it.split_whitespace().any(|name| name == "memory"))
+    };
+    let is_of_shield = directory.rsplit('/').next().is_some_and(|name| name.contains("stillwell"));
+    let can_be_made = memory.version == 1 || (counts(&above) && !is_of_shield);
+    can_be_made.then_some(MemoryGroup { version: memory.version, directory, above })
+}
+
 /// What to do when the kernel makes no process. Its answer is EAGAIN for each of the limits (fork(2)); that of a control
 /// group can be seen.
 pub fn why_no_process(host: &Host) -> String {

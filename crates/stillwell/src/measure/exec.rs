@@ -16,6 +16,7 @@ use crate::measure::commands::{Commands, has_own_file, has_value_in_stdout};
 use crate::measure::harnesses::folder_of_results;
 use crate::measure::jobs::{JobOrigin, JobPurpose, job};
 use crate::measure::launch_failure::explain_launch;
+use crate::measure::memory_use::TREE_MEMORY;
 use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
@@ -28,6 +29,7 @@ use crate::record::{Event, Survivors};
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};
 use crate::terminal;
+use crate::values::DecideOn;
 use crate::values::metric::Metric;
 use crate::words::in_words;
 
@@ -86,6 +88,7 @@ impl<'a> ExecRunner<'a> {
         let open = LauncherSettings {
             timeout_ns: plan.timeout_ns,
             evidence: plan.evidence,
+            tree_memory: plan.needs_tree_memory(),
             wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
@@ -111,6 +114,11 @@ impl<'a> ExecRunner<'a> {
         let of_launcher = opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix });
         let gaps = of_launcher.chain(no_cache_counts(plan, &metrics)).collect();
         let evidence = MetricSupport { metrics, gaps };
+        if plan.policy.decide_on == Some(DecideOn::TreeMemory)
+            && let Some(gap) = evidence.gaps.iter().find(|gap| gap.what == TREE_MEMORY)
+        {
+            return Err(anyhow!("⟦decide-on⟧ {TREE_MEMORY}: {}; {}", gap.why, gap.fix));
+        }
         Ok((
             Self {
                 plan,

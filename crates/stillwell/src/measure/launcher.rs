@@ -19,6 +19,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
 use crate::measure::job_mark::JobMark;
+use crate::measure::memory_use::MemoryUse;
 use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
 use crate::measure::prepared::{
     PreparedCommand, environment, iteration_variables, padding_variable,
@@ -113,6 +114,7 @@ struct LauncherLoop {
     counters: Counters,
     cache_use: CacheUse,
     quota_use: QuotaUse,
+    memory_use: Option<MemoryUse>,
     streams: Streams,
     launcher: sys::Launcher,
     probes: ProbeSchedule,
@@ -149,7 +151,10 @@ impl LauncherLoop {
                 "use a kernel with CONFIG_SCHED_INFO".into(),
             ));
         }
+        let memory_use = open.tree_memory.then(MemoryUse::of_myself).transpose();
+        let memory_use = memory_use.map_err(|gap| gaps.push(gap)).unwrap_or_default();
         let mut metrics = counters.metrics();
+        metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();
         if has_schedstat {
             metrics.extend([Metric::RunQueueWaitNs, Metric::StalledNs, Metric::UnclearNs]);
@@ -187,6 +192,7 @@ impl LauncherLoop {
             counters,
             cache_use,
             quota_use,
+            memory_use,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
             probes,
@@ -241,6 +247,7 @@ impl LauncherLoop {
             let start_ns = self.reading_time.start();
             self.cache_use.before();
             self.quota_use.before();
+            self.memory_use.iter_mut().for_each(MemoryUse::before);
             self.counters.before();
             self.reading_time.add_since(start_ns);
         }
@@ -277,6 +284,7 @@ impl LauncherLoop {
             );
             self.cache_use.after(&mut row);
             self.quota_use.after(&mut row);
+            self.memory_use.iter().for_each(|memory| memory.after(&mut row));
             let stall = ran.stall(totals);
             row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
             row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));

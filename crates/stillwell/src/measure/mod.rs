@@ -18,6 +18,7 @@ mod job_mark;
 mod jobs;
 mod launch_failure;
 pub mod launcher;
+mod memory_use;
 mod missing_interpreter;
 mod own_place;
 mod policy;

@@ -31,6 +31,8 @@ pub struct LauncherSettings {
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
     pub evidence: bool,
+    /// Whether the memory of all processes of a run is counted, in a control group of their own.
+    pub tree_memory: bool,
     /// The tracepoint at which a task becomes ready, if tracefs can be read.
     pub wake: Option<WakeTracepoint>,
     /// CPUs of the launcher itself.

@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
+use crate::values::metric::Metric;
 use crate::values::{
     Better, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order, OutputTarget,
     Padding, ProcessValue, Rlimit, Sched, ValueUnit,
@@ -237,6 +238,16 @@ fn one() -> u64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_one(n: &u64) -> bool {
     *n == 1
+}
+
+impl Plan {
+    /// Whether the memory of all processes of a run is asked for, so that they need a control group of their own.
+    pub fn needs_tree_memory(&self) -> bool {
+        let is_it = |metric: Metric| metric == Metric::TreePeakBytes;
+        let decides = self.policy.decide_on.map_or(&[][..], DecideOn::metrics);
+        let shown = self.metrics.iter().filter_map(|choice| Metric::from_name(&choice.name));
+        decides.iter().copied().chain(shown).any(is_it)
+    }
 }
 
 impl Arm {

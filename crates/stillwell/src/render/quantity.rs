@@ -35,6 +35,7 @@ impl QuantityWords {
             Some(DecideOn::User) => amount("user CPU time"),
             Some(DecideOn::Sys) => amount("system CPU time"),
             Some(DecideOn::Maxrss) => amount("memory"),
+            Some(DecideOn::TreeMemory) => amount("memory in all its processes"),
             Some(DecideOn::Faults) => count("has", "have", "page faults"),
             Some(DecideOn::Switches) => count("has", "have", "context switches"),
             Some(DecideOn::Instructions) => count("executes", "execute", "instructions"),

@@ -101,7 +101,7 @@ pub struct JudgementOptions {
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<Clock>,
     /// What is compared and shown: a time as for --clock, user or sys (CPU time), maxrss (memory of the largest process),
-    /// faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
+    /// tree-memory (of all processes together; needs root), faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
     #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
     pub decide_on: Option<DecideOn>,
     /// Run the reference a second time in every block and report, as a self-check, how it compares with itself

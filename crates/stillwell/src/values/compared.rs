@@ -18,6 +18,7 @@ pub enum DecideOn {
     User,
     Sys,
     Maxrss,
+    TreeMemory,
     Faults,
     Switches,
     Instructions,
@@ -42,6 +43,7 @@ impl DecideOn {
             Self::User => &[Metric::UserUs],
             Self::Sys => &[Metric::SysUs],
             Self::Maxrss => &[Metric::MaxrssKib],
+            Self::TreeMemory => &[Metric::TreePeakBytes],
             Self::Faults => &[Metric::MinorFaults, Metric::MajorFaults],
             Self::Switches => &[Metric::VoluntarySwitches, Metric::InvoluntarySwitches],
             Self::Instructions => &[Metric::Instructions],
@@ -54,7 +56,7 @@ impl DecideOn {
     pub fn unit(self) -> ValueUnit {
         match self {
             Self::Clean | Self::Wall | Self::Cpu | Self::User | Self::Sys => ValueUnit::Time,
-            Self::Maxrss => ValueUnit::Bytes,
+            Self::Maxrss | Self::TreeMemory => ValueUnit::Bytes,
             _ => ValueUnit::Count,
         }
     }

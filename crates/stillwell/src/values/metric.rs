@@ -37,6 +37,7 @@ pub enum Metric {
     MemoryTrafficBytes,
     OthersTrafficBytes,
     QuotaNs,
+    TreePeakBytes,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -75,7 +76,7 @@ pub enum MetricSource {
     Probe,
     /// resctrl's counts of the group of the runs' CPUs.
     Resctrl,
-    /// `cpu.stat` of the control groups of the runs, if one of them has a CPU quota.
+    /// The control groups of the runs: `cpu.stat` if one of them has a CPU quota, and memory if it is asked for.
     ControlGroup,
 }
 
@@ -116,7 +117,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 33] = {
+pub static METRICS: [MetricInfo; 34] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -340,6 +341,13 @@ pub static METRICS: [MetricInfo; 33] = {
             NS,
             ControlGroup,
             "time for which a CPU quota stopped the control group, over all CPUs (cpu.stat)",
+        ),
+        info(
+            TreePeakBytes,
+            ["tree_peak_bytes", "tree-memory", ""],
+            BYTES,
+            ControlGroup,
+            "peak memory of all processes of the run together, by the count of a control group of their own",
         ),
     ]
 };
