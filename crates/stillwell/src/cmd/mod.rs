@@ -26,6 +26,7 @@ mod history;
 mod link_order;
 mod load;
 mod manual;
+mod mcp;
 mod memory;
 mod noise;
 mod open;
@@ -133,6 +134,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Load(verb) => load::load(&verb),
         Verb::LinkOrder(verb) => link_order::link_order(&verb),
         Verb::FairPlay(verb) => fair_play::fair_play(&verb),
+        Verb::Mcp(_) => mcp::mcp(),
         Verb::Help(verb) => documents::help(&verb),
         Verb::Man(verb) => manual::man(&verb),
         Verb::Completions { shell } => documents::completions(shell),

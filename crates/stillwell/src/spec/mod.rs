@@ -14,6 +14,7 @@ mod history;
 pub mod input;
 mod link_order;
 pub mod load;
+mod mcp;
 mod noise;
 mod pool;
 mod race;
@@ -53,6 +54,7 @@ pub use history::{
 };
 pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
+pub use mcp::McpVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use race::RaceVerb;
@@ -148,6 +150,8 @@ pub enum Verb {
     /// Look whether an attempt is fair
     #[command(hide = true)]
     FairPlay(FairPlayVerb),
+    /// Serve measurements to a program, by the Model Context Protocol
+    Mcp(McpVerb),
     /// Describe a verb and its options
     Help(VerbName),
     /// Print or show a manual page

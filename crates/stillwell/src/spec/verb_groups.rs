@@ -6,12 +6,13 @@ use clap::{Command, Subcommand as _};
 use crate::spec::Verb;
 
 /// The verbs of each group, in the order of the help. Hidden verbs are in none.
-pub const GROUPS: [(&str, &[&str]); 6] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["run", "timeit", "bench", "gate", "bisect", "race", "campaign", "why"]),
     ("Read results", &["show", "compare", "stats", "check", "plot", "report"]),
     ("Files", &["convert", "dump"]),
     ("Machine", &["system", "noise", "calibrate", "shield", "load", "link-order"]),
     ("Over time, on many machines", &["history", "pool"]),
+    ("For programs", &["mcp"]),
     ("Help", &["help", "man", "completions"]),
 ];
 
