@@ -206,16 +206,6 @@ impl SequentialTest {
         self.p <= self.level(share)
     }
 
-    /// Whether the looks together reject this log ratio, or a smaller one: the true one is above it.
-    ///
-    /// # Errors
-    /// The test cannot be made on these times.
-    pub fn is_above(&mut self, theta: f64, pairs: &Pairs) -> Result<bool, Invalid> {
-        let level = self.level(1.0);
-        let test = self.tests.at(theta, &self.design, &self.looks, pairs)?;
-        Ok(test.crossing(level).is_some_and(|t| t > 0.0))
-    }
-
     /// Whether both ends of the margin are rejected from inside.
     fn is_inside(&self, share: f64) -> bool {
         let margin = self.design.margin;

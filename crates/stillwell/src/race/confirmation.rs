@@ -1,27 +1,37 @@
 //! Confirmation: the likely winner against every other arm, on blocks that chose nothing.
+//!
+//! Each stage is tested by its own blocks alone. Which arms are in a stage, how many blocks it has and what may be spent on
+//! it is fixed before it begins, so its labels are equally likely whatever the earlier stages showed.
 
 use rayon::prelude::*;
-use stats::Invalid;
-use stats::relabel::Estimand;
-use stats::sequential::{SequentialDesign, SequentialTest};
-use stats::spending::{InterimPoint, Spending};
+use stats::relabel::{Estimand, Orbit};
 use stats::verdict::z;
+use stats::{Interval, Invalid, SortedSample};
 
 use crate::race::outcome::LogRatio;
 use crate::race::rounds::{RacePairs, RoundTimes};
+use crate::race::selection::scatter;
 
-/// Blocks of the first stage. With fewer, nothing can be shown at 1 %.
-pub(super) const FIRST_BLOCKS: usize = 12;
-/// Fewest blocks of all stages together: the first stages need their share of alpha.
-const BLOCKS_MIN: usize = 48;
-/// Most blocks. A machine that needs more has too much noise for the margin.
-const BLOCKS_MAX: usize = 20_000;
-/// The blocks that a fixed number of them would need, times this, because there are several looks.
-const LOOKS_COST: f64 = 1.5;
-/// Probability with which the confirmation succeeds if another arm takes the same time.
-const POWER: f64 = 0.95;
+/// Blocks of the first stage. Fewer cannot show anything at the share of 1 % that it has.
+pub(super) const FIRST_BLOCKS: usize = 20;
+/// Blocks of the second stage, which clears most of the field.
+const SECOND_BLOCKS: usize = 80;
+/// Most times as many blocks as the stage before, and most blocks.
+const GROWTH_MAX: usize = 4;
+const BLOCKS_MAX: usize = 4096;
+/// Shares of alpha of the first stages. Each later one has two thirds of what is left.
+const SHARES: [f64; 2] = [0.4, 0.2];
+/// Probability with which a stage shows what its size is for.
+const POWER: f64 = 0.9;
+/// A rival this share of the margin ahead of the leader cannot be shown to be no better by any sensible number of blocks.
+const LOST_SHARE: f64 = 0.6;
+/// Re-labellings for each that may be as extreme as the observed one, and the fewest.
+const DRAWS_PER_EXTREME: f64 = 8.0;
+const DRAWS_MIN: f64 = 1999.0;
+/// Error of the ends of an interval, as a log ratio.
+const TOLERANCE: f64 = 1e-5;
 
-/// What all tests of a confirmation have in common.
+/// What all tests of a race have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConfirmationDesign {
     pub alpha: f64,
@@ -29,142 +39,149 @@ pub(super) struct ConfirmationDesign {
     pub margin: f64,
     pub estimand: Estimand,
     pub seed: u64,
-    /// Blocks of all stages.
-    pub n_max: usize,
 }
 
 impl ConfirmationDesign {
-    /// Blocks with which the winner is confirmed against an arm of the same time, at this scatter of their log ratio.
-    pub(super) fn blocks(alpha: f64, margin: f64, scatter: f64) -> usize {
-        let errors = z(1.0 - alpha / 2.0) + z(POWER);
-        let n_blocks = LOOKS_COST * (errors * scatter / margin).powi(2);
-        (n_blocks.ceil() as usize).clamp(BLOCKS_MIN, BLOCKS_MAX)
+    /// What a stage may spend, of all stages of the race, from 0.
+    fn alpha_of(&self, stage: usize) -> f64 {
+        let left: f64 = 1.0 - SHARES.iter().sum::<f64>();
+        let later = |n: usize| left * 2.0 / 3.0_f64.powi(n as i32 + 1);
+        let share = SHARES.get(stage).copied();
+        self.alpha * share.unwrap_or_else(|| later(stage - SHARES.len()))
     }
 
-    fn test(&self, arm: usize, alpha: f64) -> SequentialTest {
-        SequentialTest::new(SequentialDesign {
-            spending: Spending { alpha, family: 1, n_min: 0 },
-            estimand: self.estimand,
-            // No other ratio is of interest here; -margin is tested beside.
-            margin: 0.0,
-            limit: 0.0,
-            seed: self.seed.wrapping_add(arm as u64),
-        })
+    /// The re-labellings of a stage, for a test at this error rate.
+    fn orbit(
+        &self,
+        stage: usize,
+        arm: usize,
+        alpha: f64,
+        n_pairs: usize,
+    ) -> Result<Orbit, Invalid> {
+        let draws = (DRAWS_PER_EXTREME / alpha).ceil().max(DRAWS_MIN) as usize;
+        let seed = self.seed.wrapping_add(((stage as u64) << 32) | arm as u64);
+        Orbit::new(n_pairs, draws, seed)
     }
 
-    fn point(&self, n_pairs: usize) -> InterimPoint {
-        let fraction = (n_pairs as f64 / self.n_max as f64).min(1.0);
-        InterimPoint { n_pairs, fraction }
+    /// Whether the pairs of a stage show that the log ratio of an arm is above each of these, in turn up to the first that it
+    /// is not.
+    fn are_below(
+        &self,
+        stage: usize,
+        arm: usize,
+        pairs: &RacePairs,
+        log_ratios: [f64; 2],
+    ) -> Result<[bool; 2], Invalid> {
+        let alpha = self.alpha_of(stage);
+        let orbit = self.orbit(stage, arm, alpha, pairs.len())?;
+        let pairs = pairs.pairs()?;
+        let mut found = [false; 2];
+        for (is_below, log_ratio) in found.iter_mut().zip(log_ratios) {
+            let test = pairs.test(&orbit, self.estimand.statistics(), log_ratio)?;
+            *is_below = test.p <= alpha && test.selected.t > 0.0;
+            if !*is_below {
+                break;
+            }
+        }
+        Ok(found)
     }
-}
-
-/// What the looks say about "the arm is better than the winner by the margin or more".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChallengeEnd {
-    /// It is not. The stage that showed it, from 1.
-    Beaten(usize),
-    /// It is.
-    Better,
 }
 
 /// An arm that could be better than the winner.
 #[derive(Clone, Debug)]
 struct Challenge {
     arm: usize,
-    pairs: RacePairs,
-    points: Vec<InterimPoint>,
-    test: SequentialTest,
-    end: Option<ChallengeEnd>,
-    /// Whether it is shown to be slower than the winner.
+    /// The stage that showed that it is not better by the margin, from 1.
+    beaten: Option<usize>,
+    /// Whether a stage showed that it is slower.
     is_slower: bool,
-}
-
-impl Challenge {
-    /// A look after a stage.
-    fn look(&mut self, margin: f64, stage: usize) -> Result<(), Invalid> {
-        let pairs = self.pairs.pairs()?;
-        self.test.take(&pairs, &self.points)?;
-        if self.test.n_looks() == 0 {
-            return Ok(());
-        }
-        let is_beaten = self.test.is_above(-margin, &pairs)?;
-        if self.end.is_none() && is_beaten {
-            self.end = Some(ChallengeEnd::Beaten(stage));
-        }
-        let estimate = self.test.rough().map_or(0.0, |(log_ratio, _)| log_ratio);
-        if self.test.is_different(1.0) {
-            self.is_slower |= is_beaten && estimate > 0.0;
-            // Both 0 and the margin are rejected, and the estimate is beyond both.
-            if self.end.is_none() && estimate < -margin {
-                self.end = Some(ChallengeEnd::Better);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The confirmation of one winner.
 #[derive(Clone, Debug)]
 pub(super) struct Confirmation {
     pub winner: usize,
-    pub design: ConfirmationDesign,
     pub rounds: Vec<RoundTimes>,
+    design: ConfirmationDesign,
+    /// Stages of the race before this winner.
+    n_before: usize,
     challenges: Vec<Challenge>,
 }
 
 impl Confirmation {
-    pub(super) fn new(winner: usize, others: &[usize], design: ConfirmationDesign) -> Self {
-        let challenge = |&arm: &usize| Challenge {
-            arm,
-            pairs: RacePairs::default(),
-            points: Vec::new(),
-            test: design.test(arm, design.alpha),
-            end: None,
-            is_slower: false,
-        };
+    pub(super) fn new(
+        winner: usize,
+        others: &[usize],
+        design: ConfirmationDesign,
+        n_before: usize,
+    ) -> Self {
+        let challenge = |&arm: &usize| Challenge { arm, beaten: None, is_slower: false };
         let challenges = others.iter().map(challenge).collect();
-        Self { winner, design, rounds: Vec::new(), challenges }
+        Self { winner, rounds: Vec::new(), design, n_before, challenges }
     }
 
-    /// Blocks so far.
-    pub(super) fn n_blocks(&self) -> usize {
-        self.rounds.iter().map(|round| round.blocks.len()).sum()
+    /// Stages of the race so far.
+    pub(super) fn n_stages(&self) -> usize {
+        self.n_before + self.rounds.len()
     }
 
-    /// Blocks of the next stage: each doubles their number. 0 if there is none.
-    pub(super) fn next_blocks(&self) -> usize {
-        let n_blocks = self.n_blocks();
-        let goal = (2 * n_blocks).clamp(FIRST_BLOCKS, self.design.n_max);
-        // A short last stage is not worth its look.
-        let goal = if 3 * goal > 2 * self.design.n_max { self.design.n_max } else { goal };
-        goal.saturating_sub(n_blocks)
+    /// Blocks of the next stage. After the first two they are as many as the closest rival needs, by all times so far, but
+    /// not many more than before.
+    pub(super) fn next_blocks(&self, selection: &[RoundTimes]) -> usize {
+        match self.rounds.len() {
+            0 => return FIRST_BLOCKS,
+            1 => return SECOND_BLOCKS,
+            _ => {}
+        }
+        let errors = z(1.0 - self.design.alpha_of(self.n_stages()) / 2.0) + z(POWER);
+        let needed = self.open().into_iter().map(|arm| {
+            let (ahead, scatter) = self.known_of(arm, selection);
+            let room = (self.design.margin - ahead).max((1.0 - LOST_SHARE) * self.design.margin);
+            (errors * scatter / room).powi(2)
+        });
+        let needed = needed.fold(0.0, f64::max).ceil() as usize;
+        let before = self.rounds.last().map_or(0, |round| round.blocks.len());
+        needed.clamp(SECOND_BLOCKS, (GROWTH_MAX * before).clamp(SECOND_BLOCKS, BLOCKS_MAX))
     }
 
-    /// The arms that may still be better.
+    /// By which log ratio an arm seems to be ahead of the winner, and how much that scatters from block to block.
+    fn known_of(&self, arm: usize, selection: &[RoundTimes]) -> (f64, f64) {
+        let rounds = selection.iter().chain(&self.rounds);
+        let ratios: Vec<f64> = rounds.flat_map(|it| it.log_ratios(arm, self.winner)).collect();
+        let ahead = SortedSample::new(&ratios).map_or(0.0, |sorted| sorted.trimmed_mean());
+        let last = self.rounds.last().map_or(Vec::new(), |it| it.log_ratios(arm, self.winner));
+        (ahead, scatter(&last))
+    }
+
+    /// The arm that seems to be ahead of the winner by so much that this one will not be confirmed.
+    pub(super) fn better(&self, selection: &[RoundTimes]) -> Option<usize> {
+        if self.rounds.len() < 2 {
+            return None;
+        }
+        let ahead = |arm: &usize| self.known_of(*arm, selection).0;
+        let best = self.open().into_iter().max_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
+        (ahead(&best) > LOST_SHARE * self.design.margin).then_some(best)
+    }
+
+    /// The arms that may still be better by the margin: those of the next stage.
     pub(super) fn open(&self) -> Vec<usize> {
-        let is_open = |it: &&Challenge| !matches!(it.end, Some(ChallengeEnd::Beaten(_)));
-        self.challenges.iter().filter(is_open).map(|it| it.arm).collect()
+        self.arms(|it| it.beaten.is_none())
     }
 
-    /// The arms of the next stage: those that are not shown to be slower.
-    pub(super) fn running(&self) -> Vec<usize> {
-        let is_running = |it: &&Challenge| !it.is_slower;
-        self.challenges.iter().filter(is_running).map(|it| it.arm).collect()
+    /// The arms that are not shown to be slower.
+    #[cfg(test)]
+    pub(super) fn near(&self) -> Vec<usize> {
+        self.arms(|it| !it.is_slower)
     }
 
-    /// Whether an arm is shown to be slower than the winner.
-    pub(super) fn is_slower(&self, arm: usize) -> bool {
-        self.challenges.iter().any(|it| it.arm == arm && it.is_slower)
+    fn arms(&self, which: impl Fn(&Challenge) -> bool) -> Vec<usize> {
+        self.challenges.iter().filter(|it| which(it)).map(|it| it.arm).collect()
     }
 
-    /// Whether an arm was shown to be better than the winner by more than the margin.
-    pub(super) fn is_lost(&self) -> bool {
-        self.challenges.iter().any(|it| it.end == Some(ChallengeEnd::Better))
-    }
-
-    /// The end of an arm's challenge.
-    pub(super) fn end_of(&self, arm: usize) -> Option<ChallengeEnd> {
-        self.challenges.iter().find(|it| it.arm == arm)?.end
+    /// The stage that showed that an arm is not better, and whether it is slower.
+    pub(super) fn found(&self, arm: usize) -> Option<(Option<usize>, bool)> {
+        let found = self.challenges.iter().find(|it| it.arm == arm)?;
+        Some((found.beaten, found.is_slower))
     }
 
     /// Leaves out an arm that failed.
@@ -177,52 +194,51 @@ impl Confirmation {
     /// # Errors
     /// The times are unfit for a test.
     pub(super) fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
-        let (winner, design) = (self.winner, self.design);
-        let stage = self.rounds.len() + 1;
+        let (winner, design, stage) = (self.winner, self.design, self.n_stages());
+        let n_stages = self.rounds.len() + 1;
         let look = |it: &mut Challenge| -> Result<(), Invalid> {
-            it.pairs.add(&round, winner, it.arm);
-            if it.pairs.len() == it.points.last().map_or(0, |point| point.n_pairs) {
+            let pairs = RacePairs::of(&round, winner, it.arm);
+            if pairs.len() == 0 {
                 return Ok(());
             }
-            it.points.push(design.point(it.pairs.len()));
-            it.look(design.margin, stage)
+            let log_ratios = [-design.margin, 0.0];
+            let [is_beaten, is_slower] = design.are_below(stage, it.arm, &pairs, log_ratios)?;
+            if is_beaten && it.beaten.is_none() {
+                it.beaten = Some(n_stages);
+            }
+            it.is_slower |= is_slower;
+            Ok(())
         };
         self.challenges.par_iter_mut().map(look).collect::<Result<Vec<()>, _>>()?;
         self.rounds.push(round);
         Ok(())
     }
 
-    /// The log ratio of an arm to the winner, from the looks that decided about it.
-    pub(super) fn to_winner(&self, arm: usize) -> Option<LogRatio> {
-        let it = self.challenges.iter().find(|it| it.arm == arm)?;
-        log_ratio(&it.test, &it.pairs)
-    }
-
-    /// The log ratio of an arm to the reference, at this share of alpha. The looks are those of the stages.
-    pub(super) fn to_reference(
-        &self,
-        arm: usize,
-        reference: usize,
-        share: f64,
-    ) -> Option<LogRatio> {
-        let mut pairs = RacePairs::default();
-        let mut points = Vec::new();
-        for round in &self.rounds {
-            let n_before = pairs.len();
-            pairs.add(round, reference, arm);
-            if pairs.len() > n_before {
-                points.push(self.design.point(pairs.len()));
+    /// The log ratio new ÷ old, from all stages that have both, with the interval that no stage rejects. `share` is of what
+    /// each stage may spend.
+    pub(super) fn log_ratio(&self, old: usize, new: usize, share: f64) -> Option<LogRatio> {
+        let (mut interval, mut sum, mut n_pairs) = (Interval::ALL, 0.0, 0);
+        for (index, round) in self.rounds.iter().enumerate() {
+            let pairs = RacePairs::of(round, old, new);
+            if pairs.len() == 0 {
+                continue;
             }
+            let (design, stage) = (self.design, self.n_before + index);
+            let alpha = design.alpha_of(stage) * share;
+            let orbit = design.orbit(stage, new, alpha, pairs.len()).ok()?;
+            let statistics = design.estimand.statistics();
+            let found = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
+            // Stages that contradict each other: the later ones have more blocks.
+            interval = interval.intersect(found.interval).unwrap_or(found.interval);
+            sum += found.theta * pairs.len() as f64;
+            n_pairs += pairs.len();
         }
-        let mut test = self.design.test(arm, self.design.alpha * share);
-        test.take(&pairs.pairs().ok()?, &points).ok()?;
-        log_ratio(&test, &pairs)
+        let (lo, hi) = (interval.lo, interval.hi);
+        (n_pairs > 0).then(|| LogRatio {
+            log: (sum / n_pairs as f64).clamp(lo, hi),
+            lo,
+            hi,
+            n_pairs,
+        })
     }
-}
-
-/// The log ratio that the looks of a test leave.
-fn log_ratio(test: &SequentialTest, pairs: &RacePairs) -> Option<LogRatio> {
-    let found = test.conclude(&pairs.pairs().ok()?, 1.0).ok()??;
-    let (lo, hi) = (found.interval.lo, found.interval.hi);
-    Some(LogRatio { log: found.last.theta.clamp(lo, hi), lo, hi, n_pairs: test.n_pairs_seen() })
 }

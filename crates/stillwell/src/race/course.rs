@@ -11,7 +11,7 @@ use crate::race::rounds::RoundTimes;
 use crate::race::selection::{far, is_clear, ranking, scatter};
 
 /// Blocks of the first round.
-const ROUND_BLOCKS: usize = 4;
+const ROUND_BLOCKS: usize = 3;
 /// Most blocks of a round of selection.
 const ROUND_BLOCKS_MAX: usize = 512;
 /// Fewest arms whose times say how much the log ratio of two arms scatters.
@@ -62,6 +62,12 @@ pub struct Race {
     pub(super) failed: BTreeMap<usize, String>,
     pub(super) confirmation: Option<Confirmation>,
     pub(super) pace: RacePace,
+    /// Rounds of selection, without the stages of a winner that was given up.
+    pub(super) n_rounds: usize,
+    /// Stages of likely winners that failed; what they spent stays spent.
+    n_stages_given_up: usize,
+    /// Whether the likely winner was replaced.
+    has_led_again: bool,
     /// Whether the next round does not fit into the budget.
     pub(super) is_out_of_time: bool,
 }
@@ -79,6 +85,9 @@ impl Race {
             failed: BTreeMap::new(),
             confirmation: None,
             pace: RacePace::default(),
+            n_rounds: 0,
+            n_stages_given_up: 0,
+            has_led_again: false,
             is_out_of_time: false,
         }
     }
@@ -97,13 +106,13 @@ impl Race {
             let n_blocks = ROUND_BLOCKS << self.rounds.len().min(16);
             return RaceStep::Select { arms, n_blocks: n_blocks.min(ROUND_BLOCKS_MAX) };
         };
-        let n_blocks = confirmation.next_blocks();
-        let is_over = confirmation.open().is_empty() || confirmation.is_lost() || n_blocks == 0;
-        if self.is_out_of_time || is_over {
+        let is_lost = confirmation.better(&self.rounds).is_some();
+        if self.is_out_of_time || confirmation.open().is_empty() || is_lost {
             return RaceStep::Done;
         }
+        let n_blocks = confirmation.next_blocks(&self.rounds);
         let mut arms = vec![confirmation.winner];
-        arms.extend(confirmation.running());
+        arms.extend(confirmation.open());
         RaceStep::Confirm { arms: with_reference(arms), n_blocks }
     }
 
@@ -115,9 +124,10 @@ impl Race {
             // Nothing was promised of it. The others of the last round race on.
             Some(confirmation) if confirmation.winner == arm => {
                 let last = self.rounds.last().map_or(Vec::new(), |round| round.arms.clone());
+                self.n_stages_given_up = confirmation.n_stages();
+                self.confirmation = None;
                 let contenders = self.contenders();
                 self.alive = last.into_iter().filter(|arm| contenders.contains(arm)).collect();
-                self.confirmation = None;
             }
             Some(confirmation) => confirmation.forget(arm),
             None => {}
@@ -131,7 +141,10 @@ impl Race {
     pub fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
         self.pace.take(&round);
         match &mut self.confirmation {
-            Some(confirmation) => confirmation.take(round)?,
+            Some(confirmation) => {
+                confirmation.take(round)?;
+                self.lead_again();
+            }
             None => self.select(round),
         }
         let needed_s = match self.next_step() {
@@ -169,7 +182,7 @@ impl Race {
     /// Arms that are not told apart from the winner.
     #[cfg(test)]
     pub fn n_near(&self) -> usize {
-        self.confirmation.as_ref().map_or(0, |it| it.running().len())
+        self.confirmation.as_ref().map_or(0, |it| it.near().len())
     }
 
     /// Arms that did not fail.
@@ -189,6 +202,7 @@ impl Race {
             self.alive.retain(|arm| !self.far.contains(arm));
         }
         self.rounds.push(round);
+        self.n_rounds += 1;
         let ranking = ranking(&self.rounds, &self.alive);
         let n_kept = self.alive.len().div_ceil(2);
         let is_known = is_clear(&self.rounds, &ranking, self.rules.margin);
@@ -220,13 +234,31 @@ impl Race {
 
     fn confirm(&mut self, ranking: &[(usize, f64)]) {
         let winner = ranking.first().map_or(self.rules.reference, |(arm, _)| *arm);
+        let n_before = self.n_stages_given_up;
+        self.confirmation = Some(self.confirmation_of(winner, n_before));
+    }
+
+    fn confirmation_of(&self, winner: usize, n_before: usize) -> Confirmation {
         let RaceRules { alpha, margin, estimand, seed, .. } = self.rules;
-        let scatter = self.scatter(winner);
-        let n_max = ConfirmationDesign::blocks(alpha, margin, scatter);
-        let design = ConfirmationDesign { alpha, margin, estimand, seed, n_max };
+        let design = ConfirmationDesign { alpha, margin, estimand, seed };
         let others: Vec<usize> =
             self.contenders().into_iter().filter(|&arm| arm != winner).collect();
-        self.confirmation = Some(Confirmation::new(winner, &others, design));
+        Confirmation::new(winner, &others, design, n_before)
+    }
+
+    /// If a rival seems to be better than the likely winner, it leads from here on, once. The stages so far are then as good
+    /// as rounds of selection, and what they spent stays spent.
+    fn lead_again(&mut self) {
+        let Some(old) = &self.confirmation else { return };
+        if self.has_led_again {
+            return;
+        }
+        let Some(better) = old.better(&self.rounds) else { return };
+        let next = self.confirmation_of(better, old.n_stages());
+        if let Some(old) = self.confirmation.replace(next) {
+            self.rounds.extend(old.rounds);
+        }
+        self.has_led_again = true;
     }
 
     /// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over arms.

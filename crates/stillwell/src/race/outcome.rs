@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use stats::verdict::{minimum_pairs, z};
 
-use crate::race::confirmation::{ChallengeEnd, Confirmation};
+use crate::race::confirmation::Confirmation;
 use crate::race::course::Race;
 
 /// A log ratio with its interval.
@@ -29,8 +29,6 @@ pub enum Standing {
     Tied,
     /// It may be better than the leader by the margin.
     Open,
-    /// It is better than the leader by the margin.
-    Better,
     /// It takes several times as long as the reference, and was left out after the first round.
     Far,
     /// It failed.
@@ -91,8 +89,8 @@ impl Race {
             winner: found.map(|it| it.winner),
             is_confirmed: self.is_confirmed(),
             is_out_of_time: self.is_out_of_time,
-            n_rounds: self.rounds.len(),
-            n_stages: found.map_or(0, |it| it.rounds.len()),
+            n_rounds: self.n_rounds,
+            n_stages: found.map_or(0, Confirmation::n_stages),
             n_runs: self.pace.n_runs,
             n_runs_of_run: scatter.map(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
             seconds: self.pace.spent_s,
@@ -101,7 +99,7 @@ impl Race {
 
     /// Whether no other arm can be better than the winner by the margin. Without a stage, all others are far slower.
     fn is_confirmed(&self) -> bool {
-        let is_last = |it: &Confirmation| it.open().is_empty() && !it.is_lost();
+        let is_last = |it: &Confirmation| it.open().is_empty();
         self.confirmation.as_ref().is_some_and(is_last) && self.n_left() > 1
     }
 
@@ -114,31 +112,28 @@ impl Race {
     }
 
     fn standing(&self, arm: usize) -> ArmStanding {
-        let (confirmation, is_confirmed) = (self.confirmation.as_ref(), self.is_confirmed());
-        let to_winner = confirmation.and_then(|it| it.to_winner(arm));
-        let end = confirmation.and_then(|it| it.end_of(arm));
+        let confirmation = self.confirmation.as_ref();
         let is_winner = confirmation.is_some_and(|it| it.winner == arm);
-        let standing = match (self.failed.get(&arm), end) {
+        let found = confirmation.and_then(|it| it.found(arm));
+        let standing = match (self.failed.get(&arm), found) {
             (Some(why), _) => Standing::Failed(why.clone()),
             _ if self.far.contains(&arm) => Standing::Far,
-            _ if is_winner && is_confirmed => Standing::Winner,
+            _ if is_winner && self.is_confirmed() => Standing::Winner,
             _ if is_winner => Standing::Leader,
-            (None, Some(ChallengeEnd::Better)) => Standing::Better,
-            (None, Some(ChallengeEnd::Beaten(_)))
-                if confirmation.is_some_and(|it| it.is_slower(arm)) =>
-            {
-                Standing::Slower
-            }
-            (None, Some(ChallengeEnd::Beaten(_))) => Standing::Tied,
-            (None, None) => Standing::Open,
+            (None, Some((_, true))) => Standing::Slower,
+            (None, Some((Some(_), false))) => Standing::Tied,
+            (None, _) => Standing::Open,
         };
-        let stage = match end {
-            Some(ChallengeEnd::Beaten(stage)) => Some(stage),
-            _ => None,
-        };
-        let to_reference = self.size(arm);
-        let out_after = self.out_after.get(&arm).copied();
-        ArmStanding { arm, standing, out_after, stage, to_winner, to_reference }
+        ArmStanding {
+            arm,
+            standing,
+            out_after: self.out_after.get(&arm).copied(),
+            stage: found.and_then(|(beaten, _)| beaten),
+            to_winner: confirmation
+                .filter(|_| !is_winner)
+                .and_then(|it| it.log_ratio(it.winner, arm, 1.0)),
+            to_reference: self.size(arm),
+        }
     }
 
     /// The size of an arm of the last stage, against the reference.
@@ -150,7 +145,7 @@ impl Race {
         if arm == reference || !last.contains(&arm) {
             return None;
         }
-        confirmation.to_reference(arm, reference, 1.0 / n_sizes as f64)
+        confirmation.log_ratio(reference, arm, 1.0 / n_sizes as f64)
     }
 }
 

@@ -81,7 +81,7 @@ impl RoundTimes {
     }
 }
 
-/// The runs of two arms in pairs, of several rounds.
+/// The runs of two arms in pairs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RacePairs {
     slot1: Vec<f64>,
@@ -90,17 +90,19 @@ pub(super) struct RacePairs {
 }
 
 impl RacePairs {
-    /// Appends the pairs of a round, if it has both arms.
-    pub(super) fn add(&mut self, round: &RoundTimes, old: usize, new: usize) {
-        let (Some(old), Some(new)) = (round.column(old), round.column(new)) else { return };
+    /// The pairs of a round; none if it lacks one of the arms.
+    pub(super) fn of(round: &RoundTimes, old: usize, new: usize) -> Self {
+        let mut pairs = Self::default();
+        let (Some(old), Some(new)) = (round.column(old), round.column(new)) else { return pairs };
         for runs in &round.blocks {
             let (old, new) = (runs[old], runs[new]);
             let is_new_first = new.place < old.place;
             let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-            self.slot1.push(first.cost);
-            self.slot2.push(second.cost);
-            self.slot1_is_new.push(is_new_first);
+            pairs.slot1.push(first.cost);
+            pairs.slot2.push(second.cost);
+            pairs.slot1_is_new.push(is_new_first);
         }
+        pairs
     }
 
     /// Number of pairs.

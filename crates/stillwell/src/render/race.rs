@@ -88,7 +88,6 @@ impl RacePage<'_> {
         for (standing, heading) in [
             (Standing::Tied, "not told apart from it:"),
             (Standing::Open, "may be better than it:"),
-            (Standing::Better, "better than it:"),
         ] {
             if let Some(names) = self.names(&standing) {
                 wrap(&mut out, "", 2, &format!("{heading} {names}"));
@@ -271,7 +270,6 @@ fn word(standing: &Standing) -> &'static str {
         Standing::Slower => "slower",
         Standing::Tied => "tied",
         Standing::Open => "open",
-        Standing::Better => "better",
         Standing::Far => "far slower",
         Standing::Failed(_) => "failed",
     }

@@ -43,6 +43,7 @@ mod privacy;
 mod privileges;
 mod process;
 mod processes;
+mod race;
 mod revisions;
 mod schedule;
 mod shield;
