@@ -114,11 +114,12 @@ pub fn listed_at(
     let spec = &verb.spec;
     let commands = across(programs(spec)?, std::slice::from_ref(revision));
     let user = user_of_commands(spec.session.workers.rights.as_root);
-    let listed = match frameworks::listed(&commands, user.as_ref()) {
+    let timeout = spec.session.workers.timeout;
+    let listed = match frameworks::listed(&commands, user.as_ref(), timeout) {
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
             let mut maker = WorkerFactory::new(None, user)?;
-            list_benchmarks(&mut maker, &commands, spec.session.workers.timeout, None)
+            list_benchmarks(&mut maker, &commands, timeout, None)
                 .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))
         }
         Err(error) => Err(error),

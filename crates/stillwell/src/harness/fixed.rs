@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_number_takes_the_place_of_a_time() {
         let words = |harness: Harness| {
-            let argv = harness.command(&["p".into()], "b");
+            let argv = harness.command(&["p".into()], "b", None);
             with_iterations(harness, &argv, 500).map(|words| words.join(" "))
         };
         let google = words(Harness::GoogleBenchmark).unwrap();

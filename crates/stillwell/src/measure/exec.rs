@@ -24,7 +24,7 @@ use crate::measure::wire::{
     SamplingSettings, WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
-use crate::plan::{Arm, Plan};
+use crate::plan::Plan;
 use crate::record::{Event, Survivors};
 use crate::schedule::Step;
 use crate::sys::{User, with_files_of};

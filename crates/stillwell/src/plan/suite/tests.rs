@@ -150,7 +150,8 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     let file = parse(text).unwrap();
     let variant = Variant::clone(&file.variants[0]);
     let directories = vec!["/dir".into()];
-    let built = VariantBuild { variant, directories, git: None, is_relinked: false };
+    let built =
+        VariantBuild { variant: variant.clone(), directories, git: None, is_relinked: false };
     let found = candidates(text, &file, &[built], "/dir").unwrap();
     let BenchmarkKind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
     let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));

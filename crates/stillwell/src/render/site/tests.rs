@@ -48,6 +48,7 @@ fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
             series,
             change,
             commits: commits.clone(),
+            culprits: Vec::new(),
         })
     });
     let changes: Vec<SeriesChange<'_>> = changes.collect();
