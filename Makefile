@@ -120,6 +120,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/pool/run
 	experiments/gate/run
 	experiments/why/run
+	experiments/referee/run
 	experiments/bisect/run
 	experiments/pyperf/run
 	experiments/hyperfine/run

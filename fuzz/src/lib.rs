@@ -12,6 +12,8 @@ mod campaign;
 mod cmd;
 #[path = "../../crates/stillwell/src/convert/mod.rs"]
 mod convert;
+#[path = "../../crates/stillwell/src/fair_play/mod.rs"]
+mod fair_play;
 #[path = "../../crates/stillwell/src/harness/mod.rs"]
 mod harness;
 #[path = "../../crates/stillwell/src/history/mod.rs"]
@@ -34,6 +36,8 @@ mod plan;
 mod pool;
 #[path = "../../crates/stillwell/src/profile/mod.rs"]
 mod profile;
+#[path = "../../crates/stillwell/src/race/mod.rs"]
+mod race;
 #[path = "../../crates/stillwell/src/record/mod.rs"]
 mod record;
 #[path = "../../crates/stillwell/src/render/mod.rs"]

@@ -99,7 +99,7 @@ pub enum Verb {
     Gate(Box<GateVerb>),
     /// Find the commits that made a program slower or faster
     Bisect(Box<BisectVerb>),
-    /// Try one attempt after the other to make a program faster, and keep the real gains
+    /// Try attempts to make a program faster, and keep the real gains
     Campaign(Box<CampaignVerb>),
     /// Find the best of many commands, with the error of the choice known
     Race(Box<RaceVerb>),
