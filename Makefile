@@ -14,7 +14,7 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust \
+.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust newest-rust \
 	release-check install demo test test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
 
 build: ## the program for every day and for the tests: not optimised, quick to build
@@ -32,7 +32,8 @@ deb rpm archive wheel image: dist ## the static program in a package, in target/
 crates: ## what `cargo publish` would send, in target/packages
 	packaging/crates
 
-packages: archive deb rpm wheel crates ## all of these
+packages: archive deb rpm wheel crates ## all of these, and a PKGBUILD of the archive
+	packaging/aur
 
 reproducible: ## build the static program in two directories, and compare: ARCH as for dist
 	packaging/reproducible $(ARCH)
@@ -55,6 +56,9 @@ aur: ## a PKGBUILD that installs the archives of target/packages
 
 oldest-rust: ## check all code with the oldest Rust that Cargo.toml promises, which rustup has
 	cargo +$(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0 check --locked --workspace --all-targets
+
+newest-rust: ## the tests with the newest stable Rust, which rustup has
+	cargo +stable test --locked --workspace --no-fail-fast
 
 release-check: ## install each package for this machine in a clean root, as root, and use it there
 	packaging/check
