@@ -126,6 +126,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/why/run
 	experiments/referee/run
 	experiments/bisect/run
+	experiments/why/sizes
 	experiments/pyperf/run
 	experiments/hyperfine/run
 	cargo run --release --locked -p stillwell-stats --example pools

@@ -38,6 +38,7 @@ pub mod supervised;
 pub mod survivors;
 pub mod switches;
 mod value;
+pub mod waiting;
 pub mod watch;
 pub mod wire;
 pub mod worker;

@@ -16,16 +16,19 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
+use crate::measure::clock::monotonic_ns;
 use crate::measure::jit::JitFiles;
 use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
+use crate::measure::waiting::WaitingLog;
 use crate::measure::wire::{RowId, SamplingSettings};
 use crate::sys;
 use crate::words::reason;
 
-/// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), whether
-/// the kernel is sampled too (u32), the period in ns (u64; 0 for a run without samples).
+/// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), flags: 1 if
+/// the kernel is sampled too, 2 if waits are (u32), the period in ns (u64; 0 for a run without samples).
 pub const RUN_BEGINS: u32 = 0x1_0000;
-/// Kind of the entry that ends a run. Its body: the number of records that were lost (u64).
+/// Kind of the entry that ends a run. Its body: the number of records that were lost, and whether all waits were seen
+/// (u64 each).
 pub const RUN_ENDS: u32 = 0x1_0001;
 /// Kind of the entry for a function that was compiled at run time. Its body: process (u32), start, size (u64 each), name.
 pub const RUN_COMPILED: u32 = 0x1_0002;
@@ -64,8 +67,13 @@ pub struct Sampling {
     has_kernel: bool,
     period_ns: u64,
     stream: Stream,
-    /// What the run that is under way may write about code that it compiles; `None` if nothing of the run is kept.
+    /// Whether the run that is under way has an entry in the file.
+    is_kept: bool,
+    /// What it may write about code that it compiles; `None` for hooks.
     jit: Option<JitFiles>,
+    waiting: WaitingLog,
+    /// When the run began.
+    began_ns: u64,
     n_lost: u64,
 }
 
@@ -81,6 +89,7 @@ impl Sampling {
         };
         let opened = open(true).or_else(|_| open(false));
         let (rings, has_kernel) = opened.map_err(|error| anyhow!("{}", refused(&error)))?;
+        let waiting = WaitingLog::open(if has_kernel { cpus } else { &[] });
         let path = Path::new(OsStr::from_bytes(&settings.file));
         let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::empty())
@@ -92,7 +101,10 @@ impl Sampling {
             has_kernel,
             period_ns: settings.period_ns,
             stream: Stream::new(settings.seed),
+            is_kept: false,
             jit: None,
+            waiting,
+            began_ns: 0,
             n_lost: 0,
         })
     }
@@ -106,17 +118,21 @@ impl Sampling {
             while ring.next_record().is_some() {}
         }
         let timed = row.and_then(|row| Some((row, row.block?)));
-        self.jit = timed.map(|_| JitFiles::new());
+        self.is_kept = timed.is_some();
+        self.jit = row.map(|_| JitFiles::new());
         self.n_lost = 0;
         let is_sampled =
             timed.is_some_and(|(_, block)| block % UNSAMPLED_EVERY != UNSAMPLED_EVERY - 1);
         let drawn = PERIOD_MIN + 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
         let drawn_ns = self.period_ns as f64 * drawn;
         let period_ns = if is_sampled { drawn_ns as u64 } else { NEVER_NS };
+        let is_watched = self.waiting.before(is_sampled || (row.is_some() && timed.is_none()));
+        self.began_ns = monotonic_ns();
         let is_set = self.rings.iter().all(|ring| sys::set_sample_period(ring, period_ns).is_ok());
         if let Some((row, block)) = timed {
             let kept_ns = if is_sampled && is_set { period_ns } else { 0 };
-            let numbers = [row.step, row.arm, block, u32::from(self.has_kernel)];
+            let flags = u32::from(self.has_kernel) + 2 * u32::from(is_watched);
+            let numbers = [row.step, row.arm, block, flags];
             let mut body: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
             body.extend(kept_ns.to_ne_bytes());
             self.write(RUN_BEGINS, 0, &body);
@@ -128,7 +144,9 @@ impl Sampling {
 
     /// Copies the records to the file until the child has ended.
     pub fn drain_until_exit(&mut self, pid: i32) {
-        self.jit.as_mut().map(|jit| jit.add_process(pid.cast_unsigned()));
+        if let Some(jit) = &mut self.jit {
+            jit.add_process(pid.cast_unsigned());
+        }
         let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         // Without one the caller waits, and what does not fit into the buffers is lost.
         let Some(pidfd) = pidfd else { return };
@@ -146,15 +164,21 @@ impl Sampling {
     /// Ends a run.
     pub fn after(&mut self) {
         self.drain();
+        let took_ns = monotonic_ns().saturating_sub(self.began_ns);
+        let sees_waits = self.waiting.after(took_ns, self.is_kept);
         if let Some(mut jit) = self.jit.take() {
             jit.take(|process, function| {
                 let mut body = process.to_ne_bytes().to_vec();
                 body.extend([function.start, function.size].iter().flat_map(|n| n.to_ne_bytes()));
                 body.extend(function.name.as_bytes());
-                self.write(RUN_COMPILED, 0, &body);
+                if self.is_kept {
+                    self.write(RUN_COMPILED, 0, &body);
+                }
             });
-            let n_lost = self.n_lost;
-            self.write(RUN_ENDS, 0, &n_lost.to_ne_bytes());
+        }
+        if self.is_kept {
+            let numbers = [self.n_lost, u64::from(sees_waits)];
+            self.write(RUN_ENDS, 0, &numbers.map(u64::to_ne_bytes).concat());
             // The front end reads the file after the session; a full disk loses samples, not runs.
             self.n_lost += u64::from(self.file.flush().is_err());
         }
@@ -170,16 +194,25 @@ impl Sampling {
                     self.n_lost += n.map_or(1, u64::from_ne_bytes);
                 } else if let Some(jit) = &mut self.jit {
                     note(jit, record.ty(), &body);
-                    self.write(record.ty(), record.misc(), &body);
+                    if self.is_kept {
+                        self.write(record.ty(), record.misc(), &body);
+                    }
                 }
             }
         }
         self.rings = rings;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.drain(|kind, misc, body| {
+            if self.is_kept {
+                self.write(kind, misc, body);
+            }
+        });
+        self.waiting = waiting;
     }
 
     fn write(&mut self, kind: u32, misc: u16, body: &[u8]) {
         let n_bytes = (ENTRY_HEAD_BYTES + body.len()) as u64;
-        if self.n_bytes + n_bytes > FILE_BYTES_MAX && kind < RUN_BEGINS {
+        if self.n_bytes + n_bytes > FILE_BYTES_MAX && !(RUN_BEGINS..=RUN_COMPILED).contains(&kind) {
             self.n_lost += 1;
             return;
         }

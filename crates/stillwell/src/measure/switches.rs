@@ -21,7 +21,7 @@ const CPUS_MAX: usize = 64;
 /// `PERF_RECORD_LOST`.
 pub const RECORD_LOST: u32 = 2;
 /// `PERF_RECORD_EXIT`.
-const RECORD_EXIT: u32 = 4;
+pub const RECORD_EXIT: u32 = 4;
 /// `PERF_RECORD_FORK`.
 pub const RECORD_FORK: u32 = 7;
 /// `PERF_RECORD_SAMPLE`.
@@ -29,8 +29,8 @@ pub const RECORD_SAMPLE: u32 = 9;
 /// `PERF_RECORD_SWITCH`.
 pub const RECORD_SWITCH: u32 = 14;
 /// `PERF_RECORD_MISC_SWITCH_OUT` and `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT` of the record header.
-const SWITCH_OUT: u16 = 1 << 13;
-const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+pub const SWITCH_OUT: u16 = 1 << 13;
+pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 /// One ring buffer a CPU: an event that is inherited by children may only be mapped if it is bound to a CPU.
 pub struct SwitchLog {

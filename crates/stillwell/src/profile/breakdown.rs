@@ -175,7 +175,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
     let is_named = |at: &usize| p.get(*at).is_none_or(|&p| p <= profile.alpha);
     let shown: Vec<usize> = (0..columns.len()).filter(is_named).collect();
     let own = |at: &usize| match columns[*at].0 {
-        TimeOf::Own(function) => Some(function),
+        TimeOf::Own(function) | TimeOf::Wait(function) => Some(function),
         TimeOf::WithCallees(_) => None,
     };
     let named: HashSet<u32> = shown.iter().filter_map(own).collect();
@@ -238,7 +238,7 @@ fn listed(
     let mut lists = [Vec::new(), Vec::new()];
     for (of, p, time) in functions {
         let (list, number) = match of {
-            TimeOf::Own(number) => (0, number),
+            TimeOf::Own(number) | TimeOf::Wait(number) => (0, number),
             TimeOf::WithCallees(number) => (1, number),
         };
         let about = &profile.functions[number as usize];
@@ -279,7 +279,11 @@ fn other_parts(blocks: &BlockRuns<'_>, named: &HashSet<u32>) -> Vec<(PartKind, A
     // Several tasks at once use more CPU time than the wall time has.
     let is_known = runs.all(|run| run.stalled_ns.is_some());
     let is_parallel = mean(&blocks.column(cpu).concat()) > mean(&blocks.column(wall).concat());
-    let off = |run: &ProfiledRun| wall(run) - cpu(run) - stalled(run);
+    let waited = |run: &ProfiledRun| -> f64 {
+        let waits = run.waits.iter().flatten().filter(|(reason, _)| named.contains(reason));
+        waits.map(|(_, ns)| *ns as f64).sum()
+    };
+    let off = |run: &ProfiledRun| wall(run) - cpu(run) - stalled(run) - waited(run);
     let kind = match (is_parallel, is_known) {
         (true, _) => PartKind::Overlap,
         (false, true) => PartKind::Sleeping,

@@ -14,6 +14,7 @@ use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
 use crate::profile::saved::{Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
+use crate::profile::waits::{TaskChange, WaitingTasks};
 use crate::record::{Record, Rows};
 use crate::values::metric::Metric;
 
@@ -38,13 +39,16 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     while let Some(run) = next_run(&mut file).with_context(what)? {
         let Some(&row) = by_step.get(&run.step) else { continue };
         profile.has_kernel |= run.has_kernel;
-        let samples = named(&run, &mut table);
+        let NamedRun { samples, tasks, .. } = NamedRun::of(&run, &mut table);
+        let samples: Vec<(u32, u32)> = samples.into_iter().collect();
+        let about = of_row(&run, rows, row);
+        let waits = run.sees_waits.then(|| without_delays(tasks.into_waits(), &about));
         for &(stack, n) in &samples {
             let leaf = table.stacks[stack as usize].last().copied().unwrap_or_default();
             let counts = n_of_functions.entry(leaf).or_insert_with(|| vec![0; programs.len()]);
             counts[run.arm as usize] += u64::from(n);
         }
-        profile.runs.push(ProfiledRun { samples, ..of_row(&run, rows, row) });
+        profile.runs.push(ProfiledRun { samples, waits, ..about });
     }
     table.finish(&n_of_functions, SAMPLES_MIN);
     let FunctionTable { functions, stacks, n_user, n_whole, .. } = table;
@@ -65,7 +69,7 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
     {
         let arm = run.arm as usize;
         n_runs[arm] += 1;
-        for record in run.records {
+        for (_, record) in run.records {
             if let TaskRecord::Map { path, .. } = record
                 && path.starts_with('/')
                 && !path.starts_with("//")
@@ -77,39 +81,95 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
     Ok(found)
 }
 
-/// The call chains of a run, and the number of samples of each.
-fn named(run: &SampledRun, table: &mut FunctionTable) -> Vec<(u32, u32)> {
-    let mut spaces = AddressSpaces::default();
-    table.jit = JitMaps::default();
-    run.compiled.iter().for_each(|(process, function)| table.jit.add(*process, function));
-    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-    // The launcher, and the child before its exec, are sampled too.
-    let mut own: HashSet<u32> = HashSet::new();
-    for record in &run.records {
-        match record {
-            TaskRecord::Exec { process } => {
-                own.insert(*process);
-                spaces.exec(*process);
-            }
-            TaskRecord::Fork { process, parent } => {
-                if own.contains(parent) {
-                    own.insert(*process);
+/// What the records of a run say.
+#[derive(Debug, Default)]
+struct NamedRun {
+    /// Call chains, and the number of samples of each.
+    samples: BTreeMap<u32, u32>,
+    tasks: WaitingTasks,
+    /// The processes of the run. The launcher, and the child before its exec, are sampled too.
+    own: HashSet<u32>,
+    threads: HashSet<u32>,
+    /// Why each task is about to be taken off the CPU.
+    reasons: HashMap<u32, u32>,
+}
+
+impl NamedRun {
+    fn of(run: &SampledRun, table: &mut FunctionTable) -> Self {
+        let mut spaces = AddressSpaces::default();
+        table.jit = JitMaps::default();
+        run.compiled.iter().for_each(|(process, function)| table.jit.add(*process, function));
+        let mut found = Self::default();
+        for (time_ns, record) in &run.records {
+            match record {
+                TaskRecord::Exec { process } => {
+                    found.runs(*time_ns, *process, *process);
+                    spaces.exec(*process);
                 }
-                spaces.fork(*process, *parent);
-            }
-            TaskRecord::Map { process, start, len, offset, path } => {
-                let file = table.file(path);
-                spaces.map(*process, *start, *len, *offset, file);
-            }
-            TaskRecord::Sample { process, .. } if !own.contains(process) => {}
-            TaskRecord::Sample { process, chain } => {
-                if let Some(stack) = table.stack(run.arm as usize, &spaces, *process, chain) {
-                    *counts.entry(stack).or_default() += 1;
+                TaskRecord::Fork { process, parent } => {
+                    if found.own.contains(parent) {
+                        found.runs(*time_ns, *process, *process);
+                    }
+                    spaces.fork(*process, *parent);
                 }
+                TaskRecord::Map { process, start, len, offset, path } => {
+                    let file = table.file(path);
+                    spaces.map(*process, *start, *len, *offset, file);
+                }
+                TaskRecord::Sample { process, chain } if found.own.contains(process) => {
+                    if let Some(stack) = table.stack(run.arm as usize, &spaces, *process, chain) {
+                        *found.samples.entry(stack).or_default() += 1;
+                    }
+                }
+                TaskRecord::Leaves { process, thread, chain } if found.own.contains(process) => {
+                    found.reasons.insert(*thread, table.wait(chain));
+                }
+                TaskRecord::NewTask { process, thread } if found.own.contains(process) => {
+                    found.runs(*time_ns, *process, *thread);
+                }
+                TaskRecord::Ended { thread } => found.change(*time_ns, *thread, TaskChange::Ended),
+                TaskRecord::Continues { thread } => {
+                    found.change(*time_ns, *thread, TaskChange::Runs);
+                }
+                TaskRecord::Stops { thread, is_preempted } => {
+                    let reason = found.reasons.get(thread).copied();
+                    let change = match reason.filter(|_| !is_preempted) {
+                        Some(reason) => TaskChange::WaitsFor(reason),
+                        None => TaskChange::Preempted,
+                    };
+                    found.change(*time_ns, *thread, change);
+                }
+                TaskRecord::Sample { .. }
+                | TaskRecord::Leaves { .. }
+                | TaskRecord::NewTask { .. } => {}
             }
         }
+        found
     }
-    counts.into_iter().collect()
+
+    /// A task of the run, which is ready.
+    fn runs(&mut self, time_ns: u64, process: u32, thread: u32) {
+        self.own.insert(process);
+        self.threads.insert(thread);
+        self.tasks.take(time_ns, thread, TaskChange::Runs);
+    }
+
+    fn change(&mut self, time_ns: u64, thread: u32, change: TaskChange) {
+        if self.threads.contains(&thread) {
+            self.tasks.take(time_ns, thread, change);
+        }
+    }
+}
+
+/// Waits without the time from being woken to running, of which only the sum is known.
+fn without_delays(mut waits: Vec<(u32, u64)>, run: &ProfiledRun) -> Vec<(u32, u64)> {
+    let asleep_ns = run.wall_ns.saturating_sub(run.cpu_ns + run.stalled_ns.unwrap_or(0));
+    let all_ns: u64 = waits.iter().map(|(_, ns)| ns).sum();
+    if all_ns > asleep_ns {
+        let share = asleep_ns as f64 / all_ns as f64;
+        waits.iter_mut().for_each(|(_, ns)| *ns = (*ns as f64 * share) as u64);
+    }
+    waits
 }
 
 /// The times and counts of a run, without its samples.
@@ -130,12 +190,25 @@ fn of_row(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
         period_ns: run.period_ns,
         n_lost: run.n_lost,
         samples: Vec::new(),
+        waits: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_waits_of_a_run_are_no_longer_than_it_was_asleep() {
+        let run = ProfiledRun {
+            wall_ns: 100,
+            cpu_ns: 40,
+            stalled_ns: Some(20),
+            ..ProfiledRun::default()
+        };
+        assert_eq!(without_delays(vec![(1, 30), (2, 50)], &run), [(1, 15), (2, 25)]);
+        assert_eq!(without_delays(vec![(1, 10), (2, 20)], &run), [(1, 10), (2, 20)]);
+    }
 
     /// A process that was forked is at the code of its parent; after an exec it is not. What was before the first exec is
     /// the launcher's.
@@ -155,9 +228,22 @@ mod tests {
             TaskRecord::Exec { process: 2 },
             sample(2),
         ];
-        let found = named(&SampledRun { records, ..SampledRun::default() }, &mut table);
-        assert_eq!(found, [(0, 2), (1, 1)]);
+        let leaves = TaskRecord::Leaves { process: 2, thread: 2, chain: Vec::new() };
+        let mut records: Vec<(u64, TaskRecord)> = (0..).zip(records).collect();
+        // Both tasks sleep; the second one goes on first, after 15.
+        records.extend([
+            (15, TaskRecord::Leaves { process: 1, thread: 1, chain: Vec::new() }),
+            (16, TaskRecord::Stops { thread: 1, is_preempted: false }),
+            (19, leaves),
+            (20, TaskRecord::Stops { thread: 2, is_preempted: false }),
+            (35, TaskRecord::Continues { thread: 2 }),
+            (36, TaskRecord::Continues { thread: 9 }),
+        ]);
+        let found = NamedRun::of(&SampledRun { records, ..SampledRun::default() }, &mut table);
+        let samples: Vec<(u32, u32)> = found.samples.into_iter().collect();
+        assert_eq!(samples, [(0, 2), (1, 1)]);
+        assert_eq!(found.tasks.into_waits(), [(2, 15)]);
         let names: Vec<&str> = table.functions.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["[library]", "[unknown]"]);
+        assert_eq!(names, ["[library]", "[unknown]", "asleep"]);
     }
 }

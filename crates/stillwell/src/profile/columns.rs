@@ -31,6 +31,8 @@ pub enum TimeOf {
     Own(u32),
     /// Time in the function and what it calls.
     WithCallees(u32),
+    /// Time of waiting for this.
+    Wait(u32),
 }
 
 /// The value of each row, for each arm.
@@ -127,8 +129,23 @@ impl<'a> BlockRuns<'a> {
             .iter()
             .filter(|it| has_enough(it.1) && is_known(*it.0) && calls(it) && is_part(it));
         quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
+        quantities.extend(self.waits());
         let columns = self.columns(quantities.len(), self.times_of(&quantities));
         quantities.into_iter().zip(columns).collect()
+    }
+
+    /// What the runs wait for, if all were watched, and it was in enough of them.
+    fn waits(&self) -> Vec<TimeOf> {
+        let used = || self.sampled[..self.n_blocks()].iter().flatten();
+        if used().any(|run| run.waits.is_none()) {
+            return Vec::new();
+        }
+        let mut n_runs: BTreeMap<u32, u64> = BTreeMap::new();
+        for &(reason, _) in used().flat_map(|run| run.waits.iter().flatten()) {
+            *n_runs.entry(reason).or_default() += 1;
+        }
+        let found = n_runs.into_iter().filter(|(_, n)| *n >= SAMPLES_MIN);
+        found.map(|(reason, _)| TimeOf::Wait(reason)).collect()
     }
 
     /// Adds the time of each of these in a run, ns.
@@ -147,6 +164,11 @@ impl<'a> BlockRuns<'a> {
             for &(stack, n) in &run.samples {
                 for &at in &of_stack[stack as usize] {
                     sums[at] += f64::from(n) * run.period_ns as f64;
+                }
+            }
+            for &(reason, ns) in run.waits.iter().flatten() {
+                if let Some(&at) = place.get(&TimeOf::Wait(reason)) {
+                    sums[at] += ns as f64;
                 }
             }
         }

@@ -6,7 +6,10 @@ use crate::measure::jit::JitFunction;
 use crate::measure::sampling::{
     ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
 };
-use crate::measure::switches::{RECORD_FORK, RECORD_SAMPLE};
+use crate::measure::switches::{
+    RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT,
+};
+use crate::measure::waiting::OF_WAITING;
 
 /// `PERF_RECORD_COMM`.
 const RECORD_COMM: u32 = 3;
@@ -33,6 +36,16 @@ pub enum TaskRecord {
     Exec { process: u32 },
     /// A process was made.
     Fork { process: u32, parent: u32 },
+    /// A task was made in a process.
+    NewTask { process: u32, thread: u32 },
+    /// A task ended.
+    Ended { thread: u32 },
+    /// A task goes on.
+    Continues { thread: u32 },
+    /// A task is taken off the CPU, and why it is there is in the chain before this record. Whether it could go on.
+    Stops { thread: u32, is_preempted: bool },
+    /// The call chain of a task that is about to be taken off the CPU.
+    Leaves { process: u32, thread: u32, chain: Vec<u64> },
     /// A task was here. The addresses are those of its calls, the innermost first, with the kernel's marks between.
     Sample { process: u32, chain: Vec<u64> },
 }
@@ -48,12 +61,14 @@ pub struct SampledRun {
     pub block: u32,
     /// Whether the kernel was sampled too.
     pub has_kernel: bool,
+    /// Whether all its waits were seen.
+    pub sees_waits: bool,
     /// CPU time between two samples, ns; 0 if it was not sampled.
     pub period_ns: u64,
     /// Records that were lost.
     pub n_lost: u64,
-    /// Its records in the order of time.
-    pub records: Vec<TaskRecord>,
+    /// Its records with their times, ns, in that order.
+    pub records: Vec<(u64, TaskRecord)>,
     /// Functions that were compiled at run time, each with its process.
     pub compiled: Vec<(u32, JitFunction)>,
 }
@@ -73,11 +88,13 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
             }
             RUN_ENDS => {
                 run.n_lost = long(&body, 0).ok_or_else(damaged)?;
+                run.sees_waits = long(&body, 8).ok_or_else(damaged)? != 0;
                 // Each CPU has a buffer of its own; records of one moment keep their order.
                 records.sort_by_key(|(time_ns, _)| *time_ns);
-                run.records = records.into_iter().map(|(_, record)| record).collect();
+                run.records = records;
                 return Ok(Some(run));
             }
+            OF_WAITING.. => records.extend(of_waiting(kind - OF_WAITING, misc, &body)),
             RUN_COMPILED => run.compiled.push(compiled(&body).ok_or_else(damaged)?),
             _ => records.extend(record(kind, misc, &body)),
         }
@@ -118,7 +135,7 @@ fn begun(body: &[u8]) -> Option<SampledRun> {
         step: word(body, 0)?,
         arm: word(body, 4)?,
         block: word(body, 8)?,
-        has_kernel: word(body, 12)? != 0,
+        has_kernel: word(body, 12)? & 1 != 0,
         period_ns: long(body, 16)?,
         ..SampledRun::default()
     })
@@ -140,12 +157,38 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
         RECORD_COMM if misc & COMM_EXEC != 0 => TaskRecord::Exec { process: word(body, 0)? },
         // Process, parent, thread, its parent: a new thread is in the same process.
         RECORD_FORK => {
-            let (process, parent) = (word(body, 0)?, word(body, 4)?);
-            (process != parent).then_some(TaskRecord::Fork { process, parent })?
+            let (process, parent, thread) = (word(body, 0)?, word(body, 4)?, word(body, 8)?);
+            match process == parent {
+                true => TaskRecord::NewTask { process, thread },
+                false => TaskRecord::Fork { process, parent },
+            }
         }
+        RECORD_EXIT => TaskRecord::Ended { thread: word(body, 8)? },
         _ => return None,
     };
     Some((time_ns, record))
+}
+
+/// A record of the events that watch waits, with its time.
+fn of_waiting(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
+    match kind {
+        RECORD_SAMPLE => {
+            let thread = word(body, 12)?;
+            let (time_ns, record) = sample(body)?;
+            let TaskRecord::Sample { process, chain } = record else { return None };
+            Some((time_ns, TaskRecord::Leaves { process, thread, chain }))
+        }
+        RECORD_SWITCH => {
+            let (thread, time_ns) = (word(body, 4)?, long(body, 8)?);
+            let is_preempted = misc & SWITCH_OUT_PREEMPT != 0;
+            let record = match misc & SWITCH_OUT != 0 {
+                true => TaskRecord::Stops { thread, is_preempted },
+                false => TaskRecord::Continues { thread },
+            };
+            Some((time_ns, record))
+        }
+        _ => None,
+    }
 }
 
 /// Address (u64), process, thread (u32 each), time, number of addresses (u64 each), the addresses.
@@ -210,7 +253,7 @@ mod tests {
     }
 
     fn end() -> Vec<u8> {
-        entry(RUN_ENDS, 0, &longs(&[3]))
+        entry(RUN_ENDS, 0, &longs(&[3, 1]))
     }
 
     #[test]
@@ -226,6 +269,7 @@ mod tests {
         let comm = [words(&[30, 30]), b"a\0\0\0\0\0\0\0".to_vec(), id].concat();
         let fork = [words(&[40, 30, 40, 30]), longs(&[8]), words(&[40, 40]), longs(&[8])].concat();
         let thread = [words(&[30, 30, 41, 30]), longs(&[8]), words(&[30, 41]), longs(&[8])];
+        let leaving = [longs(&[7]), words(&[30, 31]), longs(&[11, 1, 9])];
         let file = [
             begin(),
             sample_of(9, &[1, 2]),
@@ -237,6 +281,13 @@ mod tests {
             entry(RECORD_MMAP2, 0, &map.concat()),
             entry(77, 0, &[0; 40]),
             sample_of(10, &[]),
+            entry(OF_WAITING + RECORD_SAMPLE, 2, &leaving.concat()),
+            entry(
+                OF_WAITING + RECORD_SWITCH,
+                SWITCH_OUT.into(),
+                &[words(&[30, 31]), longs(&[11])].concat(),
+            ),
+            entry(OF_WAITING + RECORD_SWITCH, 0, &[words(&[30, 31]), longs(&[12])].concat()),
             entry(RUN_COMPILED, 0, &[words(&[30]), longs(&[0x5000, 16]), b"f".to_vec()].concat()),
             end(),
         ];
@@ -245,15 +296,20 @@ mod tests {
         let compiled = JitFunction { start: 0x5000, size: 16, name: "f".into() };
         assert_eq!(run.compiled, [(30, compiled)]);
         assert_eq!((run.step, run.arm, run.block, run.has_kernel), (4, 1, 2, true));
-        assert_eq!((run.period_ns, run.n_lost), (250_000, 3));
+        assert_eq!((run.period_ns, run.n_lost, run.sees_waits), (250_000, 3, true));
+        let records: Vec<TaskRecord> = run.records.into_iter().map(|(_, it)| it).collect();
         assert_eq!(
-            run.records,
+            records,
             [
                 TaskRecord::Exec { process: 30 },
                 TaskRecord::Map { process: 30, start: 0x1000, len: 0x2000, offset: 0x40, path },
                 TaskRecord::Fork { process: 40, parent: 30 },
+                TaskRecord::NewTask { process: 30, thread: 41 },
                 TaskRecord::Sample { process: 30, chain: vec![1, 2] },
                 TaskRecord::Sample { process: 30, chain: vec![7] },
+                TaskRecord::Leaves { process: 30, thread: 31, chain: vec![9] },
+                TaskRecord::Stops { thread: 31, is_preempted: false },
+                TaskRecord::Continues { thread: 31 },
             ]
         );
     }

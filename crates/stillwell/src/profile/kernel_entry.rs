@@ -52,6 +52,8 @@ pub fn entry<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
         if WAY.contains(&name) {
             is_call = true;
         } else if let Some(call) = CALLS.iter().find_map(|prefix| name.strip_prefix(prefix)) {
+            // The call mmap() ends with a jump to ksys_mmap_pgoff().
+            let call = call.strip_suffix("_pgoff").unwrap_or(call);
             return Some(format!("system call {call}"));
         } else if FAULTS.contains(&name) {
             return Some("page faults".into());
@@ -62,6 +64,30 @@ pub fn entry<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
         }
     }
     is_call.then(|| "entry of system calls".into())
+}
+
+/// Functions of the kernel that wait for a disk.
+const DISK: [&str; 8] = [
+    "io_schedule",
+    "io_schedule_timeout",
+    "folio_wait_bit_common",
+    "bit_wait_io",
+    "__wait_on_buffer",
+    "submit_bio_wait",
+    "wait_for_completion_io",
+    "blk_mq_get_tag",
+];
+
+/// What a task waits for, from the kernel's functions of its call chain, the outermost first.
+pub fn wait<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let is_disk = names.clone().any(|name| DISK.contains(&name));
+    let what = if is_disk { "waiting for a disk" } else { "asleep" };
+    match entry(names) {
+        Some(entry) => {
+            format!("{what} in {}", entry.strip_prefix("system call ").unwrap_or(&entry))
+        }
+        None => what.into(),
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +103,7 @@ mod tests {
             found("el0t_64_sync el0_svc __arm64_sys_futex").as_deref(),
             Some("system call futex")
         );
+        assert_eq!(found("do_syscall_64 ksys_mmap_pgoff").as_deref(), Some("system call mmap"));
         // A fault within a system call is the call's.
         assert_eq!(
             found("do_syscall_64 ksys_write exc_page_fault").as_deref(),
@@ -87,5 +114,20 @@ mod tests {
         assert_eq!(found("do_syscall_64").as_deref(), Some("entry of system calls"));
         assert_eq!(found("ret_from_fork_asm"), None);
         assert_eq!(found("[kernel]"), None);
+    }
+
+    #[test]
+    fn a_wait_is_for_a_disk_or_a_sleep_in_a_system_call() {
+        let found = |names: &str| wait(names.split(' '));
+        let sleep = "do_syscall_64 __x64_sys_clock_nanosleep do_nanosleep schedule";
+        assert_eq!(found(sleep), "asleep in clock_nanosleep");
+        let read =
+            "do_syscall_64 ksys_read filemap_read folio_wait_bit_common io_schedule schedule";
+        assert_eq!(found(read), "waiting for a disk in read");
+        assert_eq!(
+            found("asm_exc_page_fault filemap_fault io_schedule"),
+            "waiting for a disk in page faults"
+        );
+        assert_eq!(found("[kernel]"), "asleep");
     }
 }

@@ -18,3 +18,4 @@ mod names;
 pub mod saved;
 mod symbols;
 mod table;
+mod waits;

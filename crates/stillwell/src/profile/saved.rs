@@ -67,6 +67,8 @@ pub enum Origin {
     Unnamed,
     /// No function: the reason why the kernel runs, such as a system call.
     Entry,
+    /// No function: what a run waits for while nothing of it is ready.
+    Wait,
 }
 
 /// A function.
@@ -123,6 +125,9 @@ pub struct ProfiledRun {
     pub n_lost: u64,
     /// Call chains, and the number of samples of each.
     pub samples: Vec<(u32, u32)>,
+    /// What it waited for, and how long, ns; `None` if that was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Vec<(u32, u64)>>,
 }
 
 impl Profile {
@@ -185,7 +190,11 @@ impl Profile {
     fn is_sound(&self) -> bool {
         let is_run = |run: &ProfiledRun| {
             let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
-            (run.arm as usize) < self.arms.len() && run.samples.iter().all(is_known)
+            let is_function =
+                |(function, _): &(u32, u64)| (*function as usize) < self.functions.len();
+            (run.arm as usize) < self.arms.len()
+                && run.samples.iter().all(is_known)
+                && run.waits.iter().flatten().all(is_function)
         };
         let is_stack = |stack: &Vec<u32>| {
             !stack.is_empty() && stack.iter().all(|&it| (it as usize) < self.functions.len())

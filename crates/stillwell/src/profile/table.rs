@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::profile::jit::JitMaps;
-use crate::profile::kernel_entry::entry;
+use crate::profile::kernel_entry::{entry, wait};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::names::file_name;
 use crate::profile::saved::{Origin, ProfiledFunction};
@@ -31,6 +31,8 @@ const ROOTS: [&str; 13] = [
     "runtime.mcall",
     "runtime.morestack",
 ];
+/// Start of the name of the dynamic linker's file.
+const LINKER: &str = "ld-";
 /// More functions of a chain are a loop in a broken one.
 const FRAMES_MAX: usize = 200;
 /// What Go's linker puts behind the name of a function in assembler.
@@ -52,7 +54,7 @@ pub struct FunctionTable {
     files_of_arms: Vec<BTreeSet<String>>,
     by_name: HashMap<(String, Origin), u32>,
     by_stack: HashMap<Vec<u32>, u32>,
-    by_place: HashMap<(u32, u64), Rc<Place>>,
+    by_place: HashMap<(u32, u64), Rc<CodePlace>>,
     files: Vec<MappedFile>,
     by_path: HashMap<String, u32>,
     /// Whether the files of the arms alone have debug information, all of them.
@@ -77,7 +79,7 @@ impl MappedFile {
 
 /// The functions at an offset of a file.
 #[derive(Debug, Default)]
-struct Place {
+struct CodePlace {
     /// The innermost of those that are inlined there first.
     functions: Vec<u32>,
     /// File and line in the innermost.
@@ -205,7 +207,9 @@ impl FunctionTable {
             frames.insert(n_kernel, entry);
         }
         let root = *frames.last()?;
-        if n_kernel == 0 {
+        // The dynamic linker is built without frame pointers, and a short program is in it for long.
+        let is_linker = self.functions[frames[0] as usize].file.starts_with(LINKER);
+        if n_kernel == 0 && !is_linker {
             self.n_user += 1;
             let name = self.functions[root as usize].name.as_str();
             let is_root = ROOTS.contains(&name.strip_suffix(GO_ASSEMBLER).unwrap_or(name));
@@ -220,8 +224,25 @@ impl FunctionTable {
         Some(number)
     }
 
+    /// The number of what a task waits for with this call chain.
+    pub fn wait(&mut self, chain: &[u64]) -> u32 {
+        let mut names: Vec<String> = Vec::new();
+        let kernel = chain.iter().skip_while(|&&address| address != CONTEXT_KERNEL).skip(1);
+        for &address in kernel.take_while(|&&address| address < CONTEXT_MAX) {
+            let function = self.kernel_function(address);
+            names.push(self.functions[function as usize].name.clone());
+        }
+        let name = wait(names.iter().rev().map(String::as_str));
+        self.function(name, "kernel", Origin::Wait)
+    }
+
     /// The functions at an address; `None` outside of all mappings.
-    fn place(&mut self, spaces: &AddressSpaces, process: u32, address: u64) -> Option<Rc<Place>> {
+    fn place(
+        &mut self,
+        spaces: &AddressSpaces,
+        process: u32,
+        address: u64,
+    ) -> Option<Rc<CodePlace>> {
         let (file, offset) = spaces.find(process, address)?;
         if let Some(known) = self.by_place.get(&(file, offset)) {
             return Some(Rc::clone(known));
@@ -235,7 +256,7 @@ impl FunctionTable {
                 None if path.starts_with('[') => self.function(path, "", Origin::Unnamed),
                 None => self.function("[compiled at run time]".into(), "", Origin::Unnamed),
             };
-            return Some(Rc::new(Place { functions: vec![function], ..Place::default() }));
+            return Some(Rc::new(CodePlace { functions: vec![function], ..CodePlace::default() }));
         }
         let shows_inlined = self.shows_inlined(&path);
         let symbols = self.files[file as usize].symbols();
@@ -250,13 +271,13 @@ impl FunctionTable {
             let name = if is_own { "[program]".into() } else { format!("[{library}]") };
             functions.push(self.function(name, &library, Origin::Unnamed));
         }
-        let place = Rc::new(Place { functions, line, code_bytes });
+        let place = Rc::new(CodePlace { functions, line, code_bytes });
         self.by_place.insert((file, offset), Rc::clone(&place));
         Some(place)
     }
 
     /// Notes what a sample says about its functions.
-    fn count(&mut self, arm: usize, place: &Place, is_leaf: bool) {
+    fn count(&mut self, arm: usize, place: &CodePlace, is_leaf: bool) {
         if let (Some(bytes), Some(&outermost)) = (place.code_bytes, place.functions.last()) {
             let known = &mut self.functions[outermost as usize].code_bytes;
             known.resize(self.own.len(), 0);

@@ -60,5 +60,6 @@ mod tuning;
 mod unpacked;
 mod values;
 mod why;
+mod why_again;
 mod words;
 mod workers;

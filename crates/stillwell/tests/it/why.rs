@@ -31,15 +31,20 @@ fn builds() -> Option<Bench> {
         };
         Ran::from(output).ends_with(0);
     }
-    let ran = bench.stillwell(&["why", "-r", "10", "-o", "probe.swell", "--style=none", "true"]);
-    if ran.stderr.contains("the runs cannot be sampled") {
-        skipped(&format!("no samples of programs: {}", ran.stderr.trim()));
-        return None;
-    }
-    Some(bench)
+    can_sample(&bench).then_some(bench)
 }
 
-fn names(found: &Value, list: &str) -> Vec<String> {
+/// Whether the kernel permits samples; if not, the test is skipped.
+pub fn can_sample(bench: &Bench) -> bool {
+    let ran = bench.stillwell(&["why", "-r", "10", "-o", "probe.swell", "--style=none", "true"]);
+    let is_refused = ran.stderr.contains("the runs cannot be sampled");
+    if is_refused {
+        skipped(&format!("no samples of programs: {}", ran.stderr.trim()));
+    }
+    !is_refused
+}
+
+pub fn names(found: &Value, list: &str) -> Vec<String> {
     let list = found[list].as_array().unwrap().iter();
     list.map(|part| part["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -140,9 +145,17 @@ fn a_command_that_fails_ends_it_as_in_run() {
 }
 
 #[test]
-fn a_record_without_a_profile_is_refused() {
+fn what_is_no_result_is_refused_with_its_reason() {
     let bench = Bench::new();
     bench.write("a.swell", "");
-    let ran = bench.stillwell(&["why", "a.swell"]).ends_with(2);
-    assert!(ran.stderr.contains("a.swell has no profile next to it"), "{}", ran.stderr);
+    std::fs::create_dir_all(bench.path("a/folder")).unwrap();
+    let says = |arguments: &[&str], text: &str| {
+        let ran = bench.stillwell(arguments).ends_with(2);
+        assert!(ran.stderr.contains(text), "{}", ran.stderr);
+    };
+    says(&["why", "a.swell"], "a.swell");
+    says(&["why", "a/folder"], "a/folder has no results");
+    says(&["why", "--of", "2", "true", "false"], "--only and --of are for the result");
+    bench.write("b.swell.profile", "no profile");
+    says(&["why", "b.swell.profile"], "b.swell.profile is no profile of `stillwell why`");
 }

@@ -75,8 +75,9 @@ fn record_at(path: &Path, verb: &WhyVerb) -> Result<Option<PathBuf>> {
     if bisect::is_search(path) {
         return bisect::confirmed(path).map(Some);
     }
+    // A word without a slash may be a command in PATH.
     ensure!(
-        !path.is_dir() || path == Path::new(""),
+        !path.is_dir() || path.components().count() < 2,
         "{} has no results: a suite, a gate or a search for a commit has a directory with suite.json or bisect.json",
         path.display()
     );

@@ -193,7 +193,12 @@ fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
         }
         _ => None,
     };
-    lacks.into_iter().chain(size).collect()
+    let count = found.counts.iter().find(|count| count.is_different && count.name == part.name);
+    let count = count.map(|count| {
+        let number = |at: usize| uncertain::significant(count.means[at], 4);
+        format!("A run has {} {}, before {}.", number(1), count.name, number(0))
+    });
+    lacks.into_iter().chain(size).chain(count).collect()
 }
 
 /// The name of a function, with its line.
@@ -228,6 +233,7 @@ fn label(kind: PartKind, found: &Breakdown) -> &'static str {
         PartKind::NotSampled if found.has_kernel => "not sampled",
         PartKind::NotSampled => "kernel, and not sampled",
         PartKind::Stalled => "other programs had the CPU",
+        PartKind::Sleeping if has_waits(found) => "asleep, for other reasons",
         PartKind::Sleeping => "asleep",
         PartKind::OffCpu => "off the CPU",
         PartKind::Overlap => "off the CPU, less threads at once",
@@ -237,6 +243,11 @@ fn label(kind: PartKind, found: &Breakdown) -> &'static str {
 /// Whether the time that other programs took is known.
 fn has_stalls(found: &Breakdown) -> bool {
     found.parts.iter().any(|part| part.kind == PartKind::Stalled)
+}
+
+/// Whether any of the rows says what the runs wait for.
+fn has_waits(found: &Breakdown) -> bool {
+    found.functions.iter().any(|part| part.origin == Origin::Wait)
 }
 
 /// The parts and the sums that they add up to.
