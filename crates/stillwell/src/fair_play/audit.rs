@@ -9,11 +9,11 @@ use crate::record::Survivors;
 use crate::values::CheatKind;
 
 /// The first call may take so much more CPU time than later ones, compared with the reference: times are noisy.
-const FIRST_CALL_FACTOR: f64 = 1.3;
+const FIRST_CALL_FACTOR: f64 = 1.5;
 /// CPU time undercover may be so much more than measured, compared with the reference.
-const UNDERCOVER_FACTOR: f64 = 1.15;
+const UNDERCOVER_FACTOR: f64 = 1.25;
 /// Smaller differences of CPU time are never held against a program, µs: starting a process costs as much.
-const DIFFERENCE_US: f64 = 3000.0;
+const DIFFERENCE_US: f64 = 5000.0;
 /// CPU time that a helper may use after the end of its run, µs.
 const LATE_CPU_US: u64 = 5000;
 
@@ -208,4 +208,99 @@ fn unchecked(facts: &AuditFacts) -> BTreeSet<String> {
         );
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(cpu_us: u64) -> RunFacts {
+        RunFacts { cpu_us, ..RunFacts::default() }
+    }
+
+    fn program(plain: &[u64], overt: &[u64]) -> ProgramRuns {
+        let runs = |times: &[u64]| times.iter().map(|&it| run(it)).collect();
+        ProgramRuns { plain: runs(plain), overt: runs(overt), traced: vec![run(0)] }
+    }
+
+    fn kinds(facts: &AuditFacts) -> Vec<CheatKind> {
+        judge(facts).findings.iter().map(|finding| finding.kind).collect()
+    }
+
+    #[test]
+    fn the_first_call_is_compared_with_that_of_the_reference() {
+        let steady = program(&[50_000, 50_000, 50_000], &[]);
+        let warms = program(&[100_000, 50_000, 50_000], &[]);
+        let judged = |reference: &ProgramRuns, attempt: &ProgramRuns| {
+            let (reference, attempt) = (reference.clone(), attempt.clone());
+            kinds(&AuditFacts { reference, attempt, ..AuditFacts::default() })
+        };
+        assert_eq!(judged(&steady, &warms), [CheatKind::SecondCall]);
+        assert_eq!(judged(&warms, &warms), []);
+        assert_eq!(judged(&warms, &steady), []);
+        assert_eq!(judged(&steady, &program(&[70_000, 50_000, 50_000], &[])), []);
+        // Two milliseconds are the noise of starting.
+        assert_eq!(judged(&steady, &program(&[4_000, 2_000, 2_000], &[])), []);
+    }
+
+    #[test]
+    fn times_undercover_are_compared_with_the_measured_ones() {
+        let reference = program(&[100_000; 4], &[100_000; 3]);
+        let judged = |plain: &[u64], overt: &[u64], measured_us| {
+            let (reference, attempt) = (reference.clone(), program(plain, overt));
+            kinds(&AuditFacts { reference, attempt, measured_us, ..AuditFacts::default() })
+        };
+        assert_eq!(judged(&[90_000; 4], &[10_000; 3], None), [CheatKind::Detection]);
+        assert_eq!(judged(&[90_000; 4], &[88_000; 3], None), []);
+        // One quick run is no proof, nor is one slow one.
+        assert_eq!(judged(&[90_000; 4], &[88_000, 88_000, 40_000], None), []);
+        assert_eq!(judged(&[90_000, 90_000, 400_000, 500_000], &[88_000; 3], None), []);
+        let measured = Some([vec![100_000.0; 9], vec![50_000.0; 9]]);
+        assert_eq!(judged(&[90_000; 4], &[], measured), [CheatKind::Detection]);
+    }
+
+    #[test]
+    fn an_act_of_both_is_excused_and_so_are_names_that_vary() {
+        let act = |what: &str, place: Option<&str>| Act {
+            kind: CheatKind::OutsideFile,
+            what: what.into(),
+            place: place.map(String::from),
+        };
+        let traced =
+            |acts: &[Act]| RunFacts { acts: acts.iter().cloned().collect(), ..RunFacts::default() };
+        let reference = ProgramRuns {
+            traced: vec![
+                traced(&[act("leaves /log", Some("/")), act("leaves /tmp/a", Some("/tmp"))]),
+                traced(&[act("leaves /log", Some("/")), act("leaves /tmp/b", Some("/tmp"))]),
+            ],
+            ..ProgramRuns::default()
+        };
+        let judged = |acts: &[Act]| {
+            let attempt = ProgramRuns { traced: vec![traced(acts)], ..ProgramRuns::default() };
+            kinds(&AuditFacts { reference: reference.clone(), attempt, ..AuditFacts::default() })
+        };
+        assert_eq!(
+            judged(&[act("leaves /log", Some("/")), act("leaves /tmp/c", Some("/tmp"))]),
+            []
+        );
+        assert_eq!(judged(&[act("leaves /other", Some("/"))]), [CheatKind::OutsideFile]);
+    }
+
+    #[test]
+    fn what_outlives_a_run_counts_if_it_had_to_be_ended_or_worked_on() {
+        let left = |arm, n_ended, n_detached, late_cpu_us| Survivors {
+            step: 0,
+            arm,
+            name: "helper".into(),
+            n_ended,
+            n_detached,
+            late_cpu_us,
+        };
+        let kind = |left: &[Survivors]| judge_survivors(left).map(|finding| finding.kind);
+        assert_eq!(kind(&[left(1, 0, 0, 900)]), None);
+        assert_eq!(kind(&[left(1, 0, 0, 60_000)]), Some(CheatKind::Survivor));
+        assert_eq!(kind(&[left(1, 1, 0, 0)]), Some(CheatKind::Survivor));
+        assert_eq!(kind(&[left(1, 1, 1, 0)]), Some(CheatKind::Daemon));
+        assert_eq!(kind(&[left(0, 1, 0, 0), left(1, 1, 0, 0)]), None);
+    }
 }

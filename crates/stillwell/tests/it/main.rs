@@ -21,6 +21,7 @@ mod escapes;
 mod exit_codes;
 mod exports;
 mod failures;
+mod fair_play;
 mod files;
 mod gate;
 mod guardian;

@@ -21,7 +21,7 @@ use crate::sys::own_path;
 use crate::values::metric::Metric;
 
 /// Runs of each program whose CPU times are compared, for a program that takes this long or less, µs.
-const RUNS_OF_SHORT: (usize, u64) = (7, 300_000);
+const RUNS_OF_SHORT: (usize, u64) = (7, 100_000);
 /// The same for other programs: a median of three is the least that one bad run cannot move.
 const RUNS_OF_LONG: usize = 4;
 /// Further inputs whose outputs are compared.

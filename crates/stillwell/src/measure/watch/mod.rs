@@ -8,6 +8,7 @@ mod sockets;
 mod tracer;
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -57,19 +58,16 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     rustix::thread::set_name(name).ok();
     let survivors = SurvivorWatch::begin();
     let out = Path::new(&request.folder).join("out");
-    let mut command = command(request, &directory, &out)?;
+    let command = command(request, &directory, &out)?;
     let mut facts = RunFacts::default();
     if survivors.is_none() {
         facts.unseen.insert("processes that outlive a run: this kernel cannot adopt them".into());
     }
-    let child = if request.is_traced {
-        traced(request, &directory, command, &mut facts, survivors.as_ref())?
+    if request.is_traced {
+        traced(request, &directory, command, &mut facts, survivors.as_ref())?;
     } else {
-        let child = command.spawn().with_context(|| cannot_start(request))?;
-        ended(child.id().cast_signed(), request, &mut facts, survivors.as_ref());
-        child
-    };
-    drop(child);
+        run(command, request, &mut facts, survivors.as_ref())?;
+    }
     facts.stdout = digest(File::open(&out).context("the output is gone")?)?;
     facts.files = request.files.iter().map(|file| digest_of_file(&directory.join(file))).collect();
     if let Some(validate) = &request.validate {
@@ -81,8 +79,23 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     Ok(facts)
 }
 
-fn cannot_start(request: &WatchRequest) -> String {
-    format!("cannot start {:?}", request.argv.first().map_or("", String::as_str))
+/// Runs a command that is not traced. One that cannot be started has the exit status that a shell gives it.
+fn run(
+    mut command: Command,
+    request: &WatchRequest,
+    facts: &mut RunFacts,
+    survivors: Option<&SurvivorWatch>,
+) -> Result<()> {
+    match command.spawn() {
+        Ok(child) => ended(child.id().cast_signed(), request, facts, survivors),
+        Err(error) if error.kind() == ErrorKind::NotFound => facts.exit = 127,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => facts.exit = 126,
+        Err(error) => {
+            let program = request.argv.first().map_or("", String::as_str);
+            return Err(error).with_context(|| format!("cannot start {program:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn command(request: &WatchRequest, directory: &Path, out: &Path) -> Result<Command> {
@@ -142,7 +155,7 @@ fn traced(
     mut command: Command,
     facts: &mut RunFacts,
     survivors: Option<&SurvivorWatch>,
-) -> Result<std::process::Child> {
+) -> Result<()> {
     let refused = |why: &str| format!("its system calls cannot be watched: {why}");
     if sys::ARCHITECTURE.is_none() {
         facts.unseen.insert(refused("not on this kind of processor"));
@@ -162,14 +175,14 @@ fn traced(
     let started = command.spawn();
     // The command holds the other end of the socket.
     drop(command);
-    let child = match started {
+    let is_started = match started {
         Ok(child) => {
             ended(child.id().cast_signed(), request, facts, survivors);
-            Some(child)
+            true
         }
         Err(error) => {
             facts.unseen.insert(refused(&error.to_string()));
-            None
+            false
         }
     };
     is_over.store(true, Ordering::Relaxed);
@@ -177,20 +190,12 @@ fn traced(
     let (acts, unseen) = tracer.finish();
     facts.acts = acts;
     facts.unseen.extend(unseen);
-    child.map_or_else(|| untraced(request, directory, facts, survivors), Ok)
-}
-
-/// The same without a tracer, where the kernel allows none.
-fn untraced(
-    request: &WatchRequest,
-    directory: &Path,
-    facts: &mut RunFacts,
-    survivors: Option<&SurvivorWatch>,
-) -> Result<std::process::Child> {
-    let mut command = command(request, directory, &Path::new(&request.folder).join("out"))?;
-    let child = command.spawn().with_context(|| cannot_start(request))?;
-    ended(child.id().cast_signed(), request, facts, survivors);
-    Ok(child)
+    if is_started {
+        return Ok(());
+    }
+    // Where the kernel allows no tracer, the rest is still seen.
+    let out = Path::new(&request.folder).join("out");
+    run(self::command(request, directory, &out)?, request, facts, survivors)
 }
 
 /// Looks at each call and lets it go on, until the run and all that it left have ended.

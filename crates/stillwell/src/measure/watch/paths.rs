@@ -13,6 +13,8 @@ pub struct OwnPlace {
     pub directory: PathBuf,
     /// Whether that is a copy of its own.
     pub is_fresh: bool,
+    /// The directories of PATH: every program finds its tools there.
+    pub tools: Vec<PathBuf>,
     /// The declared files, without links.
     pub files: Vec<PathBuf>,
 }
@@ -33,7 +35,9 @@ impl OwnPlace {
             return Some(CheatKind::Tool);
         }
         if !path.starts_with(&self.directory) {
-            return Some(CheatKind::OutsideFile);
+            let is_tool =
+                path.parent().is_some_and(|place| self.tools.iter().any(|it| it == place));
+            return Some(if is_tool { CheatKind::Tool } else { CheatKind::OutsideFile });
         }
         let is_own =
             self.is_fresh || path == self.directory || self.files.iter().any(|it| it == path);

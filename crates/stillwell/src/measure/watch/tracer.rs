@@ -15,9 +15,8 @@ use crate::measure::watch::sockets::foreign_server;
 use crate::sys::StoppedCall;
 use crate::values::CheatKind;
 
-/// Variables that change the code of a program.
-const CODE_VARIABLES: [&str; 5] =
-    ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES", "PATH"];
+/// Variables that change the code of a program. `PATH` is none: it only changes which programs the run itself executes.
+const CODE_VARIABLES: [&str; 4] = ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"];
 /// Programs whose work is done by processes that are not of the run, or with other rights.
 const LENDERS: [&str; 9] =
     ["sudo", "doas", "pkexec", "su", "systemd-run", "at", "batch", "crontab", "docker"];
@@ -112,10 +111,12 @@ impl Tracer {
             let set = set.map(|(_, value)| value.into());
             (name, set.or_else(|| std::env::var_os(name)))
         };
+        let (_, path) = variable("PATH");
         Self {
             place: OwnPlace {
                 files: files.collect(),
                 is_fresh: request.copy_of.is_some(),
+                tools: std::env::split_paths(&path.unwrap_or_default()).collect(),
                 directory,
             },
             since_ns: request.since_ns,
@@ -254,7 +255,7 @@ impl Tracer {
             let given = given.as_deref().map(OsStr::as_encoded_bytes);
             if own.as_deref().unwrap_or_default() != given.unwrap_or_default() {
                 let value = String::from_utf8_lossy(&own.unwrap_or_default()).into_owned();
-                changed.push(format!("executes {name} with {variable}={value}"));
+                changed.push(format!("executes programs with {variable}={value}"));
             }
         }
         changed.into_iter().for_each(|what| self.act(CheatKind::Tool, what));
