@@ -33,6 +33,9 @@ use crate::values::DecideOn;
 use crate::values::metric::Metric;
 use crate::words::in_words;
 
+/// Jobs with the same arm, directory, block (where it matters) and purpose have the same command.
+type CommandKey<'a> = (u32, Option<&'a str>, Option<u32>, JobPurpose);
+
 /// Makes real processes.
 #[derive(Debug)]
 pub struct ExecRunner<'a> {
@@ -210,7 +213,7 @@ impl<'a> ExecRunner<'a> {
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
         let has_words = self.plan.fair_play.as_ref().is_some_and(|rules| !rules.words.is_empty());
-        let mut known: HashMap<(u32, Option<&str>, Option<u32>, JobPurpose), u32> = HashMap::new();
+        let mut known: HashMap<CommandKey<'_>, u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
