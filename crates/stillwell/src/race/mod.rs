@@ -14,5 +14,5 @@ mod selection;
 mod simulation;
 
 pub use course::{Race, RaceRules, RaceStep};
-pub use outcome::{ArmStanding, LogRatio, RaceOutcome, Standing};
-pub use rounds::{PlacedRun, RoundTimes};
+pub use outcome::{ArmStanding, FinalStanding, LogRatio, RaceOutcome};
+pub use rounds::RoundTimes;

@@ -18,7 +18,7 @@ pub struct LogRatio {
 
 /// Where an arm ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FinalStanding {
     /// It was confirmed.
     Winner,
     /// It leads, and was not confirmed.
@@ -39,7 +39,7 @@ pub enum Standing {
 #[derive(Clone, Debug)]
 pub struct ArmStanding {
     pub arm: usize,
-    pub standing: Standing,
+    pub standing: FinalStanding,
     /// The round of selection after which it could not become the likely winner, from 1.
     pub out_after: Option<usize>,
     /// The stage of confirmation that decided about it, from 1.
@@ -116,13 +116,13 @@ impl Race {
         let is_winner = confirmation.is_some_and(|it| it.winner == arm);
         let found = confirmation.and_then(|it| it.found(arm));
         let standing = match (self.failed.get(&arm), found) {
-            (Some(why), _) => Standing::Failed(why.clone()),
-            _ if self.far.contains(&arm) => Standing::Far,
-            _ if is_winner && self.is_confirmed() => Standing::Winner,
-            _ if is_winner => Standing::Leader,
-            (None, Some((_, true))) => Standing::Slower,
-            (None, Some((Some(_), false))) => Standing::Tied,
-            (None, _) => Standing::Open,
+            (Some(why), _) => FinalStanding::Failed(why.clone()),
+            _ if self.far.contains(&arm) => FinalStanding::Far,
+            _ if is_winner && self.is_confirmed() => FinalStanding::Winner,
+            _ if is_winner => FinalStanding::Leader,
+            (None, Some((_, true))) => FinalStanding::Slower,
+            (None, Some((Some(_), false))) => FinalStanding::Tied,
+            (None, _) => FinalStanding::Open,
         };
         ArmStanding {
             arm,
@@ -152,9 +152,9 @@ impl Race {
 /// The winner first, then by the ratio to it, then those without one.
 fn order(it: &ArmStanding) -> f64 {
     match it.standing {
-        Standing::Winner | Standing::Leader => f64::NEG_INFINITY,
-        Standing::Far => f64::MAX,
-        Standing::Failed(_) => f64::INFINITY,
+        FinalStanding::Winner | FinalStanding::Leader => f64::NEG_INFINITY,
+        FinalStanding::Far => f64::MAX,
+        FinalStanding::Failed(_) => f64::INFINITY,
         _ => it.to_winner.map_or(f64::MAX / 2.0, |it| it.log),
     }
 }

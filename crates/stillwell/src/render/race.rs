@@ -7,7 +7,7 @@ use serde_json::{Value, json as object};
 
 use crate::analysis::RatioInterval;
 use crate::plan::Plan;
-use crate::race::{ArmStanding, LogRatio, Race, RaceOutcome, RaceStep, Standing};
+use crate::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::text::{differs, percent_ends, ratio_and_interval};
 use crate::render::uncertain;
@@ -86,8 +86,8 @@ impl RacePage<'_> {
         let mut out = String::from("\n");
         wrap(&mut out, "", 0, &self.sentence());
         for (standing, heading) in [
-            (Standing::Tied, "not told apart from it:"),
-            (Standing::Open, "may be better than it:"),
+            (FinalStanding::Tied, "not told apart from it:"),
+            (FinalStanding::Open, "may be better than it:"),
         ] {
             if let Some(names) = self.names(&standing) {
                 wrap(&mut out, "", 2, &format!("{heading} {names}"));
@@ -134,7 +134,7 @@ impl RacePage<'_> {
         }
     }
 
-    fn names(&self, standing: &Standing) -> Option<String> {
+    fn names(&self, standing: &FinalStanding) -> Option<String> {
         let found: Vec<&ArmStanding> =
             self.arms.iter().filter(|it| it.standing == *standing).collect();
         let shown: Vec<String> =
@@ -172,12 +172,12 @@ impl RacePage<'_> {
         }
         for it in arms {
             match &it.standing {
-                Standing::Far => {
+                FinalStanding::Far => {
                     let text =
                         "took at least 3 times as long as the reference in each run of round 1";
                     writeln!(out, "{}: {text}", name(&self.labels[it.arm])).ok();
                 }
-                Standing::Failed(why) => {
+                FinalStanding::Failed(why) => {
                     let why = shorten(&one_line(why.lines().next().unwrap_or_default()), REASON);
                     writeln!(out, "{}: {why}", name(&self.labels[it.arm])).ok();
                 }
@@ -228,7 +228,7 @@ impl RacePage<'_> {
         };
         let arm = |it: &ArmStanding| {
             let (standing, why) = match &it.standing {
-                Standing::Failed(why) => ("failed", Some(why)),
+                FinalStanding::Failed(why) => ("failed", Some(why)),
                 other => (word(other), None),
             };
             object!({
@@ -260,18 +260,18 @@ impl RacePage<'_> {
 }
 
 fn is_first(it: &ArmStanding) -> bool {
-    matches!(it.standing, Standing::Winner | Standing::Leader)
+    matches!(it.standing, FinalStanding::Winner | FinalStanding::Leader)
 }
 
-fn word(standing: &Standing) -> &'static str {
+fn word(standing: &FinalStanding) -> &'static str {
     match standing {
-        Standing::Winner => "winner",
-        Standing::Leader => "leader",
-        Standing::Slower => "slower",
-        Standing::Tied => "tied",
-        Standing::Open => "open",
-        Standing::Far => "far slower",
-        Standing::Failed(_) => "failed",
+        FinalStanding::Winner => "winner",
+        FinalStanding::Leader => "leader",
+        FinalStanding::Slower => "slower",
+        FinalStanding::Tied => "tied",
+        FinalStanding::Open => "open",
+        FinalStanding::Far => "far slower",
+        FinalStanding::Failed(_) => "failed",
     }
 }
 

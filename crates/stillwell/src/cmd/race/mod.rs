@@ -7,7 +7,7 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
 use crate::analysis::watch::estimand_of;
@@ -64,10 +64,16 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
             usual_directory("race", &words, &more)?
         }
     };
+    let made = RaceManifest { words, here, seed: 0, commands, names };
     let state = RaceState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
-        Ok(RaceManifest { words, here, seed, commands, names })
+        Ok(RaceManifest { seed, ..made.clone() })
     })?;
+    ensure!(
+        state.manifest.is_asked_like(&made),
+        "there is another race in {}; name another directory, or go on with that race by --resume",
+        state.directory.display()
+    );
     run(verb, state)
 }
 

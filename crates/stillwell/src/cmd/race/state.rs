@@ -18,6 +18,18 @@ pub(super) struct RaceManifest {
     pub names: Vec<String>,
 }
 
+impl RaceManifest {
+    /// Whether another command line asks for the same race. How the answer is printed makes no difference.
+    pub(super) fn is_asked_like(&self, other: &Self) -> bool {
+        let words = |it: &Self| -> Vec<String> {
+            it.words.iter().filter(|word| *word != "--json").cloned().collect()
+        };
+        words(self) == words(other)
+            && (&self.here, &self.commands, &self.names)
+                == (&other.here, &other.commands, &other.names)
+    }
+}
+
 impl StepManifest for RaceManifest {
     const FILES: StepFiles = StepFiles {
         format: "stillwell-race",
