@@ -93,6 +93,7 @@ fn measured(
         place: place_of(work)?,
         seed: drawn_seed()?,
         campaign_seed: work.folder.manifest.seed,
+        since_ns: None,
         is_json: verb.output.json,
         style: verb.output.style,
     };

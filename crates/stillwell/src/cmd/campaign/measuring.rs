@@ -17,10 +17,13 @@ use crate::fair_play::{AuditReport, Half};
 use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
-use crate::values::TimeSpan;
+use crate::values::{CheatKind, TimeSpan};
 
 /// Error rate of the intervals that are shown. It decides nothing.
 const SHOWN_ALPHA: f64 = 0.01;
+/// What cannot be compared where a run says its value.
+const VALUE_IN_OUTPUT: &str =
+    "wrong standard output: the value of a run is in it; --validate can look at the rest";
 /// Most blocks of a trial. With more, its first looks could decide nothing.
 const TRIAL_BLOCKS_MAX: u32 = 2000;
 
@@ -63,6 +66,8 @@ pub(super) struct CampaignMeasurer<'a> {
     pub seed: u64,
     /// Divides the inputs into halves.
     pub campaign_seed: u64,
+    /// When the first session began, by the clock of file times, ns; `None` before.
+    pub since_ns: Option<i64>,
     pub is_json: bool,
     pub style: Option<Style>,
 }
@@ -102,6 +107,7 @@ impl CampaignMeasurer<'_> {
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let verb = self.session(programs, budget, record);
         let fair = self.fair_play(&verb, length)?;
+        self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
         let place = |plan: &mut Plan| {
             for (arm, runnable) in plan.arms.iter_mut().zip(programs) {
                 if let Some(built) = &runnable.built {
@@ -123,6 +129,9 @@ impl CampaignMeasurer<'_> {
         let mut audit = AuditReport::default();
         if let Some(fair) = &fair {
             audit = fair.verdict(&path)?;
+            if self.says_value() && self.options.new.hooks.validate.is_none() {
+                audit.unchecked.push(VALUE_IN_OUTPUT.into());
+            }
             // An attempt that is about to be accepted is worth some untimed runs.
             if audit.is_fair() && matches!(length, SessionLength::Blocks(_)) {
                 audit = audit.merge(fair.audit(&verb.spec, Some(&path), &place)?);
@@ -143,8 +152,17 @@ impl CampaignMeasurer<'_> {
             return Ok(None);
         }
         let is_undercover = half == Half::Confirm;
-        let side = Side { half, seed: self.campaign_seed, is_undercover };
-        FairPlay::begin(&new.fair, side, &verb.spec).map(Some)
+        let (seed, since_ns) = (self.campaign_seed, self.since_ns);
+        let side = Side { half, seed, is_undercover, since_ns };
+        let mut options = new.fair.clone();
+        options.allow.extend(self.says_value().then_some(CheatKind::Stdout));
+        FairPlay::begin(&options, side, &verb.spec).map(Some)
+    }
+
+    /// Whether the standard output has the value of a run, so that it differs from run to run.
+    fn says_value(&self) -> bool {
+        let value = &self.options.new.process.execution.value;
+        (value.value.is_some() || value.value_json.is_some()) && value.value_file.is_none()
     }
 
     fn lengthen(&self, plan: &mut Plan, length: SessionLength) {

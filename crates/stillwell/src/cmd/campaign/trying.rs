@@ -56,6 +56,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
             place,
             seed: work.folder.manifest.seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff,
             campaign_seed: work.folder.manifest.seed,
+            since_ns: None,
             is_json: verb.output.json,
             style: verb.output.style,
         };

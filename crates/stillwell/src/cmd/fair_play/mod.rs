@@ -42,7 +42,8 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     let mut spec = RunSpec { commands, ..RunSpec::default() };
     spec.hooks.validate.clone_from(&verb.validate);
     let half = if verb.confirm { Half::Confirm } else { Half::Try };
-    let side = Side { half, seed: verb.seed.unwrap_or(0), is_undercover: verb.undercover };
+    let seed = verb.seed.unwrap_or(0);
+    let side = Side { half, seed, is_undercover: verb.undercover, since_ns: None };
     let fair = FairPlay::begin(&verb.options, side, &spec)?;
     let report = match verb.runs {
         Some(n_runs) => measured(&fair, &spec, n_runs)?,

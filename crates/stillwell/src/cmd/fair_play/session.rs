@@ -41,6 +41,8 @@ pub struct Side {
     pub seed: u64,
     /// Whether the runs of the session cannot see that they are measured.
     pub is_undercover: bool,
+    /// When the first session of the attempt began, if this is a later one: its runs may have left files.
+    pub since_ns: Option<i64>,
 }
 
 /// What the hooks of a session have to know.
@@ -60,8 +62,8 @@ pub struct FairPlay {
     program: String,
     pub(super) options: FairPlayOptions,
     pub(super) side: Side,
-    /// When this began, by the clock of file times, ns.
-    pub(super) since_ns: i64,
+    /// When the attempt's first session began, by the clock of file times, ns.
+    pub since_ns: i64,
     pub(super) rules: FairPlayRules,
     /// Blocks after which inputs and numbers begin again.
     pub(super) period: u32,
@@ -105,7 +107,7 @@ impl FairPlay {
             program: text(&own_path().context("cannot find this program")?)?,
             folder,
             side,
-            since_ns: now_ns(),
+            since_ns: side.since_ns.unwrap_or_else(now_ns),
             rules: FairPlayRules { words, is_undercover: side.is_undercover },
             period,
             has_validate: spec.hooks.validate.is_some(),
