@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran};
+use crate::bench::{Bench, Ran, skipped};
 
 /// Says a value that depends on its name, with a little noise.
 const SERVER: &str = "#!/bin/sh
@@ -134,4 +134,37 @@ policy = { decide_on = "maxrss" }
     assert!(text.contains("serve") && text.contains("memory"), "{text}");
     bench.write("t.toml", "[[benchmark]]\nname = \"x\"\nstatement = \"1\"\nvalue = \"1\"\n");
     bench.stillwell(&["bench", "t.toml"]).ends_with(2).says(&["value"]);
+}
+
+/// Each process holds its memory while the one that it started does.
+#[test]
+fn the_memory_of_all_processes_of_a_run_can_decide() {
+    let bench = Bench::new();
+    let code = "import subprocess, sys\nheld = b'x' * 20_000_000\nn = int(sys.argv[1])\nif n > 1:\n    \
+                subprocess.run([sys.executable, __file__, str(n - 1)], check=True)\n";
+    bench.write("nest.py", code);
+    let commands = ["python3 nest.py 1", "python3 nest.py 3"];
+    let ratio = |metric: &str| {
+        let options =
+            ["run", "--decide-on", metric, "-w", "1", "-r", "2", "--json", "-o", "r.swell"];
+        let ran = bench.stillwell(&[&options[..], &commands].concat());
+        std::fs::remove_file(bench.path("r.swell")).ok();
+        if ran.code == Some(2) && metric == "tree-memory" {
+            assert!(
+                ran.stderr.contains("choose maxrss, the memory of the largest process"),
+                "{ran:#?}"
+            );
+            return None;
+        }
+        let document: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
+        let arms = document["analysis"]["arms"].as_array().unwrap();
+        let median = |arm: usize| arms[arm]["wall"]["median"]["value"].as_f64().unwrap();
+        Some(median(1) / median(0))
+    };
+    let largest = ratio("maxrss").unwrap();
+    assert!((0.9..1.1).contains(&largest), "{largest}");
+    match ratio("tree-memory") {
+        Some(all) => assert!((2.2..3.8).contains(&all), "{all}"),
+        None => skipped("no control group can be made that counts memory"),
+    }
 }
