@@ -24,19 +24,19 @@ pub enum Guess {
     Part { function: String, arm: usize, caller: String },
 }
 
-/// A function that one program lacks.
-struct OneSided {
-    function: u32,
-    /// The program that has it.
-    arm: usize,
+/// The calls and the time of a function.
+#[derive(Debug, Default)]
+struct FunctionCalls {
     /// Its callers, with the samples below each.
     callers: BTreeMap<u32, f64>,
     callees: HashSet<u32>,
     /// Samples in it and what it calls.
     n: f64,
+    /// Samples in the function itself, of each program.
+    own: [f64; 2],
 }
 
-impl OneSided {
+impl FunctionCalls {
     fn main_caller(&self, share_min: f64) -> Option<u32> {
         let (caller, n) = self.callers.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
         (*n >= share_min * self.n).then_some(*caller)
@@ -48,44 +48,74 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     if profile.arms.len() != 2 || !BlockRuns::of(profile).has_chains() {
         return None;
     }
-    let found = one_sided(profile);
-    let pairs = renamed(profile, &found);
+    let arm_of =
+        |about: &ProfiledFunction| Some(1 - about.missing_in.filter(|arm| *arm < 2)? as usize);
+    let one_sided: Vec<(u32, usize)> = (0..)
+        .zip(&profile.functions)
+        .filter_map(|(function, about)| Some((function, arm_of(about)?)))
+        .collect();
+    if one_sided.is_empty() {
+        return None;
+    }
+    let calls = calls(profile);
     let name = |function: u32| profile.functions[function as usize].name.clone();
     let mut new = profile.clone();
     let mut places: HashMap<u32, u32> = HashMap::new();
     let mut guesses = Vec::new();
-    for (old, later, caller) in pairs {
+    for (old, later, caller) in renamed(profile, &calls, &one_sided) {
         let (old_name, new_name) = (name(old), name(later));
         let both = format!("{old_name} -> {new_name}");
         add(&mut new, &mut places, [old, later], both);
         guesses.push(Guess::Renamed { old: old_name, new: new_name, caller: name(caller) });
     }
-    for it in found.iter().filter(|it| !places.contains_key(&it.function)).collect::<Vec<_>>() {
-        let Some(caller) = it.main_caller(ONLY_CALLER_SHARE) else { continue };
-        let about = &profile.functions[caller as usize];
-        if about.origin != Origin::User
-            || about.missing_in.is_some()
-            || places.contains_key(&caller)
-        {
+    for (function, arm) in one_sided {
+        if places.contains_key(&function) {
             continue;
         }
-        let both = format!("{} with {}", name(caller), name(it.function));
-        add(&mut new, &mut places, [caller, it.function], both);
-        guesses.push(Guess::Part {
-            function: name(it.function),
-            arm: it.arm,
-            caller: name(caller),
-        });
+        let whole = whole_of(profile, &calls, (function, arm), &places);
+        if let Some(caller) = whole {
+            let both = format!("{} with {}", name(caller), name(function));
+            add(&mut new, &mut places, [caller, function], both);
+            guesses.push(Guess::Part { function: name(function), arm, caller: name(caller) });
+        }
     }
     if guesses.is_empty() {
         return None;
     }
+    let merged: HashSet<u32> = places.values().copied().collect();
     for stack in &mut new.stacks {
         stack.iter_mut().for_each(|it| *it = places.get(it).copied().unwrap_or(*it));
-        let merged: HashSet<u32> = places.values().copied().collect();
         stack.dedup_by(|a, b| a == b && merged.contains(a));
     }
     Some((new, guesses))
+}
+
+/// The function that has the time of this one in the program that lacks it: its only caller, or a function that this calls.
+/// Compilers leave out the frame pointer of a function that calls nothing; then its caller is missing in the chains.
+fn whole_of(
+    profile: &Profile,
+    calls: &HashMap<u32, FunctionCalls>,
+    (function, arm): (u32, usize),
+    used: &HashMap<u32, u32>,
+) -> Option<u32> {
+    let it = calls.get(&function)?;
+    let caller = it.main_caller(ONLY_CALLER_SHARE)?;
+    let is_free = |at: &u32| {
+        let about = &profile.functions[*at as usize];
+        about.origin == Origin::User && about.missing_in.is_none() && !used.contains_key(at)
+    };
+    // What the function has in one program is what the other one has more in this function.
+    let missed = |at: &u32| {
+        let own = calls[at].own;
+        (own[1 - arm] - own[arm] - it.own[arm]).abs()
+    };
+    let below = calls.iter().filter(|(at, other)| {
+        **at != function && other.main_caller(ONLY_CALLER_SHARE) == Some(caller)
+    });
+    let near = below.map(|(at, _)| *at).chain([caller]).filter(is_free);
+    let best = near.min_by(|a, b| missed(a).total_cmp(&missed(b)).then(a.cmp(b)));
+    let is_like = |at: &u32| missed(at) <= CALLER_SHARE * it.own[arm];
+    best.filter(is_like).or(Some(caller).filter(is_free))
 }
 
 /// Puts one function in the place of two.
@@ -96,29 +126,28 @@ fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, two: [u32; 2], nam
     places.extend(two.map(|it| (it, number)));
 }
 
-fn one_sided(profile: &Profile) -> Vec<OneSided> {
-    let of = |(function, about): (usize, &ProfiledFunction)| {
-        let arm = 1 - about.missing_in.filter(|arm| *arm < 2)? as usize;
-        let (callers, callees) = (BTreeMap::new(), HashSet::new());
-        Some(OneSided { function: function as u32, arm, callers, callees, n: 0.0 })
-    };
-    let mut found: Vec<OneSided> = profile.functions.iter().enumerate().filter_map(of).collect();
-    if found.is_empty() {
-        return found;
+/// The calls of all functions.
+fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
+    let mut n_of_stacks = vec![[0.0; 2]; profile.stacks.len()];
+    for run in &profile.runs {
+        for &(stack, n) in &run.samples {
+            n_of_stacks[stack as usize][run.arm as usize] += f64::from(n);
+        }
     }
-    let mut n_of_stacks = vec![0.0; profile.stacks.len()];
-    for &(stack, n) in profile.runs.iter().flat_map(|run| &run.samples) {
-        n_of_stacks[stack as usize] += f64::from(n);
-    }
+    let mut found: HashMap<u32, FunctionCalls> = HashMap::new();
     for (stack, n) in profile.stacks.iter().zip(n_of_stacks) {
-        for it in &mut found {
-            let Some(at) = stack.iter().position(|&function| function == it.function) else {
+        let mut seen = HashSet::new();
+        for (at, &function) in stack.iter().enumerate() {
+            let it = found.entry(function).or_default();
+            let is_leaf = at + 1 == stack.len();
+            it.own = std::array::from_fn(|arm| it.own[arm] + if is_leaf { n[arm] } else { 0.0 });
+            if !seen.insert(function) {
                 continue;
-            };
-            it.n += n;
+            }
+            it.n += n[0] + n[1];
             it.callees.extend(stack.get(at + 1));
             if let Some(&caller) = at.checked_sub(1).and_then(|at| stack.get(at)) {
-                *it.callers.entry(caller).or_default() += n;
+                *it.callers.entry(caller).or_default() += n[0] + n[1];
             }
         }
     }
@@ -126,19 +155,27 @@ fn one_sided(profile: &Profile) -> Vec<OneSided> {
 }
 
 /// Pairs of an old and a new function with one caller. Of several, those whose callees and times are most alike.
-fn renamed(profile: &Profile, found: &[OneSided]) -> Vec<(u32, u32, u32)> {
+fn renamed(
+    profile: &Profile,
+    calls: &HashMap<u32, FunctionCalls>,
+    one_sided: &[(u32, usize)],
+) -> Vec<(u32, u32, u32)> {
+    let of_arm = |arm: usize| {
+        let here = one_sided.iter().filter(move |it| it.1 == arm);
+        here.filter_map(|(function, _)| Some((*function, calls.get(function)?)))
+    };
     let mut pairs: Vec<(f64, u32, u32, u32)> = Vec::new();
-    for old in found.iter().filter(|it| it.arm == 0) {
-        for new in found.iter().filter(|it| it.arm == 1) {
-            let caller = old.main_caller(CALLER_SHARE);
-            let Some(caller) = caller.filter(|_| caller == new.main_caller(CALLER_SHARE)) else {
+    for (old, of_old) in of_arm(0) {
+        for (new, of_new) in of_arm(1) {
+            let caller = of_old.main_caller(CALLER_SHARE);
+            let Some(caller) = caller.filter(|_| caller == of_new.main_caller(CALLER_SHARE)) else {
                 continue;
             };
             let is_here = profile.functions[caller as usize].missing_in.is_none();
-            let n_common = old.callees.intersection(&new.callees).count() as f64;
-            let n_all = old.callees.union(&new.callees).count().max(1) as f64;
-            let unlike = (new.n / old.n).ln().abs() - n_common / n_all;
-            pairs.extend(is_here.then_some((unlike, old.function, new.function, caller)));
+            let n_common = of_old.callees.intersection(&of_new.callees).count() as f64;
+            let n_all = of_old.callees.union(&of_new.callees).count().max(1) as f64;
+            let unlike = (of_new.n / of_old.n).ln().abs() - n_common / n_all;
+            pairs.extend(is_here.then_some((unlike, old, new, caller)));
         }
     }
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -193,6 +230,22 @@ mod tests {
         let [function, caller] = ["work", "rest"].map(String::from);
         assert_eq!(guesses, [Guess::Part { function, arm: 1, caller }]);
         assert_eq!((found.stacks[0].clone(), found.stacks[1].clone()), (vec![0, 4], vec![0, 4]));
+    }
+
+    /// `work` calls nothing, so its chains lack its caller `rest`, whose time it has.
+    #[test]
+    fn a_caller_that_is_missing_in_the_chains_is_found_by_its_time() {
+        let mut profile = made_up(20, 0.0);
+        profile.functions[1].missing_in = Some(0);
+        for run in &mut profile.runs {
+            // The old program has both in `rest`, the new one all in `work`.
+            let both = run.samples.iter().filter(|it| it.0 < 2).map(|it| it.1).sum();
+            run.samples.retain(|it| it.0 >= 2);
+            run.samples.push((1 - run.arm, both));
+        }
+        let (_, guesses) = matched(&profile).unwrap();
+        let [function, caller] = ["work", "rest"].map(String::from);
+        assert_eq!(guesses, [Guess::Part { function, arm: 1, caller }]);
     }
 
     #[test]

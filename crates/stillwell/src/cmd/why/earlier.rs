@@ -134,7 +134,7 @@ impl EarlierSession {
     /// The directory of the session, if it is not the current one.
     pub fn directory(&self) -> Option<&str> {
         let there = self.record.header.facts.directory.as_deref()?;
-        let here = std::env::current_dir().ok();
+        let here = std::path::absolute(".").ok();
         (here.as_deref() != Some(Path::new(there))).then_some(there)
     }
 }

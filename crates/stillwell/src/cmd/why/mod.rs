@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run::{conclude_failed, measure_profiled};
+use crate::host::environment_for;
 use crate::measure::wire::SamplingSettings;
 use crate::plan::{PYTHON_NAMES, Plan, ask_for_names, defaults, measure_again};
 use crate::profile::breakdown::{BLOCKS_MIN, breakdown};
@@ -73,7 +74,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
         SamplingSettings { file: samples.path().as_os_str().as_bytes().to_vec(), period_ns, seed };
     let (record, end) = measure_profiled(session, sampling, |plan| {
         change(plan);
-        ask_for_names(plan, std::env::var_os(PYTHON_NAMES).is_some());
+        ask_for_names(plan, environment_for(None).iter().any(|(name, _)| name == PYTHON_NAMES));
     })?;
     let is_whole =
         matches!(end.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise);
