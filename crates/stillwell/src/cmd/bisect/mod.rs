@@ -52,7 +52,8 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
         if let Some(gate) = &verb.gate {
             let words = gated::words_of(verb, gate, &words)?;
-            return begin(&*asked(&words)?, words, Path::new("."));
+            let asked = asked(&words)?;
+            return begin(&asked, words, Path::new("."));
         }
         return begin(verb, words, Path::new("."));
     };

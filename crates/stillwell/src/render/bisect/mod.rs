@@ -83,7 +83,8 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
             format!("{step}  {}, {}\n", size(new), time(*seconds))
         }
         Observation::Layouts { found, seconds, .. } => {
-            format!("{step}  {}, {}\n", layouts(found), time(*seconds))
+            let time = found.over.map_or_else(String::new, |_| format!(", {}", time(*seconds)));
+            format!("{step}  {}{time}\n", layouts(found))
         }
         Observation::Probe { of_old, of_new, seconds, .. } => {
             let answer = word(search.answer_now(of_old, of_new));

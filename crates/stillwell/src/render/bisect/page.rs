@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use minijinja::Environment;
 use serde::Serialize;
 
-use crate::bisection::{Answer, BisectSearch, Observation};
+use crate::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 use crate::render::bisect::track::{TrackPoint, track};
 use crate::render::bisect::{cost, layouts, name, paragraphs, short, size, word};
 use crate::render::columns::one_line;
@@ -26,6 +26,8 @@ const NAME: &str = "page.html";
 /// Size of the curve, and its margins: left, right, top, bottom.
 const SIZE: (f64, f64) = (1100.0, 380.0);
 const MARGINS: [f64; 4] = [64.0, 16.0, 26.0, 40.0];
+/// Empty part of the range of levels, below and above.
+const PAD: f64 = 0.35;
 /// Lines of the grid, about.
 const TICKS: f64 = 5.0;
 
@@ -125,12 +127,7 @@ pub fn write(
         policy: policy(&[], STYLE),
         style: STYLE,
         title: format!("{} to {}", short(&commits[ends.0]), short(&commits[ends.1])),
-        class: match found.culprits.first() {
-            Some(it) if it.is_layout() => "undecided",
-            Some(it) if it.size.ratio > 1.0 => "slower",
-            Some(_) => "faster",
-            None => "none",
-        },
+        class: found.culprits.first().map_or("none", class_of),
         sentences: paragraphs(search).into_iter().map(|it| it.text).collect(),
         cost: cost(search, ends),
         curve: (points.len() > 1).then(|| curve(search, ends, &points)),
@@ -187,75 +184,106 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
     rows
 }
 
-fn curve(search: &BisectSearch, (lo, hi): (usize, usize), points: &[TrackPoint]) -> Curve {
-    let [left, right, top, bottom] = MARGINS;
-    let (width, height) = SIZE;
-    let commits = search.graph().commits();
-    let between = search.graph().between(lo, hi);
-    // GOOD is number 0.
-    let number = |commit: usize| {
-        between.partition_point(|other| *other < commit) as f64 + f64::from(u8::from(commit != lo))
-    };
-    let n = between.len().max(1) as f64;
-    let x = |commit: usize| left + number(commit) / n * (width - left - right);
-    let level_ends = points.iter().flat_map(|it| [it.level, it.level]);
-    let (mut least, mut most) = (0.0_f64, 0.0_f64);
-    level_ends.for_each(|level| (least, most) = (least.min(level), most.max(level)));
-    let pad = 0.35 * (most - least).max(0.005);
-    (least, most) = (least - pad, most + pad);
-    let y = |level: f64| {
+/// Where commits and levels are in the picture.
+struct CurveScale {
+    /// The commits in order. GOOD is before them.
+    between: Vec<usize>,
+    good: usize,
+    /// The lowest and the highest level.
+    range: (f64, f64),
+}
+
+impl CurveScale {
+    fn of(search: &BisectSearch, (lo, hi): (usize, usize), points: &[TrackPoint]) -> Self {
+        let (mut least, mut most) = (0.0_f64, 0.0_f64);
+        points.iter().for_each(|it| (least, most) = (least.min(it.level), most.max(it.level)));
+        let pad = PAD * (most - least).max(0.005);
+        let between = search.graph().between(lo, hi);
+        Self { between, good: lo, range: (least - pad, most + pad) }
+    }
+
+    fn x(&self, commit: usize) -> f64 {
+        let number = match commit == self.good {
+            true => 0,
+            false => 1 + self.between.partition_point(|other| *other < commit),
+        };
+        self.x_of_share(number as f64 / self.n())
+    }
+
+    fn x_of_share(&self, share: f64) -> f64 {
+        MARGINS[0] + share.min(1.0) * (SIZE.0 - MARGINS[0] - MARGINS[1])
+    }
+
+    fn n(&self) -> f64 {
+        self.between.len().max(1) as f64
+    }
+
+    fn y(&self, level: f64) -> f64 {
+        let (least, most) = self.range;
         let share = (level.clamp(least, most) - least) / (most - least);
-        height - bottom - share * (height - top - bottom)
-    };
-    let mark = |it: &TrackPoint| {
-        let (lower, upper) = it.ends.unwrap_or((it.level, it.level));
-        let answer = it.answer.map_or(String::new(), |answer| format!(", {}", word(answer)));
-        let level = signed_percent(it.level.exp());
-        CurveMark {
-            x: x(it.commit),
-            y: y(it.level),
-            top: y(upper),
-            bottom: y(lower),
-            class: class(it.answer),
-            title: format!("{}: {level} than good{answer}", name(&commits[it.commit])),
-        }
-    };
-    let culprits = search.outcome().culprits.iter().map(|it| {
-        let at = x(it.head);
+        SIZE.1 - MARGINS[3] - share * (SIZE.1 - MARGINS[2] - MARGINS[3])
+    }
+}
+
+fn curve(search: &BisectSearch, ends: (usize, usize), points: &[TrackPoint]) -> Curve {
+    let scale = CurveScale::of(search, ends, points);
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let culprits = found.culprits.iter().map(|it| {
+        let x = scale.x(it.head);
         CurveCulprit {
-            x: at,
-            anchor: if at > width / 2.0 { "end" } else { "start" },
-            class: if it.is_layout() {
-                "undecided"
-            } else if it.size.ratio > 1.0 {
-                "slower"
-            } else {
-                "faster"
-            },
+            x,
+            anchor: if x > SIZE.0 / 2.0 { "end" } else { "start" },
+            class: class_of(it),
             text: format!("{} {}", short(&commits[it.head]), signed_percent(it.size.ratio)),
         }
     });
-    let failed = search.outcome().failed.keys();
-    let numbers = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share: f64| CurveTick {
-        at: left + share * (width - left - right),
-        text: format!("{:.0}", share * n),
-    });
+    let skipped =
+        |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
+    let number = |share: f64| CurveTick {
+        at: scale.x_of_share(share),
+        text: format!("{:.0}", share * scale.n()),
+    };
+    let tick = |level: f64| CurveTick { at: scale.y(level.ln_1p()), text: percents(level) };
     Curve {
-        width,
-        height,
-        left,
-        right: width - right,
-        bottom: height - bottom,
-        ticks: ticks(least, most)
-            .map(|level| CurveTick { at: y(level.ln_1p()), text: percents(level) })
-            .collect(),
-        numbers: numbers.into(),
-        marks: points.iter().map(mark).collect(),
+        width: SIZE.0,
+        height: SIZE.1,
+        left: MARGINS[0],
+        right: SIZE.0 - MARGINS[1],
+        bottom: SIZE.1 - MARGINS[3],
+        ticks: ticks(scale.range.0, scale.range.1).map(tick).collect(),
+        numbers: [0.0, 0.25, 0.5, 0.75, 1.0].map(number).into(),
+        marks: points.iter().map(|it| mark(&scale, it, &commits[it.commit])).collect(),
         culprits: culprits.collect(),
-        failed: failed
-            .map(|&commit| CurveTick { at: x(commit), text: name(&commits[commit]) })
-            .collect(),
-        label: format!("{} measured of {}", points.len(), counted(between.len(), "commit")),
+        failed: found.failed.keys().map(skipped).collect(),
+        label: format!(
+            "{} measured of {}",
+            points.len(),
+            counted(scale.between.len(), "commit")
+        ),
+    }
+}
+
+fn mark(scale: &CurveScale, it: &TrackPoint, commit: &Commit) -> CurveMark {
+    let (lower, upper) = it.ends.unwrap_or((it.level, it.level));
+    let answer = it.answer.map_or(String::new(), |answer| format!(", {}", word(answer)));
+    let level = signed_percent(it.level.exp());
+    CurveMark {
+        x: scale.x(it.commit),
+        y: scale.y(it.level),
+        top: scale.y(upper),
+        bottom: scale.y(lower),
+        class: class(it.answer),
+        title: format!("{}: {level} than good{answer}", name(commit)),
+    }
+}
+
+fn class_of(culprit: &Culprit) -> &'static str {
+    if culprit.is_layout() {
+        "undecided"
+    } else if culprit.size.ratio > 1.0 {
+        "slower"
+    } else {
+        "faster"
     }
 }
 
