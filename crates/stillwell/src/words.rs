@@ -1,6 +1,7 @@
 //! Words of a command line that need not be UTF-8, as text that a record can keep; and errors in one line.
 
 use std::fmt::Display;
+use std::path::Path;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
@@ -21,6 +22,11 @@ pub fn text_of(bytes: &[u8]) -> String {
         out.extend(chunk.invalid().iter().copied().map(stand_in));
     }
     out
+}
+
+/// A path as text that JSON can have.
+pub fn path_text(path: &Path) -> String {
+    text_of(path.as_os_str().as_encoded_bytes())
 }
 
 /// The bytes that a text stands for.

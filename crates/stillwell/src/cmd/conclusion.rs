@@ -63,7 +63,7 @@ pub fn measure_and_show(
     start: SessionStart<'_>,
     presentation: &Presentation<'_>,
 ) -> Result<(PathBuf, u8)> {
-    exports::check(&presentation.output.exports)?;
+    exports::check(&presentation.output.exports, presentation.output.json)?;
     let (path, end) = start.measure(presentation.screen())?;
     let code = finish(presentation, &path, &end)?;
     Ok((path, code))

@@ -77,11 +77,15 @@ impl ExportOptions {
     }
 }
 
-/// Refuses exports that cannot be written later, before the session starts.
+/// Refuses exports that cannot be written later, before the session starts. With `as_json` standard output is taken.
 ///
 /// # Errors
 /// The first file whose directory does not exist.
-pub fn check(options: &ExportOptions) -> Result<()> {
+pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
+    ensure!(
+        !(as_json && options.uses_stdout()),
+        "--json and an export to - are both for standard output; give the export the name of a file"
+    );
     let wanted = options.wanted()?;
     let paths: Vec<&Path> = wanted.iter().map(|(_, path, _)| *path).collect();
     for (index, (option, path, _)) in wanted.into_iter().enumerate() {

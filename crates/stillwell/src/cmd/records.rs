@@ -69,7 +69,7 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
             None => metadata(&verb.files, verb.json),
         };
     }
-    exports::check(&verb.exports)?;
+    exports::check(&verb.exports, verb.json)?;
     let n_files = verb.files.files.len();
     ensure!(
         n_files < 2 || verb.exports.is_empty(),

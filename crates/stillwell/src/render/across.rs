@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +23,7 @@ use crate::render::text::{comparison, no_test};
 use crate::render::units::unit_of_walls;
 use crate::render::{Styles, distributions, interleaved, uncertain};
 use crate::verdict::Judgement;
+use crate::words::path_text;
 
 /// Columns of a name in the answer.
 const NAME_MAX: usize = 40;
@@ -185,7 +185,7 @@ pub struct RecordDocument<'a> {
     /// Name and version of the program that measured.
     tool: &'a str,
     /// The file of the record.
-    record: &'a Path,
+    record: String,
     /// When the session began, RFC 3339.
     created: &'a str,
     /// The machine and its state at the start.
@@ -200,7 +200,7 @@ impl<'a> RecordDocument<'a> {
         let header = &record.header;
         Self {
             tool: &header.tool,
-            record: &record.path,
+            record: path_text(&record.path),
             created: &header.created,
             facts: &header.facts,
             neighbours: None,

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use schemars::JsonSchema;
@@ -19,6 +18,7 @@ use crate::render::document::{self, DocumentBody};
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes, outliers, uncertain};
+use crate::words::path_text;
 
 const INDENT: usize = 3;
 /// Widest name of a command in a list of several.
@@ -36,7 +36,7 @@ pub struct CheckBody<'a> {
     /// Name and version of the program that measured.
     tool: &'a str,
     /// The file of the record.
-    record: &'a Path,
+    record: String,
     /// When the session began, RFC 3339.
     created: &'a str,
     /// What was found.
@@ -54,7 +54,7 @@ impl DocumentBody for CheckBody<'_> {
 pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
     let header = &record.header;
     let (tool, created) = (&header.tool, &header.created);
-    let body = CheckBody { tool, record: &record.path, created, check: found };
+    let body = CheckBody { tool, record: path_text(&record.path), created, check: found };
     let verdict = match found.verdict() {
         Steadiness::Stable => FinalVerdict::Stable,
         Steadiness::Unstable => FinalVerdict::Unstable,

@@ -1,7 +1,6 @@
 //! The document of `gate --json`.
 
 use std::io;
-use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use crate::render::document::{self, DocumentBody, ErrorCode, ErrorObject};
 use crate::render::pull_request::{GateResult, GateRow};
 use crate::values::exit_code;
 use crate::verdict::{GateAnswer, Verdict};
+use crate::words::path_text;
 
 /// The result for programs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct GateBody<'a> {
     /// Programs that do not list their benchmarks, with the reason.
     failing: &'a [String],
     /// The directory of the records; null if nothing was measured.
-    record: Option<&'a Path>,
+    record: Option<String>,
 }
 
 /// A benchmark of a gate.
@@ -85,7 +85,7 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         new: result.new,
         gone: result.gone,
         failing: result.failing,
-        record: result.measured.map(|(record, ..)| &*record.path),
+        record: result.measured.map(|(record, ..)| path_text(&record.path)),
     };
     document::write(to, &body, conclusion(result), error(result).as_ref())
 }

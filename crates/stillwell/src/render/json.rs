@@ -1,7 +1,6 @@
 //! Output of `--json`: one document with all results. Numbers that are not finite are null.
 
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,6 +16,7 @@ use crate::render::remedies::Audience;
 use crate::render::stats_table::Statistics;
 use crate::values::TimShape;
 use crate::verdict::Judgement;
+use crate::words::path_text;
 
 /// The whole analysis of a session.
 #[derive(Serialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct SessionBody<'a> {
     /// Name and version of the program that measured.
     tool: &'a str,
     /// The file of the record.
-    record: &'a Path,
+    record: String,
     /// When the session began, RFC 3339.
     created: &'a str,
     /// All decisions about the session, defaults included.
@@ -57,7 +57,7 @@ pub fn write(
     let header = &record.header;
     let body = SessionBody {
         tool: &header.tool,
-        record: &record.path,
+        record: path_text(&record.path),
         created: &header.created,
         plan: &header.plan,
         facts: &header.facts,
@@ -71,7 +71,7 @@ pub fn write(
 #[derive(Serialize)]
 struct StatisticsDocument<'a> {
     tool: &'a str,
-    record: &'a Path,
+    record: String,
     created: &'a str,
     reference: usize,
     control: Option<Control>,
@@ -96,7 +96,7 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
     let arms = found.arms.iter().zip(found.estimators);
     let document = StatisticsDocument {
         tool: &record.header.tool,
-        record: &record.path,
+        record: path_text(&record.path),
         created: &record.header.created,
         reference: found.plan.reference,
         control: found.plan.control,
@@ -112,11 +112,11 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
     pretty(to, &document)
 }
 
-/// Writes a document as indented JSON with a final newline.
+/// Writes a document as indented JSON with a final newline: all of it or, if it cannot be JSON, nothing.
 pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
-    let mut to = BufWriter::new(to);
-    serde_json::to_writer_pretty(&mut to, document)?;
-    to.write_all(b"\n")?;
+    let mut text = serde_json::to_vec_pretty(document)?;
+    text.push(b'\n');
+    to.write_all(&text)?;
     to.flush()
 }
 

@@ -31,7 +31,7 @@ pub const DOCUMENTS: [(&str, &[&str]); 17] = [
     ("system advise", &["advice"]),
     ("system show", &["system"]),
     ("timeit", &["session"]),
-    ("why", &["why"]),
+    ("why", &["why", "session"]),
 ];
 
 /// What the command line asks for.

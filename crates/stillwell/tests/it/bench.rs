@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::contract;
+
 /// The program under test.
 pub const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
@@ -77,7 +79,9 @@ impl Bench {
 
     /// `stillwell` with any arguments.
     pub fn stillwell(&self, arguments: &[&str]) -> Ran {
-        Ran::from(self.command(STILLWELL).args(arguments).output().unwrap())
+        let ran = Ran::from(self.command(STILLWELL).args(arguments).output().unwrap());
+        contract::check(arguments, &ran.stdout);
+        ran
     }
 
     /// The command `stillwell run -o r.swell`, not started yet.
@@ -89,7 +93,9 @@ impl Bench {
 
     /// Runs `stillwell run -o r.swell` to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::from(self.run_command(arguments).output().unwrap())
+        let ran = Ran::from(self.run_command(arguments).output().unwrap());
+        contract::check(&[&["run"], arguments].concat(), &ran.stdout);
+        ran
     }
 
     /// Starts `stillwell run -o r.swell`. Its output goes to files, because a process that survives it would keep a pipe open

@@ -30,7 +30,7 @@ pub struct FuzzTarget {
 }
 
 /// All readers.
-pub const TARGETS: [FuzzTarget; 11] = [
+pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
         name: "record",
         read: readers::record,
@@ -117,6 +117,19 @@ pub const TARGETS: [FuzzTarget; 11] = [
             "timeit\n--setup\nx = 1\nx + 1",
         ],
         n_inputs: 1_000,
+    },
+    FuzzTarget {
+        name: "mcp",
+        read: readers::mcp,
+        seeds: &[],
+        texts: &[
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":\"measure\",\"arguments\":\
+             {\"command\":[\"a\",\"b c\"],\"runs\":3,\"budget\":\"5s\"}}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"compare\",\"arguments\":\
+             {\"commands\":[[\"a\"],[\"b\"]],\"same\":0.5}}}\n[]\n{}\n",
+        ],
+        n_inputs: 5_000,
     },
     FuzzTarget {
         name: "verbs",

@@ -182,6 +182,11 @@ pub fn journal(bytes: &[u8]) {
     drop(journal::look(&Host::new(folder.path())));
 }
 
+/// What a client of `mcp` sends.
+pub fn mcp(bytes: &[u8]) {
+    crate::cmd::mcp::read_only(bytes);
+}
+
 /// A command line, a word on each line.
 pub fn arguments(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

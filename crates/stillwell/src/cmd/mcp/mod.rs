@@ -192,6 +192,18 @@ impl Server {
     }
 }
 
+/// Reads what a client sends, and executes nothing.
+#[cfg(any(test, stillwell_fuzz))]
+pub fn read_only(bytes: &[u8]) {
+    for line in LineBuffer::default().push(bytes).into_iter().flatten() {
+        if let Ok(Message::Request { id, method, mut params }) = protocol::message(&line) {
+            drop(protocol::answer(id, &method, &params));
+            let arguments = params.get_mut("arguments").map(Value::take).unwrap_or_default();
+            drop(tools::invocation(params["name"].as_str().unwrap_or_default(), arguments));
+        }
+    }
+}
+
 /// Writes a message. Standard output is no terminal for a client, and JSON has no line end in it.
 fn write(message: &Value) -> Result<()> {
     let mut stdout = terminal::data();

@@ -81,7 +81,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         });
     }
     let path = suite_path(spec).context("a suite file is needed")?;
-    exports::check(&spec.session.output.exports)?;
+    exports::check(&spec.session.output.exports, spec.session.output.json)?;
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
     let mut suite = read.decide(spec, &builder, &survey.facts);

@@ -1,7 +1,5 @@
 //! The next sensible action of a conclusion: why, the words of its command line, and what it costs.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,6 +10,7 @@ use crate::render::budget::budget;
 use crate::render::remedies::Audience;
 use crate::render::text::{more_blocks, to_decide};
 use crate::verdict::{Judgement, Verdict};
+use crate::words::path_text;
 
 /// Nanoseconds in a second.
 const SECOND_NS: f64 = 1e9;
@@ -139,7 +138,7 @@ pub fn find_noise(record: &Record) -> NextAction {
     NextAction {
         action: ActionKind::FindNoise,
         why: "other programs took part of the time; this names them".into(),
-        command: words(["stillwell", "noise"]).chain([shown(&record.path)]).collect(),
+        command: words(["stillwell", "noise"]).chain([path_text(&record.path)]).collect(),
         cost_s: Some(0.0),
     }
 }
@@ -188,10 +187,6 @@ pub fn measure_together(commands: [&str; 2]) -> NextAction {
 
 fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
     words.map(str::to_owned).into_iter()
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
