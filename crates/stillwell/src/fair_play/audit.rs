@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stats::SortedSample;
 
-use crate::fair_play::{Act, AuditReport, Finding, RunFacts};
+use crate::fair_play::{Act, AuditReport, CheatFinding, RunFacts};
 use crate::record::Survivors;
 use crate::values::CheatKind;
 
@@ -51,14 +51,14 @@ pub fn judge(facts: &AuditFacts) -> AuditReport {
         return report;
     }
     if let Some(why) = failure(&facts.attempt, "the attempt") {
-        report.findings.push(Finding::new(CheatKind::Detection, format!("{why} in the audit")));
+        report.findings.push(CheatFinding::new(CheatKind::Detection, format!("{why} in the audit")));
     }
     report.findings.extend(acts(facts));
     report.findings.extend(survivors(facts));
     report.findings.extend(first_call(facts));
     report.findings.extend(undercover(facts));
     report.findings.extend(facts.changed_settings.iter().map(|setting| {
-        Finding::new(CheatKind::Priority, format!("{setting} changed during the audit"))
+        CheatFinding::new(CheatKind::Priority, format!("{setting} changed during the audit"))
     }));
     report.unchecked.extend(unchecked(facts));
     report
@@ -81,7 +81,7 @@ fn failure(program: &ProgramRuns, who: &str) -> Option<String> {
 }
 
 /// What only the attempt does. File names that differ from run to run are excused where the reference has such too.
-fn acts(facts: &AuditFacts) -> Vec<Finding> {
+fn acts(facts: &AuditFacts) -> Vec<CheatFinding> {
     let traced = |program: &ProgramRuns| -> Vec<BTreeSet<Act>> {
         program.traced.iter().map(|run| run.acts.clone()).collect()
     };
@@ -100,11 +100,11 @@ fn acts(facts: &AuditFacts) -> Vec<Finding> {
     };
     let held = of_attempt.iter().filter(|act| !is_excused(act));
     let sentence = |act: &Act| format!("the attempt {}; the reference does not", act.what);
-    held.map(|act| Finding::new(act.kind, sentence(act))).collect()
+    held.map(|act| CheatFinding::new(act.kind, sentence(act))).collect()
 }
 
 /// What outlives the runs of the attempt, and not those of the reference.
-fn survivors(facts: &AuditFacts) -> Option<Finding> {
+fn survivors(facts: &AuditFacts) -> Option<CheatFinding> {
     let left = |program: &ProgramRuns| {
         let found = all_runs(program).filter_map(|run| run.survivors.clone());
         found.filter(is_survival).collect::<Vec<_>>()
@@ -119,14 +119,14 @@ fn is_survival(left: &Survivors) -> bool {
 }
 
 /// Judges what outlived the runs of a session: a finding for the attempts if the reference, arm 0, leaves nothing.
-pub fn judge_survivors(left: &[Survivors]) -> Option<Finding> {
+pub fn judge_survivors(left: &[Survivors]) -> Option<CheatFinding> {
     let (reference, attempts): (Vec<_>, Vec<_>) =
         left.iter().filter(|it| is_survival(it)).cloned().partition(|it| it.arm == 0);
     survivor_finding(&attempts, !reference.is_empty())
 }
 
 /// The finding about processes that outlived runs of the attempt, unless those of the reference leave some too.
-fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<Finding> {
+fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<CheatFinding> {
     let first = left.first().filter(|_| !reference_does_too)?;
     let is_daemon = left.iter().any(|it| it.n_detached > 0);
     let (kind, how) = if is_daemon {
@@ -136,7 +136,7 @@ fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<Find
     };
     let (name, n) = (&first.name, left.len());
     let then = if first.n_ended > 0 { "was ended" } else { "used CPU time after its end" };
-    Some(Finding::new(kind, format!("{n} runs of the attempt left {name} behind{how}; it {then}")))
+    Some(CheatFinding::new(kind, format!("{n} runs of the attempt left {name} behind{how}; it {then}")))
 }
 
 fn median(values: &[f64]) -> Option<f64> {
@@ -152,7 +152,7 @@ fn cpu_us(runs: &[RunFacts]) -> Vec<f64> {
 }
 
 /// Less work at the second call than at the first.
-fn first_call(facts: &AuditFacts) -> Option<Finding> {
+fn first_call(facts: &AuditFacts) -> Option<CheatFinding> {
     let parts = |program: &ProgramRuns| {
         let all = cpu_us(&program.plain);
         let (first, later) = all.split_first()?;
@@ -170,11 +170,11 @@ fn first_call(facts: &AuditFacts) -> Option<Finding> {
         first_of_reference / 1e3,
         later_of_reference / 1e3
     );
-    is_more.then(|| Finding::new(CheatKind::SecondCall, sentence))
+    is_more.then(|| CheatFinding::new(CheatKind::SecondCall, sentence))
 }
 
 /// Less work where the program can see that it is measured.
-fn undercover(facts: &AuditFacts) -> Option<Finding> {
+fn undercover(facts: &AuditFacts) -> Option<CheatFinding> {
     let later = |program: &ProgramRuns| cpu_us(program.plain.get(1..).unwrap_or_default());
     let hidden = [later(&facts.reference), later(&facts.attempt)];
     let seen = [cpu_us(&facts.reference.overt), cpu_us(&facts.attempt.overt)];
@@ -194,7 +194,7 @@ fn undercover(facts: &AuditFacts) -> Option<Finding> {
             "where the attempt can see that it is measured, it takes {seen:.2} times the reference's CPU time, \
              undercover {hidden:.2} times"
         );
-        Some(Finding::new(CheatKind::Detection, sentence))
+        Some(CheatFinding::new(CheatKind::Detection, sentence))
     })
 }
 

@@ -16,14 +16,14 @@ pub use outputs::{Output, OutputRules, judge_outputs};
 
 /// Something that is not fair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct CheatFinding {
     /// Which of the twelve.
     pub kind: CheatKind,
     /// What was seen.
     pub sentence: String,
 }
 
-impl Finding {
+impl CheatFinding {
     fn new(kind: CheatKind, sentence: impl Into<String>) -> Self {
         Self { kind, sentence: sentence.into() }
     }
@@ -33,7 +33,7 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
     /// What is not fair.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheatFinding>,
     /// What cannot be checked here, and why.
     pub unchecked: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fair_play::{AuditReport, Finding};
+use crate::fair_play::{AuditReport, CheatFinding};
 use crate::values::CheatKind;
 
 /// What a run wrote.
@@ -59,7 +59,7 @@ impl Mismatch {
         what: &str,
         n_runs: usize,
         is_held_back: bool,
-    ) -> Option<Finding> {
+    ) -> Option<CheatFinding> {
         let block = self.first? + 1;
         let verb = if self.is_missing { "is missing or differs" } else { "differs" };
         let (kind, place) = if is_held_back {
@@ -69,7 +69,7 @@ impl Mismatch {
         };
         let n = self.n;
         let of_runs = format!("in {n} of {n_runs} runs{place}, first in block {block}");
-        Some(Finding::new(kind, format!("{what} {verb} from the reference's {of_runs}")))
+        Some(CheatFinding::new(kind, format!("{what} {verb} from the reference's {of_runs}")))
     }
 }
 

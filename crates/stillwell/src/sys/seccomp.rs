@@ -94,10 +94,10 @@ fn filter(calls: &[c_long]) -> Vec<sock_filter> {
 
 /// Room for the header and one descriptor (cmsg(3)).
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct ControlBuffer([u8; 64]);
 
 fn send_descriptor(socket: BorrowedFd<'_>, descriptor: i32) -> io::Result<()> {
-    let (mut byte, mut control) = ([0_u8], Control([0; 64]));
+    let (mut byte, mut control) = ([0_u8], ControlBuffer([0; 64]));
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     // SAFETY: zeros are a valid header. Its pointers are to variables of this function, which are large enough for one
     // descriptor.
@@ -133,7 +133,7 @@ impl CallListener {
     /// # Errors
     /// The socket fails.
     pub fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
-        let (mut byte, mut control) = ([0_u8], Control([0; 64]));
+        let (mut byte, mut control) = ([0_u8], ControlBuffer([0; 64]));
         let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
         // SAFETY: as in `send_descriptor`. A header that is there has been filled in by the kernel, with a descriptor
         // that no other code owns.
@@ -142,7 +142,7 @@ impl CallListener {
             message.msg_iov = &raw mut part;
             message.msg_iovlen = 1;
             message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = size_of::<Control>() as _;
+            message.msg_controllen = size_of::<ControlBuffer>() as _;
             if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::fair_play::{
-    AuditReport, Finding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors, seeds,
+    AuditReport, CheatFinding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors, seeds,
 };
 use crate::host::with_their_files;
 use crate::measure::digest::{digest, digest_of_file};
@@ -227,7 +227,7 @@ impl FairPlay {
     pub(super) fn changes(&self) -> AuditReport {
         let changed =
             self.guarded.iter().filter(|(path, _, digest)| digest_of_file(path) != *digest);
-        let finding = |(path, kind, _): &(PathBuf, CheatKind, _)| Finding {
+        let finding = |(path, kind, _): &(PathBuf, CheatKind, _)| CheatFinding {
             kind: *kind,
             sentence: format!("{} is no longer what it was", path.display()),
         };

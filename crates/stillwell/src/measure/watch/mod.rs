@@ -29,7 +29,7 @@ use crate::measure::supervised::wait_for;
 use crate::measure::survivors::SurvivorWatch;
 use crate::measure::wire::RowId;
 use crate::sys::{self, CallListener};
-use tracer::Tracer;
+use tracer::CallTracer;
 
 /// Longest time between two looks at the clock, ns.
 const LOOK_NS: u64 = 20_000_000;
@@ -161,7 +161,7 @@ fn traced(
         facts.unseen.insert(refused("not on this kind of processor"));
     }
     let (ours, theirs) = UnixStream::pair().context("cannot make a socket")?;
-    let mut tracer = Tracer::new(request, directory);
+    let mut tracer = CallTracer::new(request, directory);
     let is_over = Arc::new(AtomicBool::new(false));
     let is_over_there = Arc::clone(&is_over);
     sys::stop_at(&mut command, &tracer::calls(), OwnedFd::from(theirs));
@@ -199,7 +199,7 @@ fn traced(
 }
 
 /// Looks at each call and lets it go on, until the run and all that it left have ended.
-fn follow(listener: &CallListener, tracer: &mut Tracer, is_over: &AtomicBool) {
+fn follow(listener: &CallListener, tracer: &mut CallTracer, is_over: &AtomicBool) {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
         wait_for(&mut fds, LOOK_NS).ok();

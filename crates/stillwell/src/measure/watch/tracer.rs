@@ -86,7 +86,7 @@ pub fn calls() -> Vec<c_long> {
 }
 
 /// Collects the acts of a run.
-pub struct Tracer {
+pub struct CallTracer {
     place: OwnPlace,
     since_ns: i64,
     /// The code variables that it is given.
@@ -102,7 +102,7 @@ pub struct Tracer {
     unseen: BTreeSet<String>,
 }
 
-impl Tracer {
+impl CallTracer {
     pub fn new(request: &WatchRequest, directory: &Path) -> Self {
         let directory = without_links(directory);
         let files = request.files.iter().map(|file| without_links(&directory.join(file)));
