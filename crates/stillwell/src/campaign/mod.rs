@@ -121,7 +121,7 @@ pub enum CampaignEvent {
     /// The measurement of an attempt begins. From now on its level is spent, also if nothing else follows.
     Began { name: String, program: Program, level: f64 },
     /// The attempt that began last has an answer.
-    Ended(AttemptEnd),
+    Ended(Box<AttemptEnd>),
     /// The state was compared with the program of the beginning, without a decision.
     Whole {
         /// The number of the attempt that is the state; `None` if one was left out.
@@ -216,7 +216,7 @@ impl Campaign {
             }
             CampaignEvent::Ended(end) => {
                 if let Some(last) = self.attempts.last_mut() {
-                    last.end = Some(end);
+                    last.end = Some(*end);
                 }
             }
             CampaignEvent::Whole { left_out, gain, seconds, .. } => {
@@ -326,7 +326,7 @@ mod tests {
     fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent: bool) {
         let level = campaign.next_level();
         campaign.take(&CampaignEvent::Began { name: name.into(), program: program(name), level });
-        campaign.take(&CampaignEvent::Ended(AttemptEnd {
+        campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
             answer,
             reason: AnswerReason::Budget,
             is_spent,
@@ -336,7 +336,7 @@ mod tests {
             unchecked: Vec::new(),
             seconds: 2.0,
             records: Vec::new(),
-        }));
+        })));
     }
 
     #[test]

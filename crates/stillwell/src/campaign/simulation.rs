@@ -128,7 +128,7 @@ fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>)
         Some(TrialOutcome::OutOfReach) => {}
         None => answer = AttemptAnswer::NotDecided,
     }
-    campaign.take(&CampaignEvent::Ended(AttemptEnd {
+    campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
         answer,
         reason: AnswerReason::Budget,
         is_spent: true,
@@ -138,7 +138,7 @@ fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>)
         unchecked: Vec::new(),
         seconds: 2.0 * RUN_S * n_blocks as f64,
         records: Vec::new(),
-    }));
+    })));
 }
 
 /// What a campaign accepted.

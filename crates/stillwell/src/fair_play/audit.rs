@@ -51,7 +51,9 @@ pub fn judge(facts: &AuditFacts) -> AuditReport {
         return report;
     }
     if let Some(why) = failure(&facts.attempt, "the attempt") {
-        report.findings.push(CheatFinding::new(CheatKind::Detection, format!("{why} in the audit")));
+        report
+            .findings
+            .push(CheatFinding::new(CheatKind::Detection, format!("{why} in the audit")));
     }
     report.findings.extend(acts(facts));
     report.findings.extend(survivors(facts));
@@ -136,7 +138,10 @@ fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<Chea
     };
     let (name, n) = (&first.name, left.len());
     let then = if first.n_ended > 0 { "was ended" } else { "used CPU time after its end" };
-    Some(CheatFinding::new(kind, format!("{n} runs of the attempt left {name} behind{how}; it {then}")))
+    Some(CheatFinding::new(
+        kind,
+        format!("{n} runs of the attempt left {name} behind{how}; it {then}"),
+    ))
 }
 
 fn median(values: &[f64]) -> Option<f64> {

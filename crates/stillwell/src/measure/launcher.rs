@@ -122,6 +122,33 @@ struct LauncherLoop {
     survivors: Option<SurvivorWatch>,
 }
 
+/// The state of the runs, and of the hooks.
+fn attributes_of(
+    open: LauncherSettings,
+    allowed: &[usize],
+    own_nice: Option<i32>,
+) -> [Attributes; 2] {
+    let is_with_runs = open.launcher_cpus == open.affinity;
+    let runs = Attributes {
+        // Children inherit the mask of the launcher; hooks get the original mask back.
+        affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
+        memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
+        nice: open.nice,
+        policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
+        no_aslr: open.no_aslr,
+        rlimits: open.rlimits,
+        run_as: open.run_as.clone(),
+        directory: None,
+    };
+    let hooks = Attributes {
+        affinity: open.launcher_cpus.map(|_| CpuMask::new(allowed)),
+        nice: own_nice,
+        run_as: open.run_as,
+        ..Attributes::default()
+    };
+    [runs, hooks]
+}
+
 impl LauncherLoop {
     fn open(
         open: LauncherSettings,
@@ -137,7 +164,6 @@ impl LauncherLoop {
         let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
         let sampling = open.sampling.as_ref().map(|it| Sampling::open(it, &cpus)).transpose()?;
-        let is_with_runs = open.launcher_cpus == open.affinity;
         let (counters, mut gaps) = if open.evidence {
             Counters::open(&cpus, open.wake)
         } else {
@@ -165,30 +191,18 @@ impl LauncherLoop {
         metrics.extend(cache_use.metrics());
         let quota_use = QuotaUse::of_myself(open.evidence);
         metrics.extend(quota_use.metrics());
+        let survivors = open.fair_play.as_ref().and_then(|_| SurvivorWatch::begin());
+        let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
+        let [attributes, plain] = attributes_of(open, &allowed, own_nice);
         let session = Self {
             front_end,
             mark,
             destination: None,
-            timeout: open.timeout_ns.map(Duration::from_nanos),
+            timeout,
             schedstat,
-            reading_time: ReadingTime::new(open.evidence),
-            attributes: Attributes {
-                // Children inherit the mask of the launcher; hooks get the original mask back.
-                affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
-                memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
-                nice: open.nice,
-                policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
-                no_aslr: open.no_aslr,
-                rlimits: open.rlimits,
-                run_as: open.run_as.clone(),
-                directory: None,
-            },
-            plain: Attributes {
-                affinity: open.launcher_cpus.map(|_| CpuMask::new(&allowed)),
-                nice: own_nice,
-                run_as: open.run_as,
-                ..Attributes::default()
-            },
+            reading_time: ReadingTime::new(evidence),
+            attributes,
+            plain,
             counters,
             cache_use,
             quota_use,
@@ -197,7 +211,7 @@ impl LauncherLoop {
             launcher: sys::Launcher::new(has_schedstat),
             probes,
             sampling,
-            survivors: open.fair_play.and_then(|_| SurvivorWatch::begin()),
+            survivors,
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();

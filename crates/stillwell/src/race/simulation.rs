@@ -134,18 +134,14 @@ fn raced(case: &RaceCase, seed: u64) -> Raced {
     };
     let mut weather = RaceWeather { stream, drift: 0.0, burst: 0.0 };
     let mut race = Race::new(case.n_arms, rules);
-    loop {
-        let (arms, n_blocks) = match race.next_step() {
-            RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } => {
-                (arms, n_blocks)
-            }
-            RaceStep::Done => break,
-        };
+    while let RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } =
+        race.next_step()
+    {
         race.take(weather.round(&arms, n_blocks, &levels, case)).unwrap();
     }
     let found = race.outcome();
     // An interval takes longer than all of the race.
-    let size = found.winner.filter(|_| seed % 4 == 0).and_then(|winner| race.size(winner));
+    let size = found.winner.filter(|_| seed.is_multiple_of(4)).and_then(|winner| race.size(winner));
     Raced { levels, found, size, n_near: race.n_near() }
 }
 

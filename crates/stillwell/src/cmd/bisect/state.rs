@@ -76,15 +76,12 @@ pub fn is_search(directory: &Path) -> bool {
 /// The search cannot be read, or has confirmed none.
 pub fn confirmed(directory: &Path) -> Result<PathBuf> {
     let shown = directory.display();
-    let path = directory.join(BisectManifest::FILES.steps);
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let change = |line: &str| {
-        let line: ObservedLine = serde_json::from_str(line).ok()?;
+    let (_, lines) = BisectState::look(directory)?;
+    let change = |line: ObservedLine| {
         let Observation::Confirm { new, .. } = line.observation else { return None };
         new.is_different.then_some((new.ratio.ln().abs(), line.record?))
     };
-    let changes = text.lines().filter_map(change);
+    let changes = lines.into_iter().filter_map(change);
     let largest = changes.max_by(|a, b| a.0.total_cmp(&b.0));
     let (_, record) = largest.with_context(|| {
         format!("{shown}: the search has found no commit yet; go on with `stillwell bisect --resume {shown}`")

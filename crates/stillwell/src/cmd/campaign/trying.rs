@@ -64,7 +64,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     };
     let end = trying.ended(found);
     let code = code_of(&end);
-    work.keep(CampaignEvent::Ended(end))?;
+    work.keep(CampaignEvent::Ended(Box::new(end)))?;
     show(verb, &work)?;
     Ok(code)
 }

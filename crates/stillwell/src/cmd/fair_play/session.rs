@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::fair_play::{
-    AuditReport, CheatFinding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors, seeds,
+    AuditReport, CheatFinding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors,
+    seeds,
 };
 use crate::host::with_their_files;
 use crate::measure::digest::{digest, digest_of_file};

@@ -237,8 +237,7 @@ fn curve(search: &BisectSearch, ends: (usize, usize), points: &[TrackPoint]) -> 
             text: format!("{} {}", short(&commits[it.head]), signed_percent(it.size.ratio)),
         }
     });
-    let skipped =
-        |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
+    let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
     let number = |share: f64| CurveTick {
         at: scale.x_of_share(share),
         text: format!("{:.0}", share * scale.n()),
@@ -255,11 +254,7 @@ fn curve(search: &BisectSearch, ends: (usize, usize), points: &[TrackPoint]) -> 
         marks: points.iter().map(|it| mark(&scale, it, &commits[it.commit])).collect(),
         culprits: culprits.collect(),
         failed: found.failed.keys().map(skipped).collect(),
-        label: format!(
-            "{} measured of {}",
-            points.len(),
-            counted(scale.between.len(), "commit")
-        ),
+        label: format!("{} measured of {}", points.len(), counted(scale.between.len(), "commit")),
     }
 }
 
