@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[expect(dead_code, reason = "the tools of the other tests")]
 #[path = "../it/bench.rs"]
 mod bench;
+#[path = "../it/documents.rs"]
+mod documents;
 mod noise;
 mod shield;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract;
+use crate::documents;
 
 /// The program under test.
 pub const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
@@ -80,7 +80,7 @@ impl Bench {
     /// `stillwell` with any arguments.
     pub fn stillwell(&self, arguments: &[&str]) -> Ran {
         let ran = Ran::from(self.command(STILLWELL).args(arguments).output().unwrap());
-        contract::check(arguments, &ran.stdout);
+        documents::check(arguments, &ran.stdout);
         ran
     }
 
@@ -94,7 +94,7 @@ impl Bench {
     /// Runs `stillwell run -o r.swell` to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         let ran = Ran::from(self.run_command(arguments).output().unwrap());
-        contract::check(&[&["run"], arguments].concat(), &ran.stdout);
+        documents::check(&[&["run"], arguments].concat(), &ran.stdout);
         ran
     }
 

@@ -18,6 +18,7 @@ mod compare;
 mod compatibility;
 mod contract;
 mod disk;
+mod documents;
 mod escapes;
 mod exit_codes;
 mod exports;

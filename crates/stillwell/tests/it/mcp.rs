@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Record, STILLWELL, send, wait_until};
-use crate::contract::check_document;
+use crate::documents::check_document;
 
 /// Longest wait for an answer. Only a test that has already failed reaches it.
 const DEADLINE: Duration = Duration::from_secs(30);
