@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::with_their_files;
 use crate::plan::suite::Suite;
+use crate::record::origin::Origin;
 use crate::record::{Readers, Record};
 
 /// `format` of every `suite.json`.
@@ -103,14 +104,13 @@ impl SuiteManifest {
         let text = std::fs::read(&path).with_context(|| {
             format!("cannot read {shown}; a suite's results are a directory with that file")
         })?;
-        let manifest: Self = serde_json::from_slice(&text).with_context(|| format!("{shown}"))?;
-        ensure!(manifest.format == SUITE_FORMAT, "{shown}: not the results of a suite");
-        ensure!(
-            manifest.version <= SUITE_VERSION,
-            "{shown}: written by a later Stillwell (format {})",
-            manifest.version
-        );
-        Ok(manifest)
+        let read = || {
+            let origin: Origin = serde_json::from_slice(&text)?;
+            ensure!(origin.format == SUITE_FORMAT, "not the results of a suite");
+            origin.check_version(SUITE_VERSION)?;
+            serde_json::from_slice(&text).map_err(|error| origin.blamed(&error.to_string()))
+        };
+        read().with_context(|| format!("{shown}"))
     }
 
     /// Removes the directory, if it contains nothing else.

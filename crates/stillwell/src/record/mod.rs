@@ -6,6 +6,7 @@
 #[cfg(test)]
 pub mod fixture;
 mod folder;
+mod origin;
 mod place;
 mod read;
 mod row;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
+use crate::record::origin::Origin;
 use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 
 /// A record in memory.
@@ -214,37 +215,21 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
 const HEADER_BYTES_MAX: u64 = 256 << 20;
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {
-    #[derive(serde::Deserialize)]
-    struct HeaderProbe {
-        format: String,
-        version: u32,
-        #[serde(default)]
-        tool: String,
-    }
     let mut line = Vec::new();
     Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
     let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
-    let Ok(probe) = serde_json::from_slice::<HeaderProbe>(&line) else {
+    let Ok(origin) = serde_json::from_slice::<Origin>(&line) else {
         bail!(
             "not a Stillwell record: its first line is not a header with \"format\":\"{FORMAT}\"; \
              records are the *.swell files that `stillwell run` writes"
         );
     };
-    ensure!(probe.format == FORMAT, "format {:?} is not {FORMAT:?}", probe.format);
-    ensure!(
-        probe.version <= VERSION,
-        "written by a later Stillwell (format {}; this one reads up to {VERSION})",
-        probe.version
-    );
-    let header: Header = serde_json::from_slice(&line).map_err(|error| {
-        // A later program may have words that this one lacks, also in a format of the same version.
-        let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
-        let is_others = !probe.tool.is_empty() && probe.tool != tool;
-        let writer = is_others.then(|| format!("written by {}, and this is {tool}: ", probe.tool));
-        anyhow!("{}line 1, {}", writer.unwrap_or_default(), describe(&error))
-    })?;
+    ensure!(origin.format == FORMAT, "format {:?} is not {FORMAT:?}", origin.format);
+    origin.check_version(VERSION)?;
+    let header: Header = serde_json::from_slice(&line)
+        .map_err(|error| origin.blamed(&format!("line 1, {}", describe(&error))))?;
     let plan = &header.plan;
     ensure!(!plan.arms.is_empty(), "line 1: the plan has no command");
     let places = [Some(plan.reference), plan.control.map(|control| control.arm)];

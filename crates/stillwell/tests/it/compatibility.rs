@@ -12,7 +12,7 @@ fn records() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/records");
     let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert!(paths.len() >= 10, "{paths:?}");
+    assert!(paths.len() >= 14, "{paths:?}");
     paths
 }
 
@@ -75,12 +75,44 @@ fn every_record_of_an_earlier_program_opens_in_every_verb() {
     }
 }
 
+#[test]
+fn a_folder_of_an_earlier_suite_opens_and_a_later_one_is_refused() {
+    let bench = Bench::new();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/suites/2026-11-24-14");
+    std::fs::create_dir(bench.path("old")).unwrap();
+    for entry in old.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, bench.path("old").join(path.file_name().unwrap())).unwrap();
+    }
+    let shown = bench.stillwell(&["show", "old"]).ends_with(0);
+    let lists = |name: &str| shown.stdout.lines().any(|line| line.starts_with(name));
+    assert!(lists("list ") && lists("nothing "), "{}", shown.stdout);
+    for verb in [&["show", "-v", "old"][..], &["report", "old", "-o", "old.html"]] {
+        bench.stillwell(verb).ends_with(0);
+    }
+    let head = bench.read("old/suite.json");
+    let later = head.replacen("\"version\":1", "\"version\":2", 1);
+    assert_ne!(later, head);
+    bench.write("old/suite.json", &later);
+    let refused = bench.stillwell(&["show", "old"]).ends_with(2);
+    refused
+        .says(&["suite.json", "written by a later Stillwell (format 2; this one reads up to 1)"]);
+    // What a later format means by its fields is not known, so their shape is not looked at before its version.
+    bench.write("old/suite.json", &later.replacen("\"suite\":", "\"suites\":", 1));
+    bench.stillwell(&["show", "old"]).ends_with(2).says(&["written by a later Stillwell"]);
+    let unknown = head.replacen("stillwell 0.1.0", "stillwell 9.8.7", 1);
+    bench.write("old/suite.json", &unknown.replacen("\"suite\":", "\"suites\":", 1));
+    let refused = bench.stillwell(&["show", "old"]).ends_with(2);
+    refused.says(&["written by stillwell 9.8.7, and this is stillwell 0.1.0"]);
+}
+
 /// A later program may write what this one does not know. Either it says so by the version of the format, or the error has
 /// the program that wrote it.
 #[test]
 fn a_record_of_a_later_program_is_refused_in_a_clear_sentence() {
     let bench = Bench::new();
-    let text = std::fs::read_to_string(records().last().unwrap()).unwrap();
+    let statement = records().into_iter().rfind(|path| path.to_string_lossy().contains("timeit"));
+    let text = std::fs::read_to_string(statement.unwrap()).unwrap();
     bench.write("later.swell", &text.replacen("\"version\":1", "\"version\":2", 1));
     let refused = bench.stillwell(&["show", "later.swell"]).ends_with(2);
     refused

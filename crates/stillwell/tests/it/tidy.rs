@@ -39,6 +39,28 @@ fn the_changelog_has_this_version() {
     assert!(read("CHANGELOG.md").contains(&heading), "{heading} is not in CHANGELOG.md");
 }
 
+/// The text between `start` and the end of its line, wherever it is in the file.
+fn after<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter_map(move |line| Some(line.split_once(start)?.1.trim()))
+}
+
+/// rust-toolchain.toml is for developers; the workflows say which Rust they take.
+#[test]
+fn workflows_have_the_oldest_rust_that_is_promised() {
+    let cargo = read("Cargo.toml");
+    let promised = after(&cargo, "rust-version = ").next().unwrap().trim_matches('"');
+    let (test, release) =
+        (read(".github/workflows/test.yml"), read(".github/workflows/release.yml"));
+    for workflow in [&test, &release] {
+        let images: Vec<_> = after(workflow, "image: rust:").collect();
+        assert!(!images.is_empty());
+        assert!(images.iter().all(|&image| image == format!("{promised}-bookworm")), "{images:?}");
+        let toolchains: Vec<_> = after(workflow, "RUSTUP_TOOLCHAIN: ").collect();
+        assert_eq!(toolchains, vec![format!("{promised}.0"); images.len()]);
+    }
+    assert!(test.contains(&format!("rustup toolchain install {promised}.0 ")));
+}
+
 /// A line of the metric table.
 #[derive(Debug)]
 pub struct MetricLine {

@@ -1,0 +1,36 @@
+//! Which program wrote a file, and whether this one can read it (docs/compatibility.md).
+
+use anyhow::{Result, anyhow, ensure};
+
+/// What the files of every version begin with.
+#[derive(serde::Deserialize)]
+pub struct Origin {
+    pub format: String,
+    version: u32,
+    #[serde(default)]
+    tool: String,
+}
+
+impl Origin {
+    /// # Errors
+    /// The version of the format is later than `known`.
+    pub fn check_version(&self, known: u32) -> Result<()> {
+        ensure!(
+            self.version <= known,
+            "written by a later Stillwell (format {}; this one reads up to {known})",
+            self.version
+        );
+        Ok(())
+    }
+
+    /// The error of a file that this program does not understand. A later program may have words that this one lacks, also
+    /// in a format of the same version.
+    pub fn blamed(&self, problem: &str) -> anyhow::Error {
+        let this = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
+        if self.tool.is_empty() || self.tool == this {
+            anyhow!("{problem}")
+        } else {
+            anyhow!("written by {}, and this is {this}: {problem}", self.tool)
+        }
+    }
+}
