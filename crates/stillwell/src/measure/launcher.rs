@@ -19,6 +19,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
 use crate::measure::job_mark::JobMark;
+use crate::measure::launch_attributes::attributes_of;
 use crate::measure::memory_use::MemoryUse;
 use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
 use crate::measure::prepared::{
@@ -36,8 +37,7 @@ use crate::measure::wire::{
     LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget,
 };
 use crate::sys::{
-    self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
-    LaunchedChild, NodePolicy, SchedulingPolicy,
+    self, Alarm, Attributes, CStrings, ChildStdio, Environment, Envp, LaunchError, LaunchedChild,
 };
 use crate::values::metric::Metric;
 use crate::words::in_words;
@@ -120,33 +120,6 @@ struct LauncherLoop {
     probes: ProbeSchedule,
     sampling: Option<Sampling>,
     survivors: Option<SurvivorWatch>,
-}
-
-/// The state of the runs, and of the hooks.
-fn attributes_of(
-    open: LauncherSettings,
-    allowed: &[usize],
-    own_nice: Option<i32>,
-) -> [Attributes; 2] {
-    let is_with_runs = open.launcher_cpus == open.affinity;
-    let runs = Attributes {
-        // Children inherit the mask of the launcher; hooks get the original mask back.
-        affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
-        memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
-        nice: open.nice,
-        policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
-        no_aslr: open.no_aslr,
-        rlimits: open.rlimits,
-        run_as: open.run_as.clone(),
-        directory: None,
-    };
-    let hooks = Attributes {
-        affinity: open.launcher_cpus.map(|_| CpuMask::new(allowed)),
-        nice: own_nice,
-        run_as: open.run_as,
-        ..Attributes::default()
-    };
-    [runs, hooks]
 }
 
 impl LauncherLoop {

@@ -16,6 +16,7 @@ pub mod interrupt;
 pub mod jit;
 mod job_mark;
 mod jobs;
+mod launch_attributes;
 mod launch_failure;
 pub mod launcher;
 mod memory_use;

@@ -220,6 +220,28 @@ fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles:
     if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
         return;
     }
+    let (what, stderr) = last_failure(record);
+    let text = format!("FAILED: {what}; every finished run is kept");
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, &text);
+    for line in lines.lines() {
+        writeln!(out, "{}", paint(styles.attention, line)).ok();
+    }
+    let n_lines = stderr.lines().count();
+    for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
+        writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
+    }
+}
+
+/// The benchmarks of a suite that failed, each with what happened.
+pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
+    let has_failed =
+        |part: &&Record| matches!(end_reason(part), Some(EndReason::Failed | EndReason::TimedOut));
+    suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
+}
+
+/// What failed last, and the end of its standard error.
+fn last_failure(record: &Record) -> (String, &str) {
     let failure = record.events.iter().rev().find_map(|event| match event {
         Event::Failure { step, stderr } => Some((*step, &**stderr)),
         _ => None,
@@ -233,17 +255,7 @@ fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles:
     let suite = plan.suite.as_ref();
     let of = suite.map_or_else(String::new, |it| shorten(&it.benchmark, NAME_MAX) + ": ");
     let what = row.map_or_else(|| "the session failed".into(), |row| failed_run(plan, &row));
-    let text = format!("FAILED: {of}{what}; every finished run is kept");
-    let mut lines = String::new();
-    wrap(&mut lines, "", 0, &text);
-    for line in lines.lines() {
-        writeln!(out, "{}", paint(styles.attention, line)).ok();
-    }
-    let stderr = failure.map_or("", |(_, stderr)| stderr);
-    let n_lines = stderr.lines().count();
-    for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
-        writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
-    }
+    (of + &what, failure.map_or("", |(_, stderr)| stderr))
 }
 
 /// `FAILED: ./bad exited with 3 in block 2, step 5; every finished run is kept`.

@@ -11,7 +11,7 @@ pub mod calibrate;
 pub mod campaign;
 pub mod campaign_document;
 pub mod check;
-mod closing;
+pub mod closing;
 mod columns;
 pub mod conclusion;
 pub mod csv;

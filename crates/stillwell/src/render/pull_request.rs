@@ -36,7 +36,7 @@ pub struct GateResult<'a> {
     pub new: &'a [String],
     /// Those that only the old build has.
     pub gone: &'a [String],
-    /// Programs that do not list their benchmarks, with the reason.
+    /// Programs that do not list their benchmarks and benchmarks that failed, with the reason.
     pub failing: &'a [String],
 }
 
@@ -185,7 +185,8 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         let code = result.code;
         writeln!(out, "gate: {}: nothing was measured, exit code {code}", result.word()).ok();
     } else if !result.failing.is_empty() {
-        writeln!(out, "gate: error: a program fails, exit code {}", result.code).ok();
+        writeln!(out, "gate: error: a program or a benchmark fails, exit code {}", result.code)
+            .ok();
     }
     out
 }

@@ -132,6 +132,19 @@ fn a_program_that_does_not_answer_is_failing() {
 }
 
 #[test]
+fn a_benchmark_that_crashes_is_failing() {
+    let bench = builds(1001);
+    let crash =
+        google_benchmark(1001).replace("printf \"{", "[ $n -gt 5 ] && kill -SEGV $$\nprintf \"{");
+    bench.script("new/sums", &crash);
+    let ran = gate(&bench, &["--budget", "30s"]).ends_with(2);
+    let failing = json(&bench)["failing"].to_string();
+    assert!(failing.contains("BM_fib/8: head was ended by signal 11"), "{failing} {ran:#?}");
+    assert!(bench.read("c.md").contains("Failing: `BM_fib/8: head was ended by signal 11"));
+    assert!(!bench.read("j.xml").contains("errors=\"0\""));
+}
+
+#[test]
 fn another_metric_can_decide() {
     let bench = builds(1300);
     let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "30s"];
@@ -212,7 +225,10 @@ fn the_merge_base_and_the_head_are_built_and_compared() {
     let ratio = json(&bench)["benchmarks"][0]["ratio"]["ratio"].as_f64().unwrap();
     assert!((1.28..1.32).contains(&ratio), "{ratio}");
     let words = ["gate", "--base", "main", "--build", "exit 3", "bin/sums"];
-    bench.stillwell(&words).ends_with(2).says(&["build"]);
+    let ran = bench.stillwell(&words).ends_with(2).says(&["build"]);
+    assert!(!ran.stderr.contains("not committed"), "{ran:#?}");
+    bench.script("sums.in", "#!/bin/sh\n");
+    bench.stillwell(&words).ends_with(2).says(&["some changes are not committed"]);
     let words = ["gate", "--base", "nowhere", "--build", "true"];
     bench.stillwell(&words).ends_with(2).says(&["nowhere"]);
 }

@@ -20,6 +20,7 @@ use crate::cmd::suites;
 use crate::host::with_their_files;
 use crate::plan::{Plan, defaults};
 use crate::record;
+use crate::render::closing::failed_benchmarks;
 use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
@@ -43,7 +44,9 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         true => (None, exit_code::SUCCESS),
         false => measure(verb, &trees, &changes.pairs)?,
     };
-    let code = if changes.failing.is_empty() { code } else { exit_code::ERROR };
+    let mut failing = changes.failing;
+    failing.extend(measured.iter().flat_map(|it| failed_benchmarks(&it.record)));
+    let code = if failing.is_empty() { code } else { exit_code::ERROR };
     let result = GateResult {
         base: &trees.base,
         head: &trees.head,
@@ -54,7 +57,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         same_loaded: &changes.same_loaded,
         new: &changes.new,
         gone: &changes.gone,
-        failing: &changes.failing,
+        failing: &failing,
     };
     print(&pull_request::remarks(&result))?;
     if let Some(path) = &verb.markdown {

@@ -1,5 +1,6 @@
 //! The two builds that are compared.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,6 +10,7 @@ use crate::cmd::git::git;
 use crate::cmd::suites;
 use crate::spec::GateVerb;
 use crate::spec::suite::{Build, LinkOrder, Variant};
+use crate::terminal;
 
 use super::SIDES;
 
@@ -42,6 +44,10 @@ impl Trees {
         let revision = verb.base.as_deref().unwrap_or_default();
         let base = git(here, &["merge-base", "--end-of-options", revision, "HEAD"])?;
         let head = git(here, &["rev-parse", "--verify", "HEAD"])?;
+        if !git(here, &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+            let note = "note: some changes are not committed; the gate measures HEAD without them";
+            writeln!(terminal::stderr(), "{note}").ok();
+        }
         let build = verb.build.as_ref().map(|command| Build {
             command: command.clone(),
             link_order: LinkOrder::AsBuilt,
