@@ -150,8 +150,7 @@ impl LauncherLoop {
                 "use a kernel with CONFIG_SCHED_INFO".into(),
             ));
         }
-        let memory_use = open.tree_memory.then(MemoryUse::of_myself).transpose();
-        let memory_use = memory_use.map_err(|gap| gaps.push(gap)).unwrap_or_default();
+        let memory_use = MemoryUse::of_myself(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();
         metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();

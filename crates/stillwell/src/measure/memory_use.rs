@@ -32,18 +32,19 @@ pub struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Enters a group for this process and its runs.
-    ///
-    /// # Errors
-    /// The gap: that there can be none, and why.
-    pub fn of_myself() -> Result<Self, (String, String, String)> {
+    /// Enters a group for this process and its runs, if that is wanted. Where there can be none, `gaps` gets the reason:
+    /// what is missing, why, and what to do.
+    pub fn of_myself(is_wanted: bool, gaps: &mut Vec<(String, String, String)>) -> Option<Self> {
+        if !is_wanted {
+            return None;
+        }
         let entered = match memory_group(&Host::new("/")) {
             Some(own) => Self::enter("/", &own, std::process::id()),
             None => Err("no control group can be made that counts memory".into()),
         };
         let fix = "run as root in a group where others can be made (memory in cgroup.subtree_control of the one above), or \
                    choose maxrss, the memory of the largest process";
-        entered.map_err(|why| (TREE_MEMORY.into(), why, fix.into()))
+        entered.map_err(|why| gaps.push((TREE_MEMORY.into(), why, fix.into()))).ok()
     }
 
     /// Makes the group and enters it. `root` is where the paths begin.
