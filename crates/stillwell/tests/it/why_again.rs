@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran, skipped};
+use crate::harnesses::google_benchmark;
 use crate::why::{can_sample, names};
 
 /// `AGAIN`: one more loop, system call or sleep; `STEP`: how the inner function is compiled; `NAME`: what it is called.
@@ -262,4 +263,26 @@ fn code_that_is_compiled_at_run_time_has_its_name_and_leaves_no_file() {
     let maps = bench.read("maps");
     assert!(maps.lines().count() >= 21);
     assert!(maps.lines().all(|path| !std::path::Path::new(path).exists()), "{maps}");
+}
+
+#[test]
+fn a_benchmark_of_a_gate_does_the_same_iterations_in_both_builds() {
+    let bench = Bench::new();
+    if !can_sample(&bench) {
+        return;
+    }
+    for (side, ns) in [("old", 1000), ("new", 1300)] {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        bench.script(&format!("{side}/sums"), &google_benchmark(ns));
+    }
+    bench.stillwell(&["gate", "--old", "old", "--new", "new", "-o", "out.suite"]).ends_with(1);
+    let found = json(&bench, &["out.suite", "--only", "BM_fib/8", "-r", "10"]);
+    assert_eq!(found["arms"], serde_json::json!(["base", "head"]));
+    let option = |side: &str| {
+        let log = bench.read(&format!("{side}/log"));
+        let words = log.lines().last().unwrap().split(' ').map(str::to_owned);
+        words.into_iter().find(|word| word.starts_with("--benchmark_min_time=")).unwrap()
+    };
+    assert!(option("old").ends_with('x'), "{}", option("old"));
+    assert_eq!(option("old"), option("new"));
 }
