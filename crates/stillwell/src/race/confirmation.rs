@@ -19,14 +19,14 @@ const SECOND_BLOCKS: usize = 80;
 /// Most times as many blocks as the stage before, and most blocks.
 const GROWTH_MAX: usize = 4;
 const BLOCKS_MAX: usize = 4096;
-/// Shares of alpha of the first stages. Each later one has two thirds of what is left.
+/// Shares of alpha of the first stages. Each later one has half of what is left.
 const SHARES: [f64; 2] = [0.4, 0.2];
 /// Probability with which a stage shows what its size is for.
 const POWER: f64 = 0.9;
 /// A rival this share of the margin ahead of the leader cannot be shown to be no better by any sensible number of blocks.
 const LOST_SHARE: f64 = 0.6;
 /// Re-labellings for each that may be as extreme as the observed one, and the fewest.
-const DRAWS_PER_EXTREME: f64 = 8.0;
+const DRAWS_PER_EXTREME: f64 = 4.0;
 const DRAWS_MIN: f64 = 1999.0;
 /// Error of the ends of an interval, as a log ratio.
 const TOLERANCE: f64 = 1e-5;
@@ -45,7 +45,7 @@ impl ConfirmationDesign {
     /// What a stage may spend, of all stages of the race, from 0.
     fn alpha_of(&self, stage: usize) -> f64 {
         let left: f64 = 1.0 - SHARES.iter().sum::<f64>();
-        let later = |n: usize| left * 2.0 / 3.0_f64.powi(n as i32 + 1);
+        let later = |n: usize| left * 0.5_f64.powi(n as i32 + 1);
         let share = SHARES.get(stage).copied();
         self.alpha * share.unwrap_or_else(|| later(stage - SHARES.len()))
     }
@@ -198,7 +198,7 @@ impl Confirmation {
         let n_stages = self.rounds.len() + 1;
         let look = |it: &mut Challenge| -> Result<(), Invalid> {
             let pairs = RacePairs::of(&round, winner, it.arm);
-            if pairs.len() == 0 {
+            if pairs.is_empty() {
                 return Ok(());
             }
             let log_ratios = [-design.margin, 0.0];
@@ -214,31 +214,18 @@ impl Confirmation {
         Ok(())
     }
 
-    /// The log ratio new ÷ old, from all stages that have both, with the interval that no stage rejects. `share` is of what
-    /// each stage may spend.
+    /// The log ratio new ÷ old, from the last stage that has both: that with the most blocks. `share` is of what the stage may
+    /// spend. Whichever stage it is, the interval is wrong in at most the sum of what all stages may spend.
     pub(super) fn log_ratio(&self, old: usize, new: usize, share: f64) -> Option<LogRatio> {
-        let (mut interval, mut sum, mut n_pairs) = (Interval::ALL, 0.0, 0);
-        for (index, round) in self.rounds.iter().enumerate() {
-            let pairs = RacePairs::of(round, old, new);
-            if pairs.len() == 0 {
-                continue;
-            }
-            let (design, stage) = (self.design, self.n_before + index);
-            let alpha = design.alpha_of(stage) * share;
-            let orbit = design.orbit(stage, new, alpha, pairs.len()).ok()?;
-            let statistics = design.estimand.statistics();
-            let found = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
-            // Stages that contradict each other: the later ones have more blocks.
-            interval = interval.intersect(found.interval).unwrap_or(found.interval);
-            sum += found.theta * pairs.len() as f64;
-            n_pairs += pairs.len();
-        }
-        let (lo, hi) = (interval.lo, interval.hi);
-        (n_pairs > 0).then(|| LogRatio {
-            log: (sum / n_pairs as f64).clamp(lo, hi),
-            lo,
-            hi,
-            n_pairs,
-        })
+        let has_both = |round: &RoundTimes| !RacePairs::of(round, old, new).is_empty();
+        let index = self.rounds.iter().rposition(has_both)?;
+        let (design, stage) = (self.design, self.n_before + index);
+        let pairs = RacePairs::of(&self.rounds[index], old, new);
+        let alpha = design.alpha_of(stage) * share;
+        let orbit = design.orbit(stage, new, alpha, pairs.len()).ok()?;
+        let statistics = design.estimand.statistics();
+        let found = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
+        let Interval { lo, hi } = found.interval;
+        Some(LogRatio { log: found.theta.clamp(lo, hi), lo, hi, n_pairs: pairs.len() })
     }
 }

@@ -14,6 +14,8 @@ use crate::race::selection::{far, is_clear, ranking, scatter};
 const ROUND_BLOCKS: usize = 3;
 /// Most blocks of a round of selection.
 const ROUND_BLOCKS_MAX: usize = 512;
+/// Blocks after which one of the last two leads, however near they are. The confirmation can change that.
+const LAST_TWO_BLOCKS: usize = 45;
 /// Fewest arms whose times say how much the log ratio of two arms scatters.
 const SCATTER_ARMS: usize = 8;
 
@@ -132,6 +134,9 @@ impl Race {
             Some(confirmation) => confirmation.forget(arm),
             None => {}
         }
+        if self.confirmation.is_none() && self.alive.is_empty() {
+            self.alive = self.contenders();
+        }
     }
 
     /// Takes in the round of [`Race::next_step`].
@@ -204,9 +209,11 @@ impl Race {
         self.rounds.push(round);
         self.n_rounds += 1;
         let ranking = ranking(&self.rounds, &self.alive);
-        let n_kept = self.alive.len().div_ceil(2);
-        let is_known = is_clear(&self.rounds, &ranking, self.rules.margin);
-        if is_known || self.alive.len() < 3 || !self.has_time_for_another() {
+        let n_kept = self.alive.len().div_ceil(2).max(2);
+        let n_blocks: usize = self.rounds.iter().map(|round| round.blocks.len()).sum();
+        let is_known = is_clear(&self.rounds, &ranking, self.rules.margin)
+            || (self.alive.len() < 3 && n_blocks >= LAST_TWO_BLOCKS);
+        if is_known || !self.has_time_for_another() {
             self.confirm(&ranking);
             return;
         }

@@ -105,6 +105,11 @@ impl RacePairs {
         pairs
     }
 
+    /// Whether there is no pair.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slot1.is_empty()
+    }
+
     /// Number of pairs.
     pub(super) fn len(&self) -> usize {
         self.slot1.len()

@@ -45,13 +45,16 @@ pub fn beginning(labels: &[String], directory: &Path, n_before: usize) -> String
 pub fn round(
     race: &Race,
     step: &RaceStep,
-    failed: &[(usize, String)],
+    (failed, counts): (&[(usize, String)], bool),
     labels: &[String],
 ) -> String {
     let mut out = String::new();
     for (arm, why) in failed {
         let why = why.lines().next().unwrap_or_default();
         writeln!(out, "failed   {} {}", name(&labels[*arm]), shorten(&one_line(why), REASON)).ok();
+    }
+    if !counts {
+        return out;
     }
     let (kind, arms, n_blocks) = match step {
         RaceStep::Select { arms, n_blocks } => ("select ", arms, n_blocks),
@@ -120,15 +123,15 @@ impl RacePage<'_> {
             return format!("{best}; it is the reference");
         }
         let size = self.arms.first().and_then(|it| it.to_reference);
-        let names = [&*leader, &*name(&self.labels[0])];
+        let reference = name(&self.labels[0]);
         match size {
             Some(size) if size.lo > 0.0 || size.hi < 0.0 => {
-                format!("{best}; {}", differs(names, self.shown(size), plan))
+                format!("{best}; {}", differs(["it", &reference], self.shown(size), plan))
             }
             Some(size) => {
                 let [share, lo, hi] = [size.log, size.lo, size.hi].map(f64::exp_m1);
                 let (_, range) = percent_ends([share, lo, hi]);
-                format!("{best}; it was not shown to differ from {} ({range})", names[1])
+                format!("{best}; it was not shown to differ from {reference} ({range})")
             }
             None => best,
         }
@@ -198,7 +201,7 @@ impl RacePage<'_> {
             let times = uncertain::significant(n / outcome.n_runs.max(1) as f64, 2);
             text += &format!(
                 " `run` would need about {} runs for all of them, {times} times as many.",
-                uncertain::significant(n, 2)
+                rounded(n)
             );
         }
         text
@@ -273,6 +276,12 @@ fn word(standing: &FinalStanding) -> &'static str {
         FinalStanding::Far => "far slower",
         FinalStanding::Failed(_) => "failed",
     }
+}
+
+/// A large number with two digits that count.
+fn rounded(n: f64) -> String {
+    let unit = 10_f64.powf((n.max(1.0).log10().floor() - 1.0).max(0.0));
+    format!("{}", (n / unit).round() * unit)
 }
 
 /// A fraction as a percentage without needless digits: `0.5 %`, `99 %`.

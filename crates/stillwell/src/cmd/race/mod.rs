@@ -113,7 +113,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
         };
         measurer.replay(&mut race, &state.directory, &line)?;
         if is_told {
-            print(&page::round(&race, &step, &line.failed, &labels))?;
+            print(&page::round(&race, &step, (&line.failed, line.counts), &labels))?;
         }
         state.keep(line)?;
     }
