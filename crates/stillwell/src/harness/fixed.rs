@@ -5,15 +5,19 @@ use crate::harness::Harness;
 
 /// The arguments of a run with so many iterations in the place of a time; `None` where the framework has no such option.
 pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<String>> {
-    let replaced = |option: &str| {
-        let has = |word: &String| word.starts_with(option);
-        let word = |word: &String| if has(word) { format!("{option}{n}x") } else { word.clone() };
-        argv.iter().any(has).then(|| argv.iter().map(word).collect())
+    // One sample has all of the iterations.
+    let replaced = |option: &str, samples: &str| {
+        let word = |word: &String| match word {
+            word if word.starts_with(option) => format!("{option}{n}x"),
+            word if word.starts_with(samples) => format!("{samples}1"),
+            word => word.clone(),
+        };
+        argv.iter().any(|word| word.starts_with(option)).then(|| argv.iter().map(word).collect())
     };
     match harness {
         // Since 1.8.
-        Harness::GoogleBenchmark => replaced("--benchmark_min_time="),
-        Harness::Go => replaced("-test.benchtime="),
+        Harness::GoogleBenchmark => replaced("--benchmark_min_time=", "--benchmark_repetitions="),
+        Harness::Go => replaced("-test.benchtime=", "-test.count="),
         Harness::Divan => {
             let at = argv.iter().position(|word| word == "--max-time")?;
             let once = ["--sample-count", "1", "--sample-size"].map(String::from);
@@ -44,7 +48,8 @@ mod tests {
             google.contains("--benchmark_min_time=500x") && !google.contains("0.05"),
             "{google}"
         );
-        assert!(words(Harness::Go).unwrap().ends_with("-test.benchtime=500x"));
+        let go = words(Harness::Go).unwrap();
+        assert!(go.ends_with("-test.benchtime=500x -test.count=1"), "{go}");
         let divan = words(Harness::Divan).unwrap();
         let expected = "p --bench --exact b --sample-count 1 --sample-size 500 --color never";
         assert_eq!(divan, expected);

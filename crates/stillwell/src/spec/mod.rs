@@ -101,7 +101,7 @@ pub enum Verb {
     Bisect(Box<BisectVerb>),
     /// Try attempts to make a program faster, and keep the real gains
     Campaign(Box<CampaignVerb>),
-    /// Find the best of many commands, with the error of the choice known
+    /// Find the best of many commands, with a known error of the choice
     Race(Box<RaceVerb>),
     /// Say which functions make one command slower than another
     Why(Box<WhyVerb>),
