@@ -109,8 +109,11 @@ fn whole_of(
         let own = calls[at].own;
         (own[1 - arm] - own[arm] - it.own[arm]).abs()
     };
+    // The other function may call nothing either: then its caller is missing too, and it stands below the next one.
+    let above = calls.get(&caller).and_then(|it| it.main_caller(ONLY_CALLER_SHARE));
     let below = calls.iter().filter(|(at, other)| {
-        **at != function && other.main_caller(ONLY_CALLER_SHARE) == Some(caller)
+        let of_other = other.main_caller(ONLY_CALLER_SHARE);
+        **at != function && of_other.is_some() && (of_other == Some(caller) || of_other == above)
     });
     let near = below.map(|(at, _)| *at).chain([caller]).filter(is_free);
     let best = near.min_by(|a, b| missed(a).total_cmp(&missed(b)).then(a.cmp(b)));
@@ -239,6 +242,24 @@ mod tests {
         profile.functions[1].missing_in = Some(0);
         for run in &mut profile.runs {
             // The old program has both in `rest`, the new one all in `work`.
+            let both = run.samples.iter().filter(|it| it.0 < 2).map(|it| it.1).sum();
+            run.samples.retain(|it| it.0 >= 2);
+            run.samples.push((1 - run.arm, both));
+        }
+        let (_, guesses) = matched(&profile).unwrap();
+        let [function, caller] = ["work", "rest"].map(String::from);
+        assert_eq!(guesses, [Guess::Part { function, arm: 1, caller }]);
+    }
+
+    /// In the old program, `rest` has the time of `work` and calls nothing, so its chains lack its own caller as well.
+    #[test]
+    fn both_chains_may_lack_a_caller() {
+        let mut profile = made_up(20, 0.0);
+        profile.functions.push(ProfiledFunction::new("start".into(), "a", Origin::User));
+        profile.functions[1].missing_in = Some(0);
+        let start = 4;
+        profile.stacks = vec![vec![start, 0, 1], vec![start, 2], vec![start, 0, 3], vec![start, 0]];
+        for run in &mut profile.runs {
             let both = run.samples.iter().filter(|it| it.0 < 2).map(|it| it.1).sum();
             run.samples.retain(|it| it.0 >= 2);
             run.samples.push((1 - run.arm, both));
