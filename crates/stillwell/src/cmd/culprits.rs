@@ -13,11 +13,12 @@ use crate::history::commits::Commits;
 use crate::history::culprits::StoredCulprit;
 use crate::history::series::Series;
 use crate::history::store::HistoryStore;
-use crate::plan::Arm;
+use crate::plan::{Arm, ValueReader, ValueSource};
 use crate::record::Record;
 use crate::render::history::SeriesChange;
 use crate::spec::{Cli, HistoryChanges, Verb};
 use crate::terminal;
+use crate::values::DecideOn;
 use crate::words::in_words;
 
 /// The changes of all series with the commits that may be the cause, and those that searches found.
@@ -62,11 +63,12 @@ pub fn search(
     };
     let (good, bad) = (side(change.at - 1)?, side(change.at)?);
     ensure!(good != bad, "both results are of the commit {good}: the commits are not the cause");
-    let command = command_of(store, &series.entries[change.at])?;
+    let (options, command) = command_of(store, &series.entries[change.at])?;
     let mut words: Vec<String> = vec!["bisect".into(), "--history".into()];
     words.push(store.path().display().to_string());
     words.extend(["--benchmark".into(), series.benchmark.clone()]);
     words.extend(verb.build.iter().flat_map(|build| ["--build".into(), build.clone()]));
+    words.extend(options);
     words.extend([good.into(), bad.into(), "--".into(), command]);
     writeln!(terminal::stderr(), "stillwell {}", shell_words::join(&words)).ok();
     let first = ["stillwell".to_owned()];
@@ -76,8 +78,8 @@ pub fn search(
     bisect::begin(&asked, words, verb.repository.as_deref().unwrap_or(Path::new(".")))
 }
 
-/// The command that a stored result is of.
-fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<String> {
+/// The command that a stored result is of, and the options of `bisect` that say how it was measured.
+fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<(Vec<String>, String)> {
     let number = entry.record;
     let bytes = crate::convert::read::unpacked(&store.bytes(number)?)?.into_owned();
     let record = Record::parse(Path::new("a record of the history"), bytes);
@@ -98,5 +100,38 @@ fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<String> {
     let arm = plan.arms.iter().find(is_of);
     let arm =
         arm.with_context(|| format!("record {number} has no command {:?}", result.benchmark))?;
-    Ok(arm.command.clone())
+    let mut words = value_options(arm).with_context(|| format!("record {number}"))?;
+    let decide_on = plan.policy.decide_on.filter(|it| *it != DecideOn::Value);
+    words.extend(decide_on.iter().flat_map(|it| option("--decide-on", &it.name())));
+    words.extend(arm.prepare.iter().flat_map(|hook| option("--prepare", hook)));
+    words.extend(arm.conclude.iter().flat_map(|hook| option("--conclude", hook)));
+    if !arm.environment.is_empty() {
+        let variables = arm.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        words.extend(option("--env", &shell_words::join(variables)));
+    }
+    Ok((words, arm.command.clone()))
+}
+
+/// The options for the value that an arm says.
+fn value_options(arm: &Arm) -> Result<Vec<String>> {
+    let Some(rule) = &arm.value else { return Ok(Vec::new()) };
+    let mut words: Vec<String> = match &rule.reader {
+        ValueReader::Regex(regex) => option("--value", regex).into(),
+        ValueReader::Pointer(pointer) => option("--value-json", pointer).into(),
+        ValueReader::Harness { .. } => {
+            bail!("it is of a framework; give its program to `stillwell bisect --program`")
+        }
+    };
+    if let ValueSource::File(file) = &rule.source {
+        words.extend(option("--value-file", file));
+    }
+    words.extend(rule.unit.iter().flat_map(|unit| option("--value-unit", unit)));
+    if !rule.better.is_lower() {
+        words.extend(option("--value-better", "higher"));
+    }
+    Ok(words)
+}
+
+fn option(name: &str, value: &str) -> [String; 2] {
+    [name.to_owned(), value.to_owned()]
 }

@@ -19,6 +19,7 @@ use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::plan::defaults;
 use crate::render::site::{self, HistorySite};
+use crate::render::units::counted;
 use crate::render::{Styles, document, history as shown, json};
 use crate::spec::input::InputOptions;
 use crate::spec::{
@@ -326,9 +327,8 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     let changes = culprits::changed(&found, commits, &store.culprits()?);
     if let Some(number) = verb.bisect {
         let wanted = number.checked_sub(1).and_then(|at| changes.get(at));
-        let listed = changes.len();
-        let wanted =
-            wanted.with_context(|| format!("--bisect {number}: the list has {listed} changes"))?;
+        let listed = counted(changes.len(), "change");
+        let wanted = wanted.with_context(|| format!("--bisect {number}: the list has {listed}"))?;
         return culprits::search(verb, &store, wanted);
     }
     if verb.json {

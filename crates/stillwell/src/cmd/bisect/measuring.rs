@@ -326,7 +326,8 @@ fn seconds_of(assessment: &Assessment) -> f64 {
 }
 
 /// Of two comparisons, the clearer one is judged at half of the session's error rate, which is that of the step, and the
-/// other one at the whole. That is too much here: the step's rate decides.
+/// other one at the whole. That is too much here: the step's rate decides. The other one's p-value without an adjustment is
+/// its `q` (Benjamini-Hochberg of two).
 fn of_test(paired: &PairedTest, alpha: f64) -> Relation {
     let ratio = paired.net_ratio.unwrap_or(paired.ratio);
     let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
@@ -337,7 +338,7 @@ fn of_test(paired: &PairedTest, alpha: f64) -> Relation {
         lo: end(ratio.lo),
         hi: end(ratio.hi),
         alpha: paired.alpha,
-        is_different: is_different && (is_clearest || paired.p <= alpha),
+        is_different: is_different && (is_clearest || paired.q <= alpha),
         is_same: paired.decision == PairedDecision::Same,
     }
 }
