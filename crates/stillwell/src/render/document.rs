@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::render::conclusion::Conclusion;
-use crate::render::json::pretty;
+use crate::render::pretty::pretty;
 
 /// The data of one kind of document.
 pub trait DocumentBody: Serialize + JsonSchema {

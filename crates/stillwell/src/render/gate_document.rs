@@ -122,3 +122,30 @@ fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
     };
     Some(ErrorObject { code, message, exit_code: result.code })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::FailOn;
+
+    #[test]
+    fn a_gate_without_a_measurement_passes() {
+        let same = ["b".to_owned()];
+        let result = GateResult {
+            base: "a",
+            head: "b",
+            measured: None,
+            fail_on: FailOn { slower_pct: 0.0 },
+            code: exit_code::SUCCESS,
+            same: &same,
+            new: &[],
+            gone: &[],
+            failing: &[],
+        };
+        let mut document = Vec::new();
+        write(&mut document, &result).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(document["answer"], "pass");
+        assert_eq!(document["conclusion"]["verdict"], "pass");
+    }
+}

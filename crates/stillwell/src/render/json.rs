@@ -12,11 +12,12 @@ use crate::plan::{Control, Plan};
 use crate::record::Record;
 use crate::render::conclusion::of_session;
 use crate::render::document::{self, DocumentBody, ErrorObject};
-use crate::render::remedies::Audience;
 use crate::render::stats_table::Statistics;
 use crate::values::TimShape;
 use crate::verdict::Judgement;
 use crate::words::path_text;
+
+pub use crate::render::pretty::{pretty, pretty_for};
 
 /// The whole analysis of a session.
 #[derive(Serialize, JsonSchema)]
@@ -110,28 +111,6 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
             .collect(),
     };
     pretty(to, &document)
-}
-
-/// Writes a document as indented JSON with a final newline: all of it or, if it cannot be JSON, nothing.
-pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(document)?;
-    text.push(b'\n');
-    to.write_all(&text)?;
-    to.flush()
-}
-
-/// As [`pretty`], with the names of options that this audience has. A name has nothing in it that JSON escapes.
-///
-/// # Errors
-/// `to` cannot be written.
-pub fn pretty_for(
-    to: &mut impl Write,
-    document: &impl Serialize,
-    audience: Audience,
-) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(document)?;
-    writeln!(to, "{}", audience.words(&text))?;
-    to.flush()
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod notes;
 mod outliers;
 pub mod plot;
 pub mod pool;
+mod pretty;
 pub mod pull_request;
 pub mod pyperf;
 mod quantity;
