@@ -138,6 +138,7 @@ mod tests {
             fail_on: FailOn { slower_pct: 0.0 },
             code: exit_code::SUCCESS,
             same: &same,
+            same_loaded: &[],
             new: &[],
             gone: &[],
             failing: &[],
