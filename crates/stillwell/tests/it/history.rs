@@ -53,7 +53,7 @@ fn a_change_is_found_with_its_commit_and_what_else_changed() {
     assert_eq!(ran.stdout, "40 files added\n");
     let ran = bench.stillwell(&["history", "changes", "--db", "h.db", "--json"]).ends_with(0);
     let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let [change] = &found.as_array().expect("a list")[..] else { panic!("{found:#}") };
+    let [change] = &found["changes"].as_array().expect("a list")[..] else { panic!("{found:#}") };
     assert_eq!((&change["benchmark"], &change["at"]), (&json!("json"), &json!(20)));
     let ratio = change["ratio"]["ratio"].as_f64().expect("a ratio");
     assert!((ratio - 1.03).abs() < 0.002, "{ratio}");

@@ -53,7 +53,7 @@ fn commits_said(bench: &Bench, repository: &str) -> (Value, String) {
     let words = ["history", "changes", "--db", "h.db", "--repository", repository];
     let ran = bench.stillwell(&[&words[..], &["--json"]].concat()).ends_with(0);
     let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let [change] = &found.as_array().expect("a list")[..] else { panic!("{found:#}") };
+    let [change] = &found["changes"].as_array().expect("a list")[..] else { panic!("{found:#}") };
     (change["commits"].clone(), bench.stillwell(&words).ends_with(0).stdout)
 }
 

@@ -110,7 +110,7 @@ fn measured(
     };
     let gain = found
         .gains
-        .first()
+        .get(1)
         .copied()
         .flatten()
         .context("too few blocks fit the budget for an interval; give more with --budget")?;
