@@ -73,7 +73,7 @@ fn the_cause_of_a_gate_that_failed_is_found() {
 fn a_change_of_a_history_is_searched_and_the_commit_stays_in_it() {
     let Some(bench) = repository(&[1; 26]) else { return };
     // The number of each commit decides: from 15 on it is slower. The program is in no commit.
-    let script = "#!/bin/sh\nread n < number\n[ $n -ge 15 ] && echo 105.$n || echo 100.$n\n";
+    let script = "#!/bin/sh\nread n < number\n[ $n -ge 15 ] && echo 105.0$n || echo 100.0$n\n";
     bench.script("prog", script);
     let prog = bench.path("prog").display().to_string();
     let ids: Vec<String> = (0..26).map(|n| id(&bench, n)).collect();

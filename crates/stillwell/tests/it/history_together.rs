@@ -42,7 +42,7 @@ fn what_all_benchmarks_of_a_machine_do_is_said_and_can_be_left_out() {
         "{all}"
     );
     let relative = changes(&["--relative", "--min", "1"]);
-    assert!(relative.contains("\n\nb0  +3.0 %"), "{relative}");
+    assert!(relative.contains("\n\n1. b0  +3.0 %"), "{relative}");
     // The late benchmark is 13 hours after the others of its day and 11 hours before the next, so the next day's are its peers.
     assert!(relative.starts_with("1 change (1 slower) in 7 benchmarks"), "{relative}");
     let named = changes(&["--relative", "b3"]);

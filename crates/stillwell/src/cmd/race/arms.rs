@@ -23,7 +23,7 @@ pub(super) fn asked(verb: &RaceVerb) -> Result<(Vec<String>, Vec<String>)> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
+        let line = line.trim_matches([' ', '\r']);
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
