@@ -12,6 +12,7 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Interval, Invalid, Stream};
 
+use crate::analysis::weather::{Weather, normal};
 use crate::bisection::{
     BisectSearch, Commit, CommitGraph, Observation, Relation, SearchRules, SearchStep,
 };
@@ -112,28 +113,6 @@ impl Repository {
             |of: usize| (0..=of).filter(|&it| graph.is_in(it, of)).map(|it| steps[it]).sum();
         let levels = (0..=last).map(inside).collect();
         Self { levels, changed, failing, graph }
-    }
-}
-
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * stream.unit()).cos()
-}
-
-/// Times of a machine that wanders.
-struct Weather<'a> {
-    stream: &'a mut Stream,
-    bursts: f64,
-    drift: f64,
-}
-
-impl Weather<'_> {
-    fn time(&mut self, level: f64) -> f64 {
-        self.drift = 0.98 * self.drift + 0.002 * normal(self.stream);
-        let floor = -0.004 * (1.0 - self.stream.unit()).ln();
-        let is_hit = self.stream.unit() < self.bursts;
-        let burst = if is_hit { 0.05 + 0.4 * self.stream.unit() } else { 0.0 };
-        RUN_S * (level + self.drift).exp() * (1.0 + floor + burst)
     }
 }
 
@@ -239,7 +218,7 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
     let last = repository.levels.len() - 1;
     let mut search = BisectSearch::new(repository.graph.clone(), (0, last), rules);
     let mut built = BTreeSet::new();
-    let mut weather = Weather { stream, bursts: case.bursts, drift: 0.0 };
+    let mut weather = Weather::new(stream, case.bursts);
     let level = |commit: usize| repository.levels[commit];
     loop {
         let step = search.next_step();

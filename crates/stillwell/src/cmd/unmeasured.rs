@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites;
 use crate::measure::{Hook, MeasurementFailure};
 use crate::plan::BuiltRevision;
@@ -13,6 +12,7 @@ use crate::plan::suite::VariantBuild;
 use crate::record::EndReason;
 use crate::render::failure::{Quote, explain};
 use crate::session::SessionEnd;
+use crate::spec::suite::Variant;
 
 /// Why something was not measured.
 #[derive(Debug)]
@@ -23,21 +23,17 @@ pub enum Unmeasured {
     Interrupted,
 }
 
-/// Builds a commit, or finds its build. A failure is that of program 0.
+/// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure is
+/// that of program 0.
 ///
 /// # Errors
 /// Git fails, or a directory cannot be written.
-pub fn built(
-    place: &Place,
-    named: &NamedCommit,
-    build: Option<&str>,
-) -> Result<Result<BuiltRevision, Unmeasured>> {
-    let variant = place.variant(named, build);
-    Ok(match suites::attempted(&variant, &place.top)? {
+pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
+    Ok(match suites::attempted(variant, top)? {
         suites::BuildAttempt::Built(built) => {
-            let VariantBuild { variant, directories, git, .. } = *built;
+            let VariantBuild { variant, directories, git, is_relinked } = *built;
             let git = git.context("a checkout has no commit")?;
-            Ok(BuiltRevision { name: variant.name, directories, git })
+            Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
         }
         suites::BuildAttempt::Failed(why) => Err(Unmeasured::Program(0, why)),
         suites::BuildAttempt::Interrupted => Err(Unmeasured::Interrupted),

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use stats::Stream;
 use stats::relabel::Estimand;
 
+use crate::analysis::weather::normal;
 use crate::race::rounds::PlacedRun;
 use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
 
@@ -51,11 +52,6 @@ const CASES: [RaceCase; 9] = [
     RaceCase { name: "all the same", n_arms: 20, spread: 0.0, ..PLAIN },
     RaceCase { name: "coarse clock", n_arms: 20, clock_s: 1e-3, ..PLAIN },
 ];
-
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * stream.unit()).cos()
-}
 
 /// Times of a machine that wanders: a slow drift, and bursts that last for some tens of runs.
 struct RaceWeather {

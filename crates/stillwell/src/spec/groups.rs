@@ -115,14 +115,23 @@ pub struct JudgementOptions {
 
 /// Which value of a run decides, where the rest of the judgement is not the user's choice.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "The verdict")]
 pub struct JudgedValueOptions {
-    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
-    /// runs, local or of all) or mean [default: adaptive]
+    /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
-    /// What is compared: a time as for `run --clock`, user or sys (CPU time), maxrss (memory of the largest process), faults,
-    /// switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
-    #[arg(long, value_name = "METRIC")]
+    /// The time that is compared: clean, wall or cpu, as for run [default: clean; wall where the kernel does not tell]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<Clock>,
+    /// What is compared: a time, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
+    /// [default: value if there is one, else the time]
+    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
     pub decide_on: Option<DecideOn>,
+}
+
+impl JudgedValueOptions {
+    /// The same in the judgement of a session.
+    pub fn apply(&self, judgement: &mut JudgementOptions) {
+        (judgement.estimand, judgement.clock) = (self.estimand, self.clock);
+        judgement.decide_on = self.decide_on;
+    }
 }

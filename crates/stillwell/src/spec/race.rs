@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::spec::groups::JudgedValueOptions;
 use crate::spec::run::{ArmOptions, HookOptions, ProcessOptions, Style};
-use crate::values::{Clock, DecideOn, Estimand, Percent, TimeSpan};
+use crate::values::{Percent, TimeSpan};
 use crate::words::command_parser;
 
 /// `race`.
@@ -42,16 +43,8 @@ pub struct RaceVerb {
     /// Seed of all random choices [default: drawn anew, and kept]
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
-    /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
-    #[arg(long, value_name = "WHICH")]
-    pub estimand: Option<Estimand>,
-    /// The time that is compared: clean, wall or cpu, as for run [default: clean; wall where the kernel does not tell]
-    #[arg(long, value_name = "CLOCK")]
-    pub clock: Option<Clock>,
-    /// What is compared: a time, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
-    /// [default: value if there is one, else the time]
-    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
-    pub decide_on: Option<DecideOn>,
+    #[command(flatten)]
+    pub judged: JudgedValueOptions,
     #[command(flatten)]
     pub arms: ArmOptions,
     #[command(flatten)]

@@ -3,8 +3,9 @@
 use anyhow::Result;
 
 use crate::bisection::{BisectSearch, LayoutFinding, Observation};
-use crate::cmd::bisect::measuring::{BisectMeasurer, Unmeasured};
+use crate::cmd::bisect::measuring::BisectMeasurer;
 use crate::cmd::bisect::state::{BisectState, ObservedLine};
+use crate::cmd::unmeasured::Unmeasured;
 
 /// Builds both in several link orders, and measures them in turns. `None` after ^C.
 ///
@@ -31,7 +32,7 @@ pub(super) fn observe(
             let why = match measurer.relink(&commits[commit], n)? {
                 Ok(true) => continue,
                 Ok(false) => "no link of several object files by cc or ld was seen".to_owned(),
-                Err(Unmeasured::Commit(_, why)) => why,
+                Err(Unmeasured::Program(_, why)) => why,
                 Err(Unmeasured::Interrupted) => return Ok(None),
             };
             return told(LayoutFinding::not_relinked(why), 0.0, None);
@@ -45,7 +46,7 @@ pub(super) fn observe(
         Ok((over, seconds)) => {
             told(LayoutFinding::of(&size, over, n_layouts as usize), seconds, file)
         }
-        Err(Unmeasured::Commit(_, why)) => told(LayoutFinding::not_relinked(why), 0.0, file),
+        Err(Unmeasured::Program(_, why)) => told(LayoutFinding::not_relinked(why), 0.0, file),
         Err(Unmeasured::Interrupted) => Ok(None),
     }
 }

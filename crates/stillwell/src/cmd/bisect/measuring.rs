@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
 use crate::analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
@@ -14,14 +14,10 @@ use crate::cmd::bisect::made_up::MadeUpTimes;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::run::measure_revisions;
-use crate::cmd::suites;
+use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use crate::host::Git;
-use crate::measure::MeasurementFailure;
 use crate::measure::clock::monotonic_ns;
-use crate::plan::suite::VariantBuild;
 use crate::plan::{BuiltRevision, Plan, Stopping, defaults};
-use crate::record::EndReason;
-use crate::render::failure::{Quote, explain};
 use crate::render::one_line;
 use crate::spec::run::OutputOptions;
 use crate::spec::suite::LinkOrder;
@@ -51,14 +47,6 @@ pub(super) struct BisectMeasurer<'a> {
     made_up: Option<MadeUpTimes>,
     /// With `--program`.
     program: Option<ProgramMeasurer>,
-}
-
-/// Why something was not measured.
-pub(super) enum Unmeasured {
-    /// This one of the commits cannot be built or run.
-    Commit(usize, String),
-    /// ^C or SIGTERM came.
-    Interrupted,
 }
 
 /// A session: the relations of all commits but the first to the first one.
@@ -92,7 +80,7 @@ impl<'a> BisectMeasurer<'a> {
         }
         if let Some(made_up) = &self.made_up {
             if !made_up.builds(&commit.id)? {
-                return Ok(Err(Unmeasured::Commit(0, "it has no times".into())));
+                return Ok(Err(Unmeasured::Program(0, "it has no times".into())));
             }
             let git = Git { revision: commit.id.clone(), committed_s: None };
             let revision = BuiltRevision { name: commit.id.clone(), directories: vec![], git };
@@ -103,7 +91,7 @@ impl<'a> BisectMeasurer<'a> {
         match self.attempt(commit, None)? {
             Ok((revision, _)) => {
                 if let Some(Err(why)) = self.list(&revision)? {
-                    return Ok(Err(Unmeasured::Commit(0, why)));
+                    return Ok(Err(Unmeasured::Program(0, why)));
                 }
                 self.built.insert(commit.id.clone(), revision);
                 let seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
@@ -121,14 +109,14 @@ impl<'a> BisectMeasurer<'a> {
         Ok(match self.attempt(commit, Some(n)) {
             Ok(Ok((revision, is_relinked))) => {
                 if let Some(Err(why)) = self.list(&revision)? {
-                    return Ok(Err(Unmeasured::Commit(0, why)));
+                    return Ok(Err(Unmeasured::Program(0, why)));
                 }
                 self.relinked.insert(commit.id.clone(), revision);
                 Ok(is_relinked)
             }
             Ok(Err(unmeasured)) => Err(unmeasured),
             // Without a compiler in PATH, for example. It does not take back what was confirmed.
-            Err(error) => Err(Unmeasured::Commit(0, in_words(&error))),
+            Err(error) => Err(Unmeasured::Program(0, in_words(&error))),
         })
     }
 
@@ -151,15 +139,7 @@ impl<'a> BisectMeasurer<'a> {
         if let (Some(build), Some(_)) = (&mut variant.build, n_orders) {
             (build.link_order, build.builds) = (LinkOrder::Random, n_orders);
         }
-        Ok(match suites::attempted(&variant, &self.place.top)? {
-            suites::BuildAttempt::Built(built) => {
-                let VariantBuild { variant, directories, git, is_relinked } = *built;
-                let git = git.context("a checkout has no commit")?;
-                Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
-            }
-            suites::BuildAttempt::Failed(why) => Err(Unmeasured::Commit(0, why)),
-            suites::BuildAttempt::Interrupted => Err(Unmeasured::Interrupted),
-        })
+        built(&variant, &self.place.top)
     }
 
     /// Measures built commits in turns, the first as the reference, into this record.
@@ -243,24 +223,9 @@ impl<'a> BisectMeasurer<'a> {
             session.script = script.as_ref().map(|file| file.path().to_owned());
             measure_revisions(&session, revisions, change)?
         };
-        match end.reason {
-            EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-                Assessment::read(&path).map(Ok)
-            }
-            EndReason::Interrupted => Ok(Err(Unmeasured::Interrupted)),
-            EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
-                let assessment = Assessment::read(&path)?;
-                let Some(failure) = end.failure else {
-                    bail!("every run took longer than --timeout; they are in {}", path.display())
-                };
-                let why = explain(&assessment.record, &failure, Quote::Here);
-                match failure {
-                    MeasurementFailure::Run { arm, .. } | MeasurementFailure::Value { arm, .. } => {
-                        Ok(Err(Unmeasured::Commit(arm, why)))
-                    }
-                    _ => bail!("{why}"),
-                }
-            }
+        match is_whole(&path, end)? {
+            Ok(()) => Assessment::read(&path).map(Ok),
+            Err(why) => Ok(Err(why)),
         }
     }
 

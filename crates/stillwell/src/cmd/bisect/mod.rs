@@ -21,6 +21,7 @@ use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::step_directory::{manifest_in, usual_directory};
+use crate::cmd::unmeasured::Unmeasured;
 use crate::plan::defaults;
 use crate::record::new_path;
 use crate::render::bisect::StepRecord;
@@ -33,7 +34,7 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::text_of;
 
-use measuring::{BisectMeasurer, MeasuredArms, Unmeasured};
+use measuring::{BisectMeasurer, MeasuredArms};
 use state::{BisectManifest, BisectState, ObservedLine};
 pub use state::{confirmed, is_search};
 
@@ -229,7 +230,7 @@ fn observe(
         match measurer.build(&commits[commit])? {
             Ok(None) => {}
             Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
-            Err(Unmeasured::Commit(_, why)) => {
+            Err(Unmeasured::Program(_, why)) => {
                 add(failed(commit, why)?, None);
                 return Ok(Some(lines));
             }
@@ -242,7 +243,7 @@ fn observe(
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record)? {
         Ok(measured) => add(observation(step, &measured), file),
-        Err(Unmeasured::Commit(arm, why)) => add(failed(arms[arm], why)?, file),
+        Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
         Err(Unmeasured::Interrupted) => return Ok(None),
     }
     Ok(Some(lines))
@@ -286,8 +287,8 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     for (arm, commit) in commits.iter().enumerate() {
         match measurer.build(commit)? {
             Ok(_) => {}
-            Err(Unmeasured::Commit(_, why)) if arm > 0 => bail!("the end {}: {why}", words[arm]),
-            Err(Unmeasured::Commit(_, why)) => {
+            Err(Unmeasured::Program(_, why)) if arm > 0 => bail!("the end {}: {why}", words[arm]),
+            Err(Unmeasured::Program(_, why)) => {
                 print(&format!("HEAD cannot be built: {why}\n"))?;
                 return Ok(SKIP);
             }
@@ -299,11 +300,11 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     let record = new_path(&jiff::Zoned::now())?;
     let measured = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
         Ok(measured) => measured,
-        Err(Unmeasured::Commit(0, why)) => {
+        Err(Unmeasured::Program(0, why)) => {
             print(&format!("HEAD cannot be measured: {why}\n"))?;
             return Ok(SKIP);
         }
-        Err(Unmeasured::Commit(arm, why)) => bail!("the end {}: {why}", words[arm]),
+        Err(Unmeasured::Program(arm, why)) => bail!("the end {}: {why}", words[arm]),
         Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
     };
     let [of_old, of_new] = [0, 1].map(|at| measured.relations[at].inverse());

@@ -88,8 +88,9 @@ impl CampaignMeasurer<'_> {
         };
         let short = &commit[..commit.len().min(SHORT)];
         let named = NamedCommit { name: format!("{name} ({short})"), id: commit.clone() };
-        let found = built(place, &named, self.options.new.build.as_deref())?;
-        Ok(found.map(|built| Runnable { built: Some(built), ..bare }))
+        let variant = place.variant(&named, self.options.new.build.as_deref());
+        let found = built(&variant, &place.top)?;
+        Ok(found.map(|(built, _)| Runnable { built: Some(built), ..bare }))
     }
 
     /// Measures programs in turns. The first is the accepted state. With three, the second is the reference, so that the
@@ -194,8 +195,7 @@ impl CampaignMeasurer<'_> {
         spec.length.stop.budget = Some(budget);
         spec.length.max_runs = Some(TRIAL_BLOCKS_MAX);
         spec.length.seed = Some(self.seed);
-        spec.judgement.estimand = new.judged.estimand;
-        spec.judgement.decide_on = new.judged.decide_on;
+        new.judged.apply(&mut spec.judgement);
         spec.hooks = new.hooks.clone();
         spec.process = new.process.clone();
         spec.output = OutputOptions {

@@ -65,9 +65,7 @@ pub(super) fn spec(verb: &RaceVerb, commands: &[String], names: &[String]) -> Ru
     spec.length.timeout = verb.timeout;
     spec.judgement.alpha = Some(verb.alpha.unwrap_or(Percent(defaults::RACE_ALPHA_PCT)));
     spec.judgement.same = Some(verb.within.unwrap_or(Percent(defaults::RACE_WITHIN_PCT)));
-    spec.judgement.estimand = verb.estimand;
-    spec.judgement.clock = verb.clock;
-    spec.judgement.decide_on = verb.decide_on;
+    verb.judged.apply(&mut spec.judgement);
     spec
 }
 
