@@ -44,6 +44,7 @@ pub mod pull_request;
 pub mod pyperf;
 mod quantity;
 pub mod race;
+pub mod race_document;
 pub mod remedies;
 pub mod report;
 pub mod results;

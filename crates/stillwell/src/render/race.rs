@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value, json as object};
-
 use crate::analysis::RatioInterval;
 use crate::plan::Plan;
 use crate::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
@@ -208,57 +206,10 @@ impl RacePage<'_> {
     }
 
     /// A ratio of costs as one of what the user reads.
-    fn shown(&self, ratio: LogRatio) -> RatioInterval {
+    pub(super) fn shown(&self, ratio: LogRatio) -> RatioInterval {
         let interval =
             RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() };
         if self.plan.policy.better.is_lower() { interval } else { interval.inverse() }
-    }
-
-    /// The answer for programs.
-    pub fn json(&self) -> Value {
-        let outcome = self.outcome;
-        let ratio = |ratio: Option<LogRatio>| {
-            ratio.map(|it| {
-                let shown = self.shown(it);
-                let end = |end: f64| Some(end).filter(|end| end.is_finite());
-                object!({
-                    "ratio": shown.ratio,
-                    "lo": end(shown.lo),
-                    "hi": end(shown.hi),
-                    "n_blocks": it.n_pairs
-                })
-            })
-        };
-        let arm = |it: &ArmStanding| {
-            let (standing, why) = match &it.standing {
-                FinalStanding::Failed(why) => ("failed", Some(why)),
-                other => (word(other), None),
-            };
-            object!({
-                "name": self.labels[it.arm],
-                "command": self.plan.arms[it.arm].command,
-                "standing": standing,
-                "why": why,
-                "out_after_round": it.out_after,
-                "stage": it.stage,
-                "to_winner": ratio(it.to_winner),
-                "to_reference": ratio(it.to_reference)
-            })
-        };
-        object!({
-            "winner": outcome.winner.map(|arm| &self.labels[arm]),
-            "is_confirmed": outcome.is_confirmed,
-            "is_out_of_time": outcome.is_out_of_time,
-            "within": self.plan.policy.same_within,
-            "alpha": self.plan.policy.alpha,
-            "reference": self.labels[0],
-            "arms": self.arms.iter().map(arm).collect::<Vec<_>>(),
-            "n_rounds": outcome.n_rounds,
-            "n_stages": outcome.n_stages,
-            "n_runs": outcome.n_runs,
-            "n_runs_of_run": outcome.n_runs_of_run,
-            "seconds": outcome.seconds
-        })
     }
 }
 
@@ -266,7 +217,7 @@ fn is_first(it: &ArmStanding) -> bool {
     matches!(it.standing, FinalStanding::Winner | FinalStanding::Leader)
 }
 
-fn word(standing: &FinalStanding) -> &'static str {
+pub(super) fn word(standing: &FinalStanding) -> &'static str {
     match standing {
         FinalStanding::Winner => "winner",
         FinalStanding::Leader => "leader",

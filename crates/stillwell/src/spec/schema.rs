@@ -14,7 +14,7 @@ const JSON: &str = "json";
 const OUTPUT: &str = "Output";
 
 /// The verbs whose `--json` is a contract, with the names of their documents. Each may print an error instead.
-pub const DOCUMENTS: [(&str, &[&str]); 17] = [
+pub const DOCUMENTS: [(&str, &[&str]); 18] = [
     ("bench", &["session"]),
     ("bisect", &["bisect"]),
     ("campaign confirm", &["campaign"]),
@@ -25,6 +25,7 @@ pub const DOCUMENTS: [(&str, &[&str]); 17] = [
     ("gate", &["gate"]),
     ("history changes", &["changes"]),
     ("noise", &["noise", "lost_time"]),
+    ("race", &["race"]),
     ("run", &["session"]),
     ("show", &["session"]),
     ("system", &["system"]),

@@ -10,13 +10,17 @@ use serde_json::Value;
 use crate::bench::STILLWELL;
 
 /// The verbs with a contract. `gate` writes its document to a file.
-pub const VERBS: [&str; 13] = [
+pub const VERBS: [&str; 17] = [
     "bench",
     "bisect",
+    "campaign confirm",
+    "campaign status",
+    "campaign try",
     "check",
     "compare",
     "history changes",
     "noise",
+    "race",
     "run",
     "show",
     "system",

@@ -15,7 +15,7 @@ use crate::cmd::print::print;
 use crate::cmd::step_directory::{manifest_in, usual_directory};
 use crate::plan::{Plan, defaults};
 use crate::race::{Race, RaceRules, RaceStep};
-use crate::render::{json, race as page};
+use crate::render::{document, race as page, race_document};
 use crate::session::drawn_seed;
 use crate::spec::run::Style;
 use crate::spec::{Cli, RaceVerb, Verb};
@@ -120,7 +120,8 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
     let (outcome, arms) = (race.outcome(), race.standings());
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
     if verb.json {
-        json::pretty(&mut terminal::data(), &shown.json())?;
+        let (body, conclusion) = race_document::document(&shown);
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if is_told {
         print(&shown.text())?;
         print(&page::kept(&state.directory))?;

@@ -20,6 +20,7 @@ use crate::render::files::FilesBody;
 use crate::render::gate_document::GateBody;
 use crate::render::history::ChangesBody;
 use crate::render::json::SessionBody;
+use crate::render::race_document::RaceBody;
 use crate::render::system::SystemBody;
 use crate::render::within::PairsBody;
 use crate::spec::DOCUMENTS as VERBS;
@@ -33,6 +34,7 @@ fn bodies(made: &mut Schemas) {
     made.add::<CheckBody<'_>>();
     made.add::<GateBody<'_>>();
     made.add::<BisectBody>();
+    made.add::<RaceBody<'_>>();
     made.add::<CampaignBody<'_>>();
     made.add::<AttemptBody<'_>>();
     made.add::<Breakdown>();
