@@ -25,9 +25,9 @@ pub enum OnlineControl {
 /// ```
 /// use stillwell_stats::online::share;
 /// assert_eq!([share(1, 4), share(4, 4), share(8, 4)], [0.125, 0.125, 0.03125]);
-/// // In Python: sum(min(1/100, 100/i**2)/2 for i in range(1, 1000001)) is 0.99745
+/// // In Python: sum(min(1/100, 100/i**2)/2 for i in range(1, 1000001)) is 0.9974583
 /// let sum: f64 = (1..=1_000_000).map(|i| share(i, 100)).sum();
-/// assert!((sum - 0.99745).abs() < 1e-6);
+/// assert!((sum - 0.9974583).abs() < 1e-7);
 /// ```
 pub fn share(i: usize, n_planned: usize) -> f64 {
     let (i, n) = (i.max(1) as f64, n_planned.max(1) as f64);

@@ -76,7 +76,7 @@ pub use summary::{
     ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SliceSummary, TimeSummary,
     UncertainValue,
 };
-pub use trial::trial_outcome;
+pub use watch::trial_outcome;
 
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {

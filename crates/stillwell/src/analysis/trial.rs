@@ -7,10 +7,7 @@ use stats::relabel::{Estimand, Pairs};
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Spending};
 
-use crate::analysis::walls::Walls;
-use crate::analysis::watch::SessionComparisons;
 use crate::plan::{Plan, TrialRule};
-use crate::record::Record;
 
 /// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +20,14 @@ pub enum TrialOutcome {
 
 /// The two tests of a trial, which see the same pairs.
 #[derive(Debug)]
-pub struct Trial {
+pub struct GainTrial {
     /// Whether the gain exceeds `at_least`.
     gain: SequentialTest,
     /// Whether it is below `aim`.
     reach: SequentialTest,
 }
 
-impl Trial {
+impl GainTrial {
     /// The trial of a rule, before any data. `alpha` is of both sides of the first test.
     pub fn new(rule: &TrialRule, (alpha, seed): (f64, u64), estimand: Estimand) -> Self {
         let test = |gain: f64, alpha: f64| {
@@ -69,12 +66,4 @@ impl Trial {
         }
         is(&self.reach, Ordering::Greater).then_some(TrialOutcome::OutOfReach)
     }
-}
-
-/// The outcome of the trial of a record, if it is one and its looks tell.
-///
-/// # Errors
-/// The times are unfit for a test.
-pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
-    Ok(SessionComparisons::of(record, &Walls::of(record))?.trial())
 }

@@ -10,7 +10,7 @@ use stats::verdict::IntervalVerdict;
 
 use crate::analysis::comparison::RatioInterval;
 use crate::analysis::end::end_reason;
-use crate::analysis::trial::{Trial, TrialOutcome};
+use crate::analysis::trial::{GainTrial, TrialOutcome};
 use crate::analysis::walls::Walls;
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Record};
@@ -53,7 +53,7 @@ pub struct SessionComparisons {
     /// The comparisons, in the order of the plan. The twin of the reference is the last.
     comparisons: Vec<ArmComparison>,
     /// The trial of the first comparison, if the session is one.
-    trial: Option<Trial>,
+    trial: Option<GainTrial>,
     n_compared: usize,
     /// Comparisons in the family, these included.
     n_family: usize,
@@ -128,7 +128,8 @@ impl SessionComparisons {
                 ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
             })
             .collect();
-        let trial = Trial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
+        let trial =
+            GainTrial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
         Self { comparisons, trial, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
     }
 
@@ -297,4 +298,12 @@ pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
         Estimand::Floor => relabel::Estimand::Floor,
         Estimand::Mean => relabel::Estimand::Mean,
     }
+}
+
+/// The outcome of the trial of a record, if it is one and its looks tell.
+///
+/// # Errors
+/// The times are unfit for a test.
+pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
+    Ok(SessionComparisons::of(record, &Walls::of(record))?.trial())
 }

@@ -15,7 +15,7 @@ use super::{
     AnswerReason, AttemptAnswer, AttemptEnd, Campaign, CampaignEvent, CampaignRules, Gain, Program,
     confirmation_blocks, is_confirmed,
 };
-use crate::analysis::trial::{Trial, TrialOutcome};
+use crate::analysis::trial::{GainTrial, TrialOutcome};
 use crate::analysis::weather::{SimulatedPairs, Weather};
 use crate::plan::TrialRule;
 use crate::values::ErrorControl;
@@ -77,7 +77,7 @@ fn gain_of(test: &SequentialTest, pairs: &SimulatedPairs, alpha: f64) -> Gain {
 /// A trial: its outcome, what it found, and its blocks.
 fn tried(levels: [f64; 2], stage: f64, weather: &mut Weather<'_>) -> (Option<TrialOutcome>, Gain) {
     let (seed, alpha) = (weather.stream.next_u64(), 2.0 * stage);
-    let mut trial = Trial::new(&RULE, (alpha, seed), Estimand::Adaptive);
+    let mut trial = GainTrial::new(&RULE, (alpha, seed), Estimand::Adaptive);
     let mut main = test(alpha, seed);
     let points = by_pairs(BLOCKS_MAX);
     let mut pairs = SimulatedPairs::default();

@@ -9,7 +9,7 @@ use crate::values::CheatKind;
 
 /// What a run wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct RunOutput {
     /// Its arm; 0 is the reference.
     pub arm: usize,
     /// Its block; `None` for a warm-up, which has the inputs of block 0.
@@ -33,7 +33,7 @@ pub struct OutputRules<'a> {
 
 /// The outputs of the reference, and which of them are the same in all its runs with the same inputs.
 struct Expected<'a> {
-    outputs: BTreeMap<u32, &'a Output>,
+    outputs: BTreeMap<u32, &'a RunOutput>,
     is_stdout_steady: bool,
     are_files_steady: Vec<bool>,
 }
@@ -47,7 +47,7 @@ struct Mismatch {
 }
 
 impl Mismatch {
-    fn count(&mut self, output: &Output, is_missing: bool) {
+    fn count(&mut self, output: &RunOutput, is_missing: bool) {
         self.first = self.first.or(Some(output.block.unwrap_or(0)));
         self.n += 1;
         self.is_missing |= is_missing;
@@ -74,12 +74,12 @@ impl Mismatch {
 }
 
 /// Compares the runs of all arms with those of the reference that had the same inputs.
-pub fn judge_outputs(outputs: &[Output], rules: OutputRules<'_>) -> AuditReport {
+pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditReport {
     let expected = expected(outputs, rules);
     let mut report = AuditReport { unchecked: unsteady(&expected, rules), ..Default::default() };
     let n_arms = outputs.iter().map(|output| output.arm + 1).max().unwrap_or(0);
     for arm in 1..n_arms {
-        let of_arm: Vec<&Output> = outputs.iter().filter(|output| output.arm == arm).collect();
+        let of_arm: Vec<&RunOutput> = outputs.iter().filter(|output| output.arm == arm).collect();
         let (stdout, files) = mismatches(&of_arm, &expected, rules);
         let who = if n_arms == 2 { "the attempt" } else { &format!("command {}", arm + 1) };
         let (n, is_held_back) = (of_arm.len(), rules.is_held_back);
@@ -94,11 +94,11 @@ pub fn judge_outputs(outputs: &[Output], rules: OutputRules<'_>) -> AuditReport 
 }
 
 /// The same inputs have the same number.
-fn slot(output: &Output, rules: OutputRules<'_>) -> u32 {
+fn slot(output: &RunOutput, rules: OutputRules<'_>) -> u32 {
     output.block.unwrap_or(0) % rules.period.max(1)
 }
 
-fn expected<'a>(outputs: &'a [Output], rules: OutputRules<'_>) -> Expected<'a> {
+fn expected<'a>(outputs: &'a [RunOutput], rules: OutputRules<'_>) -> Expected<'a> {
     let mut found = Expected {
         outputs: BTreeMap::new(),
         is_stdout_steady: true,
@@ -129,7 +129,7 @@ fn unsteady(expected: &Expected<'_>, rules: OutputRules<'_>) -> Vec<String> {
 }
 
 fn mismatches(
-    of_arm: &[&Output],
+    of_arm: &[&RunOutput],
     expected: &Expected<'_>,
     rules: OutputRules<'_>,
 ) -> (Mismatch, Vec<Mismatch>) {
@@ -156,12 +156,12 @@ fn mismatches(
 mod tests {
     use super::*;
 
-    fn output(arm: usize, block: Option<u32>, stdout: &str, file: Option<&str>) -> Output {
+    fn output(arm: usize, block: Option<u32>, stdout: &str, file: Option<&str>) -> RunOutput {
         let files = vec![file.map(String::from)];
-        Output { arm, block, stdout: stdout.into(), files }
+        RunOutput { arm, block, stdout: stdout.into(), files }
     }
 
-    fn judged(outputs: &[Output], period: u32, is_held_back: bool) -> AuditReport {
+    fn judged(outputs: &[RunOutput], period: u32, is_held_back: bool) -> AuditReport {
         let files = ["out".to_owned()];
         judge_outputs(outputs, OutputRules { files: &files, period, is_held_back })
     }

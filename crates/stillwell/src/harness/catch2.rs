@@ -3,7 +3,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, Output, with};
+use crate::harness::{Adapter, HarnessOutput, with};
 
 /// Between a test case and its benchmark.
 const WITHIN: &str = " / ";
@@ -34,7 +34,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
         of.filter_map(|(_, mean)| mean).take(1).collect()
     },
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 /// Each benchmark of the XML with its mean, ns.

@@ -4,7 +4,7 @@
 use regex_lite::Regex;
 use serde_json::Value;
 
-use crate::harness::{Adapter, Output, RESULT_FILE, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
@@ -37,7 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         // A project may choose another directory, where the samples are not found.
         samples_ns(text).filter(|samples| !samples.is_empty()).unwrap_or_else(|| vec![printed])
     },
-    output: Output::Folder("sample.json"),
+    output: HarnessOutput::Folder("sample.json"),
 };
 
 /// The estimate that is printed for a benchmark.

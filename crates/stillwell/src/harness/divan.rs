@@ -3,7 +3,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, Output, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, time_ns, with};
 
 /// Between the parts of a path, as in its own filters.
 const WITHIN: &str = "::";
@@ -31,7 +31,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
         of.map(|(_, median)| median).take(1).collect()
     },
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 /// Each benchmark of the tree with its median, ns.

@@ -4,7 +4,7 @@
 
 use regex_lite::{Regex, escape};
 
-use crate::harness::{Adapter, Output, SAMPLE_NS, n_samples, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, SAMPLE_NS, n_samples, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "go test",
@@ -32,7 +32,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let of = lines(text).into_iter().filter(|(name, _)| name == benchmark);
         of.map(|(_, ns)| ns).collect()
     },
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 /// The benchmarks with their times, ns. A name ends with GOMAXPROCS unless that is 1; the number is the same for all.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, Output, SAMPLES, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, SAMPLES, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "Google Benchmark",
@@ -37,7 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         };
         runs(text).iter().filter(is_it).filter_map(time).collect()
     },
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 /// The runs in what a program says. It may print lines of its own first.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, Output, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "JMH",
@@ -36,7 +36,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
     environment: &[],
     samples_ns: |benchmark, text| iterations_ns(benchmark, text).unwrap_or_default(),
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 /// The times of the iterations of a benchmark in its only fork.

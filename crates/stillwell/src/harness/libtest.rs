@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-use crate::harness::{Adapter, Output, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "libtest",
@@ -24,7 +24,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let of = found.filter(|found| &found[1] == benchmark);
         of.filter_map(|found| time_ns(&found[2], "ns")).take(1).collect()
     },
-    output: Output::Stdout,
+    output: HarnessOutput::Stdout,
 };
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ const LONG_NS: f64 = 50e6;
 
 /// Where a program writes its list and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum HarnessOutput {
     Stdout,
     /// To [`RESULT_FILE`].
     File,
@@ -87,7 +87,7 @@ struct Adapter {
     environment: &'static [(&'static str, &'static str)],
     /// The time of an iteration of that benchmark, ns, in each sample that it then says.
     samples_ns: fn(&str, &str) -> Vec<f64>,
-    output: Output,
+    output: HarnessOutput,
 }
 
 impl Harness {
@@ -182,7 +182,7 @@ impl Harness {
     }
 
     /// Where lists and times are.
-    pub fn output(self) -> Output {
+    pub fn output(self) -> HarnessOutput {
         self.adapter().output
     }
 }

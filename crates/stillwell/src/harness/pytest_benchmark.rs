@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, Output, RESULT_FILE, with};
+use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "pytest-benchmark",
@@ -34,7 +34,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let rounds = of.flat_map(|it| it["stats"]["data"].as_array().cloned().unwrap_or_default());
         rounds.filter_map(|it| Some(it.as_f64()? * 1e9)).collect()
     },
-    output: Output::File,
+    output: HarnessOutput::File,
 };
 
 const COMMON: [&str; 4] =

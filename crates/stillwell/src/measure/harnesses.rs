@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
-use crate::harness::{Harness, Output as HarnessOutput, QUESTION, RESULT_FILE};
+use crate::harness::{Harness, HarnessOutput, QUESTION, RESULT_FILE};
 use crate::host::environment_for;
 use crate::measure::programs;
 use crate::measure::supervised::wait_for;

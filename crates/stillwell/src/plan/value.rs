@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::harness::{Harness, Output};
+use crate::harness::{Harness, HarnessOutput};
 use crate::spec::run::ValueOptions;
 use crate::values::{Better, ProcessValue, ValueUnit};
 
@@ -112,9 +112,9 @@ impl ValueRule {
     /// The rule for a benchmark of a framework, whose time is in ns.
     pub fn of_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
         let source = match kind.output() {
-            Output::Stdout => ValueSource::Stdout,
-            Output::File => ValueSource::OwnFile,
-            Output::Folder(file) => ValueSource::OwnFolder(file.into()),
+            HarnessOutput::Stdout => ValueSource::Stdout,
+            HarnessOutput::File => ValueSource::OwnFile,
+            HarnessOutput::Folder(file) => ValueSource::OwnFolder(file.into()),
         };
         let reader = ValueReader::Harness { kind, benchmark: benchmark.into(), value };
         Self { reader, source, unit: Some("ns".into()), scale: 1.0, better: Better::Lower }

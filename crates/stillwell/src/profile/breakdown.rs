@@ -10,7 +10,7 @@ use stats::max_t::{JointIntervals, PairedDifferences};
 
 use crate::profile::columns::{ArmColumn, BlockRuns, TimeOf, sampled_ns};
 use crate::profile::matching::{Guess, matched};
-use crate::profile::saved::{Origin, Profile, ProfiledRun};
+use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
 
 /// Re-labellings of the test, and signs of the intervals.
 const N_LABELINGS: usize = 9999;
@@ -114,7 +114,7 @@ pub struct FunctionPart {
     /// The file that it is in.
     pub file: String,
     /// The kind of code.
-    pub origin: Origin,
+    pub origin: FunctionOrigin,
     /// File and line with most samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,

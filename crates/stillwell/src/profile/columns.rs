@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::profile::saved::{Origin, Profile, ProfiledRun};
+use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
 
 /// Most rows of the test. More blocks are put together: consecutive ones have the same labels, so the test stays exact.
 const ROWS_MAX: usize = 150;
@@ -124,7 +124,7 @@ impl<'a> BlockRuns<'a> {
         let is_part = |(_, n): &(&u32, &u64)| (**n as f64) < WHOLE_SHARE * n_all as f64;
         // The kernel's chains are always whole.
         let origin = |function: u32| self.profile.functions[function as usize].origin;
-        let is_known = |function: u32| has_chains || origin(function) == Origin::Entry;
+        let is_known = |function: u32| has_chains || origin(function) == FunctionOrigin::Entry;
         let found = with_callees
             .iter()
             .filter(|it| has_enough(it.1) && is_known(*it.0) && calls(it) && is_part(it));
@@ -179,7 +179,7 @@ impl<'a> BlockRuns<'a> {
         let is_in = |stack: u32| {
             let leaf = self.leaf(stack);
             let origin = self.profile.functions[leaf as usize].origin;
-            (origin == Origin::Kernel) == is_kernel && !named.contains(&leaf)
+            (origin == FunctionOrigin::Kernel) == is_kernel && !named.contains(&leaf)
         };
         let n = run.samples.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, n)| u64::from(*n));
         n.sum::<u64>() as f64 * run.period_ns as f64

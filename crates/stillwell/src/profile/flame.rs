@@ -9,7 +9,7 @@ use stats::max_t::PairedDifferences;
 use crate::profile::breakdown::estimates;
 use crate::profile::columns::{BlockRuns, SAMPLES_MIN};
 use crate::profile::matching::matched;
-use crate::profile::saved::{Origin, Profile};
+use crate::profile::saved::{FunctionOrigin, Profile};
 
 /// Re-labellings of the test, and signs of the intervals. A tree has more branches than a program has functions.
 const N_LABELINGS: usize = 1999;
@@ -121,8 +121,9 @@ pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
         FlameFrame {
             name: function.map_or_else(|| "all".into(), |it| it.name.clone()),
             file: function.map_or_else(String::new, |it| it.file.clone()),
-            is_kernel: function
-                .is_some_and(|it| matches!(it.origin, Origin::Kernel | Origin::Entry)),
+            is_kernel: function.is_some_and(|it| {
+                matches!(it.origin, FunctionOrigin::Kernel | FunctionOrigin::Entry)
+            }),
             parent: place.map(|(parent, _)| new_number[&parent]),
             means_ns: columns[at].iter().map(mean).collect(),
             estimate_ns: intervals.means[at],

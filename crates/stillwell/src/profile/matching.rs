@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::profile::columns::BlockRuns;
-use crate::profile::saved::{Origin, Profile, ProfiledFunction};
+use crate::profile::saved::{FunctionOrigin, Profile, ProfiledFunction};
 
 /// Two functions with one caller are the same if the caller makes at least this part of their calls.
 const CALLER_SHARE: f64 = 0.5;
@@ -102,7 +102,7 @@ fn whole_of(
     let caller = it.main_caller(ONLY_CALLER_SHARE)?;
     let is_free = |at: &u32| {
         let about = &profile.functions[*at as usize];
-        about.origin == Origin::User && about.missing_in.is_none() && !used.contains_key(at)
+        about.origin == FunctionOrigin::User && about.missing_in.is_none() && !used.contains_key(at)
     };
     // What the function has in one program is what the other one has more in this function.
     let missed = |at: &u32| {
@@ -125,7 +125,7 @@ fn whole_of(
 fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, two: [u32; 2], name: String) {
     let number = profile.functions.len() as u32;
     let file = profile.functions[two[0] as usize].file.clone();
-    profile.functions.push(ProfiledFunction::new(name, &file, Origin::User));
+    profile.functions.push(ProfiledFunction::new(name, &file, FunctionOrigin::User));
     places.extend(two.map(|it| (it, number)));
 }
 
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn both_chains_may_lack_a_caller() {
         let mut profile = made_up(20, 0.0);
-        profile.functions.push(ProfiledFunction::new("start".into(), "a", Origin::User));
+        profile.functions.push(ProfiledFunction::new("start".into(), "a", FunctionOrigin::User));
         profile.functions[1].missing_in = Some(0);
         let start = 4;
         profile.stacks = vec![vec![start, 0, 1], vec![start, 2], vec![start, 0, 3], vec![start, 0]];

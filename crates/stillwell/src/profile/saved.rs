@@ -58,7 +58,7 @@ pub struct Profile {
 /// The kind of code that a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum FunctionOrigin {
     /// A function of a program or a library.
     User,
     /// A function of the kernel.
@@ -79,7 +79,7 @@ pub struct ProfiledFunction {
     /// The file that it is in, without the directory.
     pub file: String,
     /// The kind of code.
-    pub origin: Origin,
+    pub origin: FunctionOrigin,
     /// File and line with most samples, in the last arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
@@ -93,7 +93,7 @@ pub struct ProfiledFunction {
 
 impl ProfiledFunction {
     /// A function of which no more is known.
-    pub fn new(name: String, file: &str, origin: Origin) -> Self {
+    pub fn new(name: String, file: &str, origin: FunctionOrigin) -> Self {
         let file = file.into();
         Self { name, file, origin, line: None, code_bytes: Vec::new(), missing_in: None }
     }

@@ -8,7 +8,7 @@ use crate::profile::jit::JitMaps;
 use crate::profile::kernel_entry::{entry, wait};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::names::file_name;
-use crate::profile::saved::{Origin, ProfiledFunction};
+use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 use crate::profile::symbols::SymbolTable;
 
 /// Addresses above this are marks in a call chain: `PERF_CONTEXT_MAX` (perf_event_open(2)).
@@ -52,7 +52,7 @@ pub struct FunctionTable {
     own: Vec<String>,
     /// The files that some arms map and others do not, of each arm.
     files_of_arms: Vec<BTreeSet<String>>,
-    by_name: HashMap<(String, Origin), u32>,
+    by_name: HashMap<(String, FunctionOrigin), u32>,
     by_stack: HashMap<Vec<u32>, u32>,
     by_place: HashMap<(u32, u64), Rc<CodePlace>>,
     files: Vec<MappedFile>,
@@ -137,7 +137,7 @@ impl FunctionTable {
             |n: &&Vec<u64>| n.len() == 2 && n.contains(&0) && n.iter().sum::<u64>() >= n_min;
         for (&function, n) in n.iter().filter(|(_, n)| is_one_sided(n)) {
             let about = &self.functions[function as usize];
-            let (name, is_user) = (about.name.clone(), about.origin == Origin::User);
+            let (name, is_user) = (about.name.clone(), about.origin == FunctionOrigin::User);
             let arm = usize::from(n[0] > 0);
             let is_of_arms = self
                 .files_of_arms
@@ -191,7 +191,7 @@ impl FunctionTable {
                 }
                 // A program without frame pointers leaves other numbers in the chain, which is no address of code.
                 None if is_leaf => {
-                    frames.push(self.function("[unknown]".into(), "", Origin::Unnamed))
+                    frames.push(self.function("[unknown]".into(), "", FunctionOrigin::Unnamed))
                 }
                 None => break,
             }
@@ -203,7 +203,7 @@ impl FunctionTable {
         let names = frames[..n_kernel].iter().rev();
         let names = names.map(|&at| self.functions[at as usize].name.as_str());
         if let Some(entry) = entry(names) {
-            let entry = self.function(entry, "kernel", Origin::Entry);
+            let entry = self.function(entry, "kernel", FunctionOrigin::Entry);
             frames.insert(n_kernel, entry);
         }
         let root = *frames.last()?;
@@ -233,7 +233,7 @@ impl FunctionTable {
             names.push(self.functions[function as usize].name.clone());
         }
         let name = wait(names.iter().rev().map(String::as_str));
-        self.function(name, "kernel", Origin::Wait)
+        self.function(name, "kernel", FunctionOrigin::Wait)
     }
 
     /// The functions at an address; `None` outside of all mappings.
@@ -252,9 +252,9 @@ impl FunctionTable {
             // Compiled at run time, or a part that the kernel gives, such as [vdso].
             let jit = self.jit.find(process, address).map(str::to_owned);
             let function = match jit {
-                Some(name) => self.function(name, "", Origin::User),
-                None if path.starts_with('[') => self.function(path, "", Origin::Unnamed),
-                None => self.function("[compiled at run time]".into(), "", Origin::Unnamed),
+                Some(name) => self.function(name, "", FunctionOrigin::User),
+                None if path.starts_with('[') => self.function(path, "", FunctionOrigin::Unnamed),
+                None => self.function("[compiled at run time]".into(), "", FunctionOrigin::Unnamed),
             };
             return Some(Rc::new(CodePlace { functions: vec![function], ..CodePlace::default() }));
         }
@@ -264,12 +264,13 @@ impl FunctionTable {
             (symbols.functions_at(offset, shows_inlined), symbols.code_bytes(offset));
         let library = file_name(&path).into_owned();
         let line = found.first().and_then(|it| it.line.clone());
-        let named = found.into_iter().map(|it| self.function(it.name, &library, Origin::User));
+        let named =
+            found.into_iter().map(|it| self.function(it.name, &library, FunctionOrigin::User));
         let mut functions: Vec<u32> = named.collect();
         if functions.is_empty() {
             let is_own = self.own.contains(&library) && self.own.iter().any(|it| *it != library);
             let name = if is_own { "[program]".into() } else { format!("[{library}]") };
-            functions.push(self.function(name, &library, Origin::Unnamed));
+            functions.push(self.function(name, &library, FunctionOrigin::Unnamed));
         }
         let place = Rc::new(CodePlace { functions, line, code_bytes });
         self.by_place.insert((file, offset), Rc::clone(&place));
@@ -297,13 +298,13 @@ impl FunctionTable {
         }
         let kernel = self.kernel.get_or_insert_with(SymbolTable::of_kernel);
         let name = kernel.kernel_name(address).unwrap_or_else(|| "[kernel]".into());
-        let function = self.function(name, "kernel", Origin::Kernel);
+        let function = self.function(name, "kernel", FunctionOrigin::Kernel);
         self.by_kernel_address.insert(address, function);
         function
     }
 
     /// The number of a function. Two builds have it in files of different names, so the name alone counts.
-    fn function(&mut self, name: String, file: &str, origin: Origin) -> u32 {
+    fn function(&mut self, name: String, file: &str, origin: FunctionOrigin) -> u32 {
         let next = self.functions.len() as u32;
         let number = *self.by_name.entry((name.clone(), origin)).or_insert(next);
         if number == next {

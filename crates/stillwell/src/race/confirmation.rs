@@ -8,9 +8,18 @@ use stats::relabel::{Estimand, Orbit};
 use stats::verdict::z;
 use stats::{Interval, Invalid, SortedSample};
 
-use crate::race::outcome::LogRatio;
 use crate::race::rounds::{RacePairs, RoundTimes};
 use crate::race::selection::scatter;
+
+/// A log ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogRatio {
+    pub log: f64,
+    pub lo: f64,
+    pub hi: f64,
+    /// Blocks that it is from.
+    pub n_pairs: usize,
+}
 
 /// Blocks of the first stage. Fewer cannot show anything at the share of 1 % that it has.
 pub(super) const FIRST_BLOCKS: usize = 20;

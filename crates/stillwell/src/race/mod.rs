@@ -13,6 +13,7 @@ mod selection;
 #[cfg(test)]
 mod simulation;
 
+pub use confirmation::LogRatio;
 pub use course::{Race, RaceRules, RaceStep};
-pub use outcome::{ArmStanding, FinalStanding, LogRatio, RaceOutcome};
+pub use outcome::{ArmStanding, FinalStanding, RaceOutcome};
 pub use rounds::RoundTimes;

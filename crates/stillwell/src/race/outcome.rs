@@ -3,18 +3,8 @@
 use rayon::prelude::*;
 use stats::verdict::{minimum_pairs, z};
 
-use crate::race::confirmation::Confirmation;
+use crate::race::confirmation::{Confirmation, LogRatio};
 use crate::race::course::Race;
-
-/// A log ratio with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LogRatio {
-    pub log: f64,
-    pub lo: f64,
-    pub hi: f64,
-    /// Blocks that it is from.
-    pub n_pairs: usize,
-}
 
 /// Where an arm ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -76,7 +76,12 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
         format!("cannot make {}; say where to keep the record with -o", directory.display())
     })?;
     let time = now.strftime("%Y-%m-%dT%H-%M-%S");
-    Ok(directory.join(format!("{time}-{}.{EXTENSION}", std::process::id())))
+    let name =
+        |more: &str| directory.join(format!("{time}-{}{more}.{EXTENSION}", std::process::id()));
+    // A process may have several sessions in a second.
+    let further = (2..).map(|n| name(&format!("-{n}")));
+    let mut names = std::iter::once(name("")).chain(further);
+    names.find(|path| !path.exists()).context("every name of a record is taken")
 }
 
 /// The path of the history.

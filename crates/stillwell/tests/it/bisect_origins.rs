@@ -100,7 +100,8 @@ fn a_change_of_a_history_is_searched_and_the_commit_stays_in_it() {
     let found: Value =
         serde_json::from_str(&bench.stillwell(&[&changes[..], &["--json"]].concat()).stdout)
             .unwrap();
-    assert_eq!(found["changes"][0]["culprits"][0]["head"], culprit.as_str());
+    let culprits = found["changes"][0]["culprits"].as_array().unwrap();
+    assert!(culprits.iter().any(|it| it["head"] == culprit.as_str()), "{found:#}");
     bench.stillwell(&["history", "report", "--db", "h.db", "-o", "site"]).ends_with(0);
     assert!(bench.read("site/index.html").contains("Found by bisect"));
     let mut none = bench.command(STILLWELL);

@@ -63,7 +63,13 @@ impl Audit {
 
     #[track_caller]
     fn catches(&self, kind: &str, attempt: &str) -> Report {
-        let report = self.report(attempt);
+        // A busy machine can hide a difference of CPU times once, and hardly three times.
+        let mut report = self.report(attempt);
+        for _ in 0..2 {
+            if !report.kinds.iter().any(|it| it == kind) {
+                report = self.report(attempt);
+            }
+        }
         // Where the kernel lets no user watch system calls, the report says so.
         if report.text.contains("cannot be watched") {
             skipped("the kernel lets no user watch system calls");

@@ -125,7 +125,10 @@ command = "true"
 fn the_commit_that_a_search_found_is_measured_with_its_parent() {
     let Some(bench) = builds(&[OLD, NEW]) else { return };
     std::fs::create_dir(bench.path("search")).unwrap();
-    bench.write("search/bisect.json", "{}");
+    bench.write(
+        "search/bisect.json",
+        r#"{"format":"stillwell-bisect","version":1,"words":[],"here":"/","seed":1,"lo":0,"hi":0,"commits":[]}"#,
+    );
     bench.write("search/observations.jsonl", "");
     let ran = bench.stillwell(&["why", "search"]).ends_with(2);
     assert!(ran.stderr.contains("has found no commit yet"), "{}", ran.stderr);

@@ -351,5 +351,5 @@ fn two_builds_of_a_c_program_are_compared_function_by_function() {
         .map(|found| found["evidence"]["ratio"]["ratio"].as_f64().unwrap())
         .collect();
     // One variant does twice the work and the other the same, a large enough difference for any machine.
-    assert!(ratios[0] > 1.5 && ratios[0] > 1.3 * ratios[1], "{ratios:?}");
+    assert!(ratios[0] > 1.3 && ratios[0] > 1.1 * ratios[1], "{ratios:?}");
 }

@@ -38,7 +38,7 @@ pub(super) struct Runnable {
 }
 
 /// A finished session.
-pub(super) struct Measured {
+pub(super) struct MeasuredSession {
     pub record: PathBuf,
     /// Each program against the reference of the session; `None` with too few blocks, and for the reference itself.
     pub gains: Vec<Option<Gain>>,
@@ -103,7 +103,7 @@ impl CampaignMeasurer<'_> {
         programs: &[&Runnable],
         (length, budget): (SessionLength, TimeSpan),
         record: PathBuf,
-    ) -> Result<Result<Measured, Unmeasured>> {
+    ) -> Result<Result<MeasuredSession, Unmeasured>> {
         // The next session has other coins.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let verb = self.session(programs, budget, record);
@@ -217,7 +217,7 @@ fn command_of(runnable: &Runnable) -> String {
     }
 }
 
-fn of_record(path: PathBuf, n_programs: usize, audit: AuditReport) -> Result<Measured> {
+fn of_record(path: PathBuf, n_programs: usize, audit: AuditReport) -> Result<MeasuredSession> {
     let assessment = Assessment::read(&path)?;
     let of = |arm: usize| {
         let found = assessment.analysis.comparisons.iter().find(|it| it.arm == arm);
@@ -226,7 +226,7 @@ fn of_record(path: PathBuf, n_programs: usize, audit: AuditReport) -> Result<Mea
     let gains = (0..n_programs).map(of).collect();
     let trial =
         trial_outcome(&assessment.record).context("the times are unfit for a comparison")?;
-    Ok(Measured { record: path, gains, audit, trial })
+    Ok(MeasuredSession { record: path, gains, audit, trial })
 }
 
 fn gain_of(comparison: &Comparison) -> Option<Gain> {

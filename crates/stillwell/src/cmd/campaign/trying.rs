@@ -13,7 +13,7 @@ use crate::campaign::{
 use crate::cmd::campaign::command_line;
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{
-    CampaignMeasurer, Measured, Runnable, SessionLength, file_name,
+    CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
 };
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
@@ -228,7 +228,7 @@ impl Trying {
         measurer: &mut CampaignMeasurer<'_>,
         programs: &[&Runnable],
         length: SessionLength,
-    ) -> Result<Result<Measured, Unmeasured>> {
+    ) -> Result<Result<MeasuredSession, Unmeasured>> {
         let record = work.folder.new_record();
         let measured = measurer.measure(programs, (length, self.budget), record.clone())?;
         self.records.push(file_name(&record));

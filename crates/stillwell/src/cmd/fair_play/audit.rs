@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::fair_play::session::{FairPlay, RUN, text};
 use crate::fair_play::{
-    AuditFacts, AuditReport, Output, ProgramRuns, RunFacts, WatchRequest, judge, judge_outputs,
+    AuditFacts, AuditReport, ProgramRuns, RunFacts, RunOutput, WatchRequest, judge, judge_outputs,
 };
 use crate::host::{Facts, Host};
 use crate::measure::supervised::prepared;
@@ -43,7 +43,7 @@ struct Runs<'a> {
     plan: &'a Plan,
     as_caller: bool,
     programs: [ProgramRuns; 2],
-    outputs: Vec<Output>,
+    outputs: Vec<RunOutput>,
 }
 
 impl FairPlay {
@@ -165,7 +165,7 @@ impl Runs<'_> {
             facts.exit = 0;
         }
         let (stdout, files) = (facts.stdout.clone(), facts.files.clone());
-        self.outputs.push(Output { arm, block: Some(block), stdout, files });
+        self.outputs.push(RunOutput { arm, block: Some(block), stdout, files });
         Ok(facts)
     }
 }

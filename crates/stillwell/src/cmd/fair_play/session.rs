@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::fair_play::{
-    AuditReport, CheatFinding, Half, Output, OutputRules, half_of, judge_outputs, judge_survivors,
-    seeds,
+    AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs,
+    judge_survivors, seeds,
 };
 use crate::host::with_their_files;
 use crate::measure::digest::{digest, digest_of_file};
@@ -195,7 +195,7 @@ impl FairPlay {
         let path = self.folder.path().join(OUTPUTS);
         let text = fs::read_to_string(&path)
             .with_context(|| format!("no run of {} was seen", path.display()))?;
-        let outputs: Vec<Output> = text
+        let outputs: Vec<RunOutput> = text
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()
@@ -284,7 +284,7 @@ pub fn take_digests(folder: &Path, arm: usize) -> Result<()> {
     let HookSettings { files, .. } = hook_settings(folder)?;
     // `7`, or `warmup-0`.
     let block = std::env::var("STILLWELL_ITERATION").ok().and_then(|it| it.parse().ok());
-    let output = Output {
+    let output = RunOutput {
         arm,
         block,
         stdout: digest(stdin().lock()).context("the output of the run")?,

@@ -30,7 +30,7 @@ pub(super) struct RaceMeasurer<'a> {
 }
 
 /// What became of a round.
-pub(super) enum Measured {
+pub(super) enum MeasuredRound {
     /// It ended, perhaps with arms that failed.
     Round(RaceLine),
     /// ^C or SIGTERM came.
@@ -61,7 +61,7 @@ impl<'a> RaceMeasurer<'a> {
         arms: &[usize],
         n_blocks: usize,
         record: PathBuf,
-    ) -> Result<Measured> {
+    ) -> Result<MeasuredRound> {
         let mut arms = arms.to_vec();
         // The reference comes first in a record.
         arms.sort_unstable();
@@ -94,7 +94,7 @@ impl<'a> RaceMeasurer<'a> {
                 failed = failing(&found, &rules);
                 true
             }
-            EndReason::Interrupted => return Ok(Measured::Interrupted),
+            EndReason::Interrupted => return Ok(MeasuredRound::Interrupted),
             EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
                 failed.push(failure(&found, end)?);
                 false
@@ -107,7 +107,7 @@ impl<'a> RaceMeasurer<'a> {
         let record = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let record = record.context("a record has no name")?;
         let failed = failed.into_iter().map(|(at, why)| (arms[at], why)).collect();
-        Ok(Measured::Round(RaceLine { record, arms, failed, counts, seconds }))
+        Ok(MeasuredRound::Round(RaceLine { record, arms, failed, counts, seconds }))
     }
 
     /// Hands a finished round to the race.

@@ -23,7 +23,7 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::text_of;
 
-use measuring::{Measured, RaceMeasurer};
+use measuring::{MeasuredRound, RaceMeasurer};
 use state::{RaceManifest, RaceState};
 
 /// The arm that runs in every block.
@@ -108,8 +108,8 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
             RaceStep::Done => break,
         };
         let line = match measurer.measure(&race, arms, n_blocks, state.new_record())? {
-            Measured::Round(line) => line,
-            Measured::Interrupted => return interrupted(&state.directory),
+            MeasuredRound::Round(line) => line,
+            MeasuredRound::Interrupted => return interrupted(&state.directory),
         };
         measurer.replay(&mut race, &state.directory, &line)?;
         if is_told {

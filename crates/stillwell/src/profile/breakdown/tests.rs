@@ -8,10 +8,10 @@ pub fn made_up(n_blocks: u32, more: f64) -> Profile {
     let function =
         |name: &str, file: &str, origin| ProfiledFunction::new(name.into(), file, origin);
     profile.functions = vec![
-        function("main", "a", Origin::User),
-        function("work", "a", Origin::User),
-        function("rest", "a", Origin::User),
-        function("clear_page", "kernel", Origin::Kernel),
+        function("main", "a", FunctionOrigin::User),
+        function("work", "a", FunctionOrigin::User),
+        function("rest", "a", FunctionOrigin::User),
+        function("clear_page", "kernel", FunctionOrigin::Kernel),
     ];
     profile.stacks = vec![vec![0, 1], vec![0, 2], vec![0, 3], vec![0]];
     (profile.has_kernel, profile.n_samples, profile.n_whole_chains) = (true, 10, 10);

@@ -9,7 +9,7 @@ use fxprof_processed_profile::{
     Profile as FirefoxProfile, SamplingInterval, ThreadHandle, Timestamp,
 };
 
-use crate::profile::saved::{Origin, Profile, ProfiledRun};
+use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
 
 /// Name of the only thread.
 const THREAD: &str = "all tasks";
@@ -53,11 +53,12 @@ fn add_run(
             .iter()
             .map(|&function| {
                 let function = &profile.functions[function as usize];
-                let category = if matches!(function.origin, Origin::Kernel | Origin::Entry) {
-                    kernel
-                } else {
-                    user
-                };
+                let category =
+                    if matches!(function.origin, FunctionOrigin::Kernel | FunctionOrigin::Entry) {
+                        kernel
+                    } else {
+                        user
+                    };
                 FrameInfo {
                     frame: Frame::Label(out.intern_string(&function.name)),
                     category_pair: category.into(),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
 use crate::profile::matching::Guess;
-use crate::profile::saved::Origin;
+use crate::profile::saved::FunctionOrigin;
 use crate::render::columns::{one_line, shorten, wide, wrap};
 use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::render::document::DocumentBody;
@@ -173,9 +173,10 @@ fn answer(found: &Breakdown) -> Vec<String> {
 /// What the sentences name, the largest change first: functions, and in the place of the kernel's functions the reasons why
 /// they run, if these differ.
 fn in_words(found: &Breakdown) -> Vec<&FunctionPart> {
-    let entries = found.with_callees.iter().filter(|part| part.origin == Origin::Entry);
+    let entries = found.with_callees.iter().filter(|part| part.origin == FunctionOrigin::Entry);
     let entries: Vec<&FunctionPart> = entries.collect();
-    let is_said = |part: &&FunctionPart| entries.is_empty() || part.origin != Origin::Kernel;
+    let is_said =
+        |part: &&FunctionPart| entries.is_empty() || part.origin != FunctionOrigin::Kernel;
     let mut all: Vec<&FunctionPart> = found.functions.iter().filter(is_said).collect();
     all.extend(&entries);
     all.sort_by(|a, b| b.time.estimate_ns.abs().total_cmp(&a.time.estimate_ns.abs()));
@@ -213,7 +214,7 @@ fn located(part: &FunctionPart) -> String {
 /// The name of a function, with the kernel's marked.
 fn name(part: &FunctionPart, columns: usize) -> String {
     match part.origin {
-        Origin::Kernel if part.name != "[kernel]" => {
+        FunctionOrigin::Kernel if part.name != "[kernel]" => {
             format!("{} [kernel]", shorten(&part.name, columns.saturating_sub(9)))
         }
         _ => shorten(&part.name, columns),
@@ -247,7 +248,7 @@ fn has_stalls(found: &Breakdown) -> bool {
 
 /// Whether any of the rows says what the runs wait for.
 fn has_waits(found: &Breakdown) -> bool {
-    found.functions.iter().any(|part| part.origin == Origin::Wait)
+    found.functions.iter().any(|part| part.origin == FunctionOrigin::Wait)
 }
 
 /// The parts and the sums that they add up to.
