@@ -31,7 +31,7 @@ const SAID_BYTES_MAX: u64 = 64 << 20;
 /// Longest time between two looks at a program, where the kernel has no pidfds (Linux before 5.3).
 const LOOK_NS: u64 = 10_000_000;
 
-/// Who asks the programs, and how long they may take to answer.
+/// The user as whom programs are asked, and how long they may take to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
     pub run_as: Option<&'a User>,

@@ -146,8 +146,7 @@ impl CampaignMeasurer<'_> {
         let new = &self.options.new;
         let half = match length {
             SessionLength::Trial { .. } => Half::Try,
-            SessionLength::Blocks(_) => Half::Confirm,
-            SessionLength::Budget => Half::Confirm,
+            SessionLength::Blocks(_) | SessionLength::Budget => Half::Confirm,
         };
         if new.trusted {
             return Ok(None);

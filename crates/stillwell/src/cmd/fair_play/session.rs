@@ -69,7 +69,7 @@ pub struct FairPlay {
     /// Blocks after which inputs and numbers begin again.
     pub(super) period: u32,
     has_validate: bool,
-    /// Files that nobody may change, with their digests.
+    /// Files that no run may change, with their digests.
     guarded: Vec<(PathBuf, CheatKind, Option<String>)>,
 }
 

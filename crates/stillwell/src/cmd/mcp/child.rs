@@ -71,7 +71,7 @@ impl Call {
         }
     }
 
-    /// Whether it was cancelled: then nobody waits for its answer.
+    /// Whether the client has cancelled it, and waits for no answer.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled_ns.is_some()
     }
