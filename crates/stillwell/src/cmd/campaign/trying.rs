@@ -116,7 +116,7 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
     };
     let commit = match (&verb.revision, &verb.patch, place) {
         (None, None, _) => current.commit.clone(),
-        (_, _, None) => bail!("this campaign began without --build, so an attempt is a command"),
+        (_, _, None) => bail!("an attempt of this campaign is a command: it began without --build"),
         (Some(revision), _, Some(place)) => {
             let named = place.named(std::slice::from_ref(revision))?;
             let [one] = named.as_slice() else {
