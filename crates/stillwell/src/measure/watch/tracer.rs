@@ -172,7 +172,8 @@ impl CallTracer {
 
     fn act_on(&mut self, kind: CheatKind, what: &str, path: &Path) {
         // Each program has a checkout of its own: the same file has another path there.
-        let path = self.checkout.as_ref().and_then(|own| path.strip_prefix(own).ok()).unwrap_or(path);
+        let path =
+            self.checkout.as_ref().and_then(|own| path.strip_prefix(own).ok()).unwrap_or(path);
         let place = path.parent().map(|place| place.to_string_lossy().into_owned());
         let what = what.replace("{}", &path.to_string_lossy());
         self.acts.insert(Act { kind, what, place });
