@@ -29,7 +29,8 @@ pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<
         | Harness::Libtest
         | Harness::Catch2
         | Harness::PytestBenchmark
-        | Harness::Jmh => None,
+        | Harness::Jmh
+        | Harness::Asv => None,
     }
 }
 
