@@ -36,8 +36,7 @@ pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<
         | Harness::Libtest
         | Harness::Catch2
         | Harness::PytestBenchmark
-        | Harness::Jmh
-        | Harness::Asv => None,
+        | Harness::Jmh => None,
     }
 }
 
