@@ -44,8 +44,9 @@ impl ProgramMeasurer {
         (workers.placement, workers.rights) = (process.placement, process.rights);
         (workers.priority, workers.layout) = (process.priority, process.layout);
         bench.spec.session.judgement.decide_on = verb.decide_on;
-        bench.spec.session.output.style = verb.style;
-        bench.spec.session.output.json = verb.json;
+        let answer = verb.output.answer;
+        bench.spec.session.output.style = answer.style;
+        bench.spec.session.output.json = answer.json;
         bench.host_root.clone_from(&verb.host_root);
         Ok(Some(Self { verb: *bench, listed: HashMap::new() }))
     }
