@@ -7,6 +7,8 @@ use crate::harness::{Adapter, HarnessOutput, RESULT_FILE};
 
 /// The module.
 const MODULE: &str = "asv.benchmark";
+/// The first words of the settings of one benchmark.
+pub(super) const SETTINGS: &str = "{\"rounds\": ";
 /// Kinds of benchmarks that are times. Others are counts and sizes.
 const TIMES: [&str; 2] = ["time", "timeraw"];
 
@@ -20,9 +22,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         // A benchmark's own number of calls goes before the time of a sample. A sample is one call at least.
-        let short =
-            r#"{"rounds": 1, "repeat": [3, 10, 0.05], "sample_time": 0.001, "warmup_time": 0.01}"#;
-        ordered(program, "run", &[benchmark, short, "None", RESULT_FILE])
+        let rest = "1, \"repeat\": [3, 10, 0.05], \"sample_time\": 0.001, \"warmup_time\": 0.01}";
+        let settings = format!("{SETTINGS}{rest}");
+        ordered(program, "run", &[benchmark, &settings, "None", RESULT_FILE])
     },
     environment: &[],
     samples_ns: |_, text| {
@@ -84,7 +86,10 @@ mod tests {
             {"name": "b.time_cached", "type": "time", "params": [], "setup_cache_key": "b:12"}]"#;
         let names = Harness::Asv.list(listed);
         assert_eq!(names.len(), 7);
-        assert_eq!([&*names[0], &*names[1], &*names[6]], ["b.time_x", "b.S.time_y-0", "b.S.time_y-5"]);
+        assert_eq!(
+            [&*names[0], &*names[1], &*names[6]],
+            ["b.time_x", "b.S.time_y-0", "b.S.time_y-5"]
+        );
         assert!(Harness::Asv.list("no JSON").is_empty());
     }
 
@@ -92,11 +97,17 @@ mod tests {
     fn the_order_is_before_the_directory() {
         let program = words("python3 -W ignore -m asv.benchmark bench");
         assert!(Harness::Asv.may_have_made(b"", &program));
-        assert_eq!(Harness::Asv.question(&program), words("python3 -W ignore -m asv.benchmark --help"));
+        assert_eq!(
+            Harness::Asv.question(&program),
+            words("python3 -W ignore -m asv.benchmark --help")
+        );
         let listing = words("python3 -W ignore -m asv.benchmark discover bench {result}");
         assert_eq!(Harness::Asv.listing(&program), listing);
         let command = Harness::Asv.command(&program, "b.time_x", None);
-        assert_eq!(command[..7], words("python3 -W ignore -m asv.benchmark run bench b.time_x")[..7]);
+        assert_eq!(
+            command[..7],
+            words("python3 -W ignore -m asv.benchmark run bench b.time_x")[..7]
+        );
         assert_eq!(command.last().unwrap(), "{result}");
     }
 
