@@ -339,16 +339,14 @@ fn counts(blocks: &BlockRuns<'_>) -> Vec<CountPart> {
         count("page faults", &|run| run.faults as f64),
         count("context switches", &|run| run.switches as f64),
     ];
-    let of_processor: [(_, fn(&ProfiledRun) -> Option<u64>); 3] = [
-        ("instructions", |run| run.instructions),
-        ("branch misses", |run| run.branch_misses),
-        ("cache misses", |run| run.cache_misses),
-    ];
-    for (name, value) in of_processor {
+    let mut of_processor = |name, value: fn(&ProfiledRun) -> Option<u64>| {
         if blocks.sampled.iter().flatten().all(|run| value(run).is_some()) {
             found.push(count(name, &|run| value(run).unwrap_or(0) as f64));
         }
-    }
+    };
+    of_processor("instructions", |run| run.instructions);
+    of_processor("branch misses", |run| run.branch_misses);
+    of_processor("cache misses", |run| run.cache_misses);
     found
 }
 
