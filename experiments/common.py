@@ -38,8 +38,9 @@ def begin(name, parser=None, keep=False, **sizes):
         shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
     os.chdir(scratch)
-    # The user's own records must not influence the times.
+    # The user's own records and builds must not influence the times and counts.
     os.environ["XDG_STATE_HOME"] = str(scratch / "state")
+    os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")
     build("measured.c", folder=ROOT / "experiments")
     which = 0 if asked.quick else 2 if asked.full else 1
     print(f"== {name}{' (quick)' if asked.quick else ''}: {machine()}", flush=True)

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::bisection::graph::CommitGraph;
 
+/// A probe has to be worth more than another one by this factor to be chosen in place of it: shares are sums, and rounding
+/// does not choose.
+const CLEARLY_MORE: f64 = 1.0 + 1e-9;
 /// Probes that split off less than this share tell too little.
 const SHARE_MIN: f64 = 1e-3;
 /// How much less likely a commit next to one that cannot be built is to be built itself.
@@ -89,10 +92,42 @@ impl Posterior {
         self.weights.iter_mut().for_each(|(_, weight)| *weight /= sum);
     }
 
-    /// How likely the change is in this commit or before it.
-    fn share_in(&self, graph: &CommitGraph, probe: usize) -> f64 {
-        let inside = self.weights.iter().filter(|(commit, _)| graph.is_in(*commit, probe));
-        inside.map(|(_, weight)| weight).sum()
+    /// How likely the change is in each commit of the graph or before it; 0 outside the segment.
+    ///
+    /// Each commit has the share of its parent and its own. At a merge, the commits of the other sides are added: all merges
+    /// together take as long as they have commits on these sides.
+    fn shares(&self, graph: &CommitGraph) -> Vec<f64> {
+        let n_commits = graph.commits().len();
+        let (mut own, mut shares) = (vec![0.0_f64; n_commits], vec![0.0_f64; n_commits]);
+        self.weights.iter().for_each(|&(commit, weight)| own[commit] = weight);
+        // Parents come before their children.
+        for &(commit, weight) in &self.weights {
+            let parents = &graph.commits()[commit].parents;
+            let main = parents
+                .iter()
+                .copied()
+                .max_by(|&one, &other| shares[one].total_cmp(&shares[other]));
+            let others = match main {
+                Some(main) if parents.len() > 1 => self.beside(graph, commit, main),
+                _ => Vec::new(),
+            };
+            shares[commit] = weight
+                + main.map_or(0.0, |main| shares[main])
+                + others.into_iter().map(|other| own[other]).sum::<f64>();
+        }
+        shares
+    }
+
+    /// The ancestors of a merge that are neither in this parent of it nor in the old end.
+    fn beside(&self, graph: &CommitGraph, merge: usize, parent: usize) -> Vec<usize> {
+        let is_beside =
+            |commit: usize| !graph.is_in(commit, parent) && !graph.is_in(commit, self.lo);
+        let (mut seen, mut left) = (BTreeSet::new(), vec![merge]);
+        while let Some(commit) = left.pop() {
+            let parents = graph.commits()[commit].parents.iter().copied();
+            left.extend(parents.filter(|&it| is_beside(it) && seen.insert(it)));
+        }
+        seen.into_iter().collect()
     }
 
     /// The commit whose measurement tells most per second; `None` if none tells anything. `spent` are commits that were
@@ -103,17 +138,27 @@ impl Posterior {
         known: &BuildKnowledge,
         spent: &BTreeSet<usize>,
     ) -> Option<usize> {
+        let shares = self.shares(graph);
+        self.most_telling(known, spent, |commit| shares[commit])
+    }
+
+    fn most_telling(
+        &self,
+        known: &BuildKnowledge,
+        spent: &BTreeSet<usize>,
+        share_in: impl Fn(usize) -> f64,
+    ) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for &(commit, _) in &self.weights {
             if commit == self.hi || known.failed.contains(&commit) || spent.contains(&commit) {
                 continue;
             }
-            let share = self.share_in(graph, commit);
+            let share = share_in(commit);
             if !(SHARE_MIN..=1.0 - SHARE_MIN).contains(&share) {
                 continue;
             }
             let worth = entropy(share) * known.is_buildable(commit) / known.cost_s(commit);
-            if best.is_none_or(|(other, _)| worth > other) {
+            if best.is_none_or(|(other, _)| worth > other * CLEARLY_MORE) {
                 best = Some((worth, commit));
             }
         }
@@ -193,6 +238,8 @@ fn entropy(share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use stats::Stream;
+
     use super::*;
     use crate::bisection::Commit;
 
@@ -248,5 +295,71 @@ mod tests {
         assert_eq!(posterior.likeliest(&graph, &known).unwrap().head, 2);
         posterior.doubt(&[2], 1e-4);
         assert_ne!(posterior.likeliest(&graph, &known).unwrap().head, 2);
+    }
+
+    /// A history in which about every third commit has a side branch merged, some of them long and some with merges of
+    /// their own.
+    fn with_merges(n: usize, stream: &mut Stream) -> CommitGraph {
+        let mut parents: Vec<Vec<usize>> = vec![vec![]];
+        for index in 1..=n {
+            // Some commits go on from an older one, and are merged by a later one.
+            let back = if stream.unit() < 0.3 { stream.below(8) as usize } else { 0 };
+            let mut own = vec![index - 1 - back.min(index - 1)];
+            if stream.unit() < 0.4 {
+                let other = index - 1 - (stream.below(20) as usize).min(index - 1);
+                own.extend((!own.contains(&other)).then_some(other));
+            }
+            parents.push(own);
+        }
+        let commit = |(index, parents)| Commit {
+            id: format!("c{index}"),
+            subject: String::new(),
+            parents,
+            is_old: index == 0,
+        };
+        CommitGraph::new(parents.into_iter().enumerate().map(commit).collect())
+    }
+
+    /// The definition: the sum over all ancestors.
+    fn share_in(posterior: &Posterior, graph: &CommitGraph, probe: usize) -> f64 {
+        let inside = posterior.weights.iter().filter(|(commit, _)| graph.is_in(*commit, probe));
+        inside.map(|(_, weight)| weight).sum()
+    }
+
+    #[test]
+    fn shares_are_the_sums_over_all_ancestors() {
+        let mut stream = Stream::new(25);
+        for n_case in 0..300 {
+            let n = 1 + stream.below(60) as usize;
+            let graph = with_merges(n, &mut stream);
+            // Ends in the middle too: a segment of a search.
+            let lo = stream.below(n as u64) as usize;
+            let in_lo = |hi: &usize| graph.is_in(lo, *hi) && *hi != lo;
+            let Some(hi) = (lo..=n).rev().find(in_lo) else { continue };
+            let mut posterior = Posterior::new(&graph, lo, hi);
+            let mut known = known(&[]);
+            let mut spent = BTreeSet::new();
+            for _ in 0..stream.below(6) {
+                let commit =
+                    posterior.weights[stream.below(posterior.weights.len() as u64) as usize].0;
+                match stream.below(4) {
+                    0 => drop(known.failed.insert(commit)),
+                    1 => drop(spent.insert(commit)),
+                    2 => drop(known.built.insert(commit)),
+                    _ => {}
+                }
+                posterior.observe(&graph, commit, 20.0_f64.powf(stream.unit() - 0.5));
+            }
+            let shares = posterior.shares(&graph);
+            for &(commit, _) in &posterior.weights {
+                let expected = share_in(&posterior, &graph, commit);
+                let found = shares[commit];
+                assert!((found - expected).abs() < 1e-12, "{n_case}, {commit}: {found} {expected}");
+            }
+            let next = posterior.next_probe(&graph, &known, &spent);
+            let expected = posterior
+                .most_telling(&known, &spent, |commit| share_in(&posterior, &graph, commit));
+            assert_eq!(next, expected, "{n_case}");
+        }
     }
 }

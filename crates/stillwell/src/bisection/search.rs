@@ -17,10 +17,9 @@ const CONFIRM_FROM: f64 = 0.9;
 const SET_LEVEL: f64 = 0.99;
 /// A probe that stays undecided so often is not measured again.
 const VAIN_MAX: u32 = 2;
-/// After so many groups that were not confirmed, the search of a segment ends.
-const REFUTED_MAX: u32 = 3;
-/// How much less likely a group is after the confirmation found no difference, or did not decide.
-const REFUTED: f64 = 1e-3;
+/// After so many confirmations that did not decide, the search of a segment ends.
+const UNCONFIRMED_MAX: u32 = 2;
+/// How much less likely a group is after such a confirmation.
 const UNCONFIRMED: f64 = 0.05;
 /// The margin within which a probe is like an end, as a share of the difference of the ends.
 const MARGIN_SHARE: f64 = 0.25;
@@ -79,9 +78,23 @@ struct Segment {
     /// The difference of the ends; `None` before it was measured.
     size: Option<Relation>,
     posterior: Posterior,
+    /// The same by the decided probes alone. An undecided one tells something if one commit did it, which may be wrong.
+    decided: Posterior,
     /// Commits that stayed undecided, with how often.
     vain: BTreeMap<usize, u32>,
-    n_refuted: u32,
+    n_unconfirmed: u32,
+    /// The index of the split that made it.
+    origin: Option<usize>,
+}
+
+/// A segment whose likeliest commit does not have its change: another one before it or after it has, or several have parts.
+#[derive(Clone, Debug)]
+struct Split {
+    lo: usize,
+    hi: usize,
+    size: Relation,
+    /// How many of its two parts may still have a change.
+    n_left: u32,
 }
 
 /// A search under way.
@@ -92,6 +105,7 @@ pub struct BisectSearch {
     budget: ErrorBudget,
     segments: VecDeque<Segment>,
     n_segments: u32,
+    splits: Vec<Split>,
     known: BuildKnowledge,
     n_ends: u32,
     n_confirmations: u32,
@@ -108,12 +122,13 @@ impl BisectSearch {
             budget,
             segments: VecDeque::new(),
             n_segments: 0,
+            splits: Vec::new(),
             known: BuildKnowledge::default(),
             n_ends: 0,
             n_confirmations: 0,
             outcome: SearchOutcome::default(),
         };
-        search.open(lo, hi, None);
+        search.open(lo, hi, None, None);
         search
     }
 
@@ -127,14 +142,38 @@ impl BisectSearch {
         &self.outcome
     }
 
-    fn open(&mut self, lo: usize, hi: usize, size: Option<Relation>) {
-        if lo == hi || self.n_segments >= SEGMENTS_MAX {
+    /// Another part to search; its size is not known before its ends are measured.
+    fn open(&mut self, lo: usize, hi: usize, size: Option<Relation>, origin: Option<usize>) {
+        let is_empty = self.graph.between(lo, hi).is_empty();
+        if is_empty || self.n_segments >= SEGMENTS_MAX {
+            match size.filter(|_| !is_empty) {
+                Some(size) => self.leave(lo, hi, size),
+                None => self.drop_part(origin),
+            }
             return;
         }
         self.n_segments += 1;
         let posterior = Posterior::new(&self.graph, lo, hi);
         let vain = BTreeMap::new();
-        self.segments.push_back(Segment { lo, hi, size, posterior, vain, n_refuted: 0 });
+        let decided = posterior.clone();
+        let segment = Segment { lo, hi, size, posterior, decided, vain, n_unconfirmed: 0, origin };
+        self.segments.push_back(segment);
+    }
+
+    /// A part of a split has no change, or is not searched. If none of them has, nothing is known but the whole.
+    fn drop_part(&mut self, origin: Option<usize>) {
+        let Some(split) = origin.and_then(|index| self.splits.get_mut(index)) else { return };
+        split.n_left -= 1;
+        if split.n_left == 0 {
+            let &mut Split { lo, hi, size, .. } = split;
+            self.leave(lo, hi, size);
+        }
+    }
+
+    /// Nothing is known of a part but that its ends differ.
+    fn leave(&mut self, lo: usize, hi: usize, size: Relation) {
+        let commits = self.graph.between(lo, hi);
+        self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
     }
 
     /// The next step. It does not change until something is observed.
@@ -174,17 +213,17 @@ impl BisectSearch {
     /// The group whose turn it is to be confirmed.
     fn to_confirm(&self, segment: &Segment) -> Option<CommitGroup> {
         let likeliest = segment.posterior.likeliest(&self.graph, &self.known)?;
-        let is_due = likeliest.share >= CONFIRM_FROM && segment.n_refuted < REFUTED_MAX;
+        let is_due = likeliest.share >= CONFIRM_FROM && segment.n_unconfirmed < UNCONFIRMED_MAX;
         is_due.then_some(likeliest)
     }
 
     /// Whether nothing is left to do in a segment whose ends differ.
     fn is_stuck(&self, segment: &Segment) -> bool {
-        let is_refuted = segment.n_refuted >= REFUTED_MAX;
+        let is_unconfirmed = segment.n_unconfirmed >= UNCONFIRMED_MAX;
         let n_probes_max = 6 * self.budget.n_usual() * self.n_segments;
         let is_over = self.outcome.n_probes >= n_probes_max;
         segment.size.is_some()
-            && (is_refuted
+            && (is_unconfirmed
                 || self.to_confirm(segment).is_none()
                     && (is_over || self.next_probe(segment).is_none()))
     }
@@ -234,8 +273,13 @@ impl BisectSearch {
             self.known.measure_s = 1.5 * seconds;
         }
         self.n_ends += 1;
-        if !new.is_different {
-            self.segments.pop_front();
+        // The whole range is searched for any difference. A part of it is searched for what is left of that difference,
+        // which may be no more than rounding.
+        let is_rest =
+            self.n_ends > 1 && self.outcome.ends.is_some_and(|it| self.is_negligible(&new, &it));
+        if !new.is_different || is_rest {
+            let segment = self.segments.pop_front();
+            self.drop_part(segment.and_then(|segment| segment.origin));
         } else if let Some(segment) = self.segments.front_mut() {
             segment.size = Some(new);
         }
@@ -255,15 +299,17 @@ impl BisectSearch {
         match self.answer(&size, of_old, of_new) {
             Answer::Neither => {
                 // Both parts have a change, so both ends of each differ.
-                self.open(segment.lo, commit, Some(*of_old));
-                self.open(commit, segment.hi, Some(of_new.inverse()));
+                self.open(segment.lo, commit, Some(*of_old), None);
+                self.open(commit, segment.hi, Some(of_new.inverse()), None);
                 return;
             }
             told => {
+                let odds = odds_of_new(told, of_old, size.theta());
                 if told == Answer::Undecided {
                     *segment.vain.entry(commit).or_default() += 1;
+                } else {
+                    segment.decided.observe(&self.graph, commit, odds);
                 }
-                let odds = odds_of_new(told, of_old, size.theta());
                 segment.posterior.observe(&self.graph, commit, odds);
             }
         }
@@ -272,7 +318,19 @@ impl BisectSearch {
 
     /// What a probe of a segment with such ends is like.
     pub fn answer(&self, size: &Relation, of_old: &Relation, of_new: &Relation) -> Answer {
-        answer(of_old, of_new, self.rules.margin.min(MARGIN_SHARE * size.theta().abs()))
+        answer(of_old, of_new, self.margin(size))
+    }
+
+    /// The log ratio that counts as the same where the ends differ so much.
+    fn margin(&self, size: &Relation) -> f64 {
+        self.rules.margin.min(MARGIN_SHARE * size.theta().abs())
+    }
+
+    /// Whether a difference counts as the same beside that of the ends. A value without noise tells any two commits apart.
+    fn is_negligible(&self, it: &Relation, size: &Relation) -> bool {
+        let margin = self.margin(size);
+        let is_inside = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= margin);
+        is_inside(it.lo) && is_inside(it.hi)
     }
 
     /// What a probe of the present segment would be like.
@@ -283,40 +341,54 @@ impl BisectSearch {
 
     fn take_confirmation(&mut self, base: usize, head: usize, new: Relation) {
         let Some(mut segment) = self.segments.pop_front() else { return };
+        let Some(size) = segment.size else { return };
         let group = segment.posterior.likeliest(&self.graph, &self.known);
         let commits = group.map_or_else(|| vec![head], |group| group.commits);
-        if !new.is_different {
-            let factor = if new.is_same { REFUTED } else { UNCONFIRMED };
-            segment.posterior.doubt(&commits, factor);
-            segment.n_refuted += 1;
+        let is_confirmed = new.is_different && !self.is_negligible(&new, &size);
+        let is_whole = self.explains(&new, &size);
+        let (lo, hi) = (segment.lo, segment.hi);
+        if is_confirmed {
+            self.outcome.culprits.push(Culprit { commits, base, head, size: new, layout: None });
+            self.outcome.culprits.sort_by_key(|culprit| culprit.head);
+            if !is_whole {
+                // The rest is searched as well.
+                self.open(lo, base, None, None);
+                self.open(head, hi, None, None);
+            }
+        } else if is_whole {
+            segment.posterior.doubt(&commits, UNCONFIRMED);
+            segment.n_unconfirmed += 1;
             self.segments.push_front(segment);
-            return;
+        } else {
+            self.splits.push(Split { lo, hi, size, n_left: 2 });
+            let origin = Some(self.splits.len() - 1);
+            self.open(lo, base, None, origin);
+            self.open(head, hi, None, origin);
         }
-        // Where the change does not explain the whole difference, the rest is searched as well.
-        if segment.size.is_some_and(|size| !explains(&new, &size)) {
-            self.open(segment.lo, base, None);
-            self.open(head, segment.hi, None);
-        }
-        self.outcome.culprits.push(Culprit { commits, base, head, size: new, layout: None });
-        self.outcome.culprits.sort_by_key(|culprit| culprit.head);
     }
 
     /// Ends the search of a segment with the set of commits that are possible.
     fn give_up(&mut self) {
-        let Some(Segment { lo, hi, size: Some(size), posterior, .. }) = self.segments.pop_front()
+        let Some(Segment { lo, hi, size: Some(size), decided, .. }) = self.segments.pop_front()
         else {
             return;
         };
-        let commits = posterior.set_of(&self.graph, &self.known, SET_LEVEL);
+        let commits = decided.set_of(&self.graph, &self.known, SET_LEVEL);
         self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
+    }
+
+    /// Whether the size of a change may be the whole difference of the ends.
+    fn explains(&self, change: &Relation, whole: &Relation) -> bool {
+        let ends = |it: &Relation| Some((it.lo?, it.hi?));
+        let is_close = (change.theta() - whole.theta()).abs() <= self.margin(whole);
+        match (ends(change), ends(whole)) {
+            (Some((lo, hi)), Some((whole_lo, whole_hi))) => {
+                is_close || lo <= whole_hi && whole_lo <= hi
+            }
+            _ => true,
+        }
     }
 }
 
-/// Whether the size of a change may be the whole difference of the ends.
-fn explains(change: &Relation, whole: &Relation) -> bool {
-    let ends = |it: &Relation| Some((it.lo?, it.hi?));
-    match (ends(change), ends(whole)) {
-        (Some((lo, hi)), Some((whole_lo, whole_hi))) => lo <= whole_hi && whole_lo <= hi,
-        _ => true,
-    }
-}
+#[cfg(test)]
+mod tests;

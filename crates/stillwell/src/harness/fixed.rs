@@ -1,7 +1,7 @@
 //! Programs that do a given number of iterations. Only then do two builds do the same work, so that the time of a function
 //! in a process can be compared.
 
-use crate::harness::Harness;
+use crate::harness::{Harness, asv};
 
 /// The arguments of a run with so many iterations in the place of a time; `None` where the framework has no such option.
 pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<String>> {
@@ -24,6 +24,13 @@ pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<
             let before = argv[..at].iter().cloned();
             let after = argv[at + 2..].iter().cloned();
             Some(before.chain(once).chain([n.to_string()]).chain(after).collect())
+        }
+        Harness::Asv => {
+            let mut words = argv.to_vec();
+            let settings = words.iter_mut().find(|word| word.starts_with(asv::SETTINGS))?;
+            *settings =
+                format!("{}1, \"repeat\": 1, \"number\": {n}, \"warmup_time\": 0}}", asv::SETTINGS);
+            Some(words)
         }
         Harness::Criterion
         | Harness::Libtest
@@ -53,6 +60,9 @@ mod tests {
         let divan = words(Harness::Divan).unwrap();
         let expected = "p --bench --exact b --sample-count 1 --sample-size 500 --color never";
         assert_eq!(divan, expected);
+        let asv = Harness::Asv.command(&["asv.benchmark".into(), "d".into()], "b", None);
+        let asv = with_iterations(Harness::Asv, &asv, 500).unwrap();
+        assert_eq!(asv[4], r#"{"rounds": 1, "repeat": 1, "number": 500, "warmup_time": 0}"#);
         assert_eq!(words(Harness::Criterion), None);
     }
 }

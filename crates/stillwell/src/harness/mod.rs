@@ -7,6 +7,7 @@
 //! The time of an iteration is that of the framework's own clock, so the waits for a CPU are in it. Samples of about a
 //! millisecond mostly fit between two of them: the value of a process is the mean of its lowest samples.
 
+mod asv;
 mod catch2;
 mod criterion;
 mod divan;
@@ -37,6 +38,7 @@ pub enum Harness {
     PytestBenchmark,
     Divan,
     Jmh,
+    Asv,
 }
 
 /// Stands for the path of a temporary file or directory in the arguments and variables of a program.
@@ -64,7 +66,7 @@ pub enum HarnessOutput {
 }
 
 /// The argument that every framework answers with its options.
-pub const QUESTION: &str = "--help";
+const QUESTION: &str = "--help";
 
 /// The way to talk to the programs of a framework.
 struct Adapter {
@@ -92,7 +94,7 @@ struct Adapter {
 
 impl Harness {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Criterion,
         Self::Divan,
         Self::Jmh,
@@ -100,6 +102,7 @@ impl Harness {
         Self::Catch2,
         Self::Go,
         Self::PytestBenchmark,
+        Self::Asv,
         Self::Libtest,
     ];
 
@@ -113,6 +116,7 @@ impl Harness {
             Self::PytestBenchmark => &pytest_benchmark::ADAPTER,
             Self::Divan => &divan::ADAPTER,
             Self::Jmh => &jmh::ADAPTER,
+            Self::Asv => &asv::ADAPTER,
         }
     }
 
@@ -128,6 +132,12 @@ impl Harness {
         let name = |word: &String| word.rsplit('/').next().map(String::from).unwrap_or_default();
         markers.iter().any(|marker| contains(file, marker.as_bytes()))
             || program.iter().any(|word| programs.contains(&&*name(word)))
+    }
+
+    /// The program with the argument that makes it say its options.
+    pub fn question(self, program: &[String]) -> Vec<String> {
+        let asked = if self == Self::Asv { asv::module(program) } else { program };
+        with(asked, &[QUESTION])
     }
 
     /// Whether a program of this framework gave this answer to `--help`.

@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::harness::RESULT_FILE;
 use crate::host;
+use crate::measure::prepared::is_telling;
 use crate::measure::programs;
 use crate::measure::value::ValueTask;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
@@ -46,7 +47,10 @@ impl Commands {
         run_as: Option<&User>,
         [captured_stdout, result_file]: [Option<&Path>; 2],
     ) -> Self {
-        let inherited = host::environment_for(run_as);
+        let mut inherited = host::environment_for(run_as);
+        if plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover) {
+            inherited.retain(|(name, _)| !is_telling(name.as_bytes()));
+        }
         let mut distinct: Vec<Vec<(String, String)>> = Vec::new();
         let environment_of_arm = plan
             .arms

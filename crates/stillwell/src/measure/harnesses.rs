@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
-use crate::harness::{Harness, HarnessOutput, QUESTION, RESULT_FILE};
+use crate::harness::{Harness, HarnessOutput, RESULT_FILE};
 use crate::host::environment_for;
 use crate::measure::programs;
 use crate::measure::supervised::wait_for;
@@ -51,8 +51,7 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String>
     let bytes: Vec<u8> = files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect();
     let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
     let Some(first) = may_be.next() else { return Ok(None) };
-    let question: Vec<String> = arm.argv.iter().cloned().chain([QUESTION.into()]).collect();
-    let output = execute(&question, arm, asker)?;
+    let output = execute(&first.question(&arm.argv), arm, asker)?;
     let answer = [output.stdout, output.stderr].concat();
     let answer = String::from_utf8_lossy(&answer);
     let mut asked = std::iter::once(first).chain(may_be);

@@ -57,6 +57,29 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// The same for work of several sessions: the first signal ends it in order, and a later ^C ends the process at once.
+    /// A later SIGTERM does not: timeout(1) sends it twice.
+    ///
+    /// # Errors
+    /// As [`Interrupt::catch`].
+    pub fn catch_first() -> Result<Self> {
+        let mut interrupt = Self::catch()?;
+        if sys::is_ignored(SIGINT) {
+            return Ok(interrupt);
+        }
+        let has_come = Arc::new(AtomicBool::new(false));
+        // In this order: the first one finds the flag unset.
+        let ending = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&has_come));
+        interrupt.actions.push(ending.context("cannot catch signals")?);
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if !sys::is_ignored(signal) {
+                let noting = signal_hook::flag::register(signal, Arc::clone(&has_come));
+                interrupt.actions.push(noting.context("cannot catch signals")?);
+            }
+        }
+        Ok(interrupt)
+    }
+
     /// For tests: reacts to no signal, only to a write to the second value.
     #[cfg(test)]
     pub fn by_hand() -> (Self, UnixStream) {

@@ -17,6 +17,11 @@ pub fn padding_variable(is_undercover: bool) -> &'static str {
     if is_undercover { PLAIN_PADDING_VARIABLE } else { PADDING_VARIABLE }
 }
 
+/// Whether the name of a variable shows a run that it is measured, and by whom. A user's own settings do too.
+pub fn is_telling(name: &[u8]) -> bool {
+    [&b"STILLWELL_"[..], b"HYPERFINE_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// A command with its strings prepared, once for a batch.
 pub struct PreparedCommand<'a> {
     pub command: &'a Command,

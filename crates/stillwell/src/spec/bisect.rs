@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::spec::run::{HookOptions, ProcessOptions, Style};
+use crate::spec::answer::KeptAnswerOptions;
+use crate::spec::run::{HookOptions, ProcessOptions};
 use crate::values::{DecideOn, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
@@ -75,9 +76,8 @@ pub struct BisectVerb {
     /// Go on with the search that is in this directory. The same command line does so as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["good", "directory"])]
     pub resume: Option<PathBuf>,
-    /// Where to keep the search and its records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
-    #[arg(short = 'o', long = "directory", value_name = "DIR", help_heading = "Output")]
-    pub directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: KeptAnswerOptions,
     /// Write a page for the browser into this file: the answer, the curve of all measured commits, every step
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -87,13 +87,6 @@ pub struct BisectVerb {
     /// Name of the benchmark in the history [default: as `history add` names it: the command]
     #[arg(long, value_name = "NAME", requires = "history", help_heading = "Output")]
     pub benchmark: Option<String>,
-    /// Print the answer as JSON instead of text
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
-    /// [default: auto]
-    #[arg(long, value_name = "STYLE", help_heading = "Output")]
-    pub style: Option<Style>,
     /// Take builds and times from this file (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::spec::answer::AnswerOptions;
 use crate::spec::fair_play::FairPlayOptions;
 use crate::spec::groups::JudgedValueOptions;
-use crate::spec::run::{HookOptions, ProcessOptions, Style};
+use crate::spec::run::{HookOptions, ProcessOptions};
 use crate::values::{ErrorControl, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
@@ -140,7 +141,7 @@ pub struct CampaignTry {
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
     #[command(flatten)]
-    pub output: CampaignOutput,
+    pub output: AnswerOptions,
 }
 
 /// `campaign status`.
@@ -170,7 +171,7 @@ pub struct CampaignConfirm {
     #[arg(long)]
     pub each: bool,
     #[command(flatten)]
-    pub output: CampaignOutput,
+    pub output: AnswerOptions,
 }
 
 /// `campaign report`.
@@ -182,17 +183,4 @@ pub struct CampaignReport {
     /// The file to write [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// What is shown.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Output")]
-pub struct CampaignOutput {
-    /// Print the answer as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
-    /// [default: auto]
-    #[arg(long, value_name = "STYLE")]
-    pub style: Option<Style>,
 }

@@ -1,5 +1,6 @@
 //! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
 
+pub mod answer;
 mod argument_ids;
 mod bisect;
 mod calibrate;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::spec::answer::KeptAnswerOptions;
 use crate::spec::groups::JudgedValueOptions;
-use crate::spec::run::{ArmOptions, HookOptions, ProcessOptions, Style};
+use crate::spec::run::{ArmOptions, HookOptions, ProcessOptions};
 use crate::values::{Percent, TimeSpan};
 use crate::words::command_parser;
 
@@ -54,16 +55,8 @@ pub struct RaceVerb {
     /// Go on with the race that is in this directory. The same command line does so as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "directory"])]
     pub resume: Option<PathBuf>,
-    /// Where to keep the race and its records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
-    #[arg(short = 'o', long = "directory", value_name = "DIR", help_heading = "Output")]
-    pub directory: Option<PathBuf>,
-    /// Print the answer as JSON instead of text
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
-    /// [default: auto]
-    #[arg(long, value_name = "STYLE", help_heading = "Output")]
-    pub style: Option<Style>,
+    #[command(flatten)]
+    pub output: KeptAnswerOptions,
     /// Play these times instead of running anything, a line for each command (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,

@@ -1,8 +1,10 @@
 //! `bisect`: whole searches in small repositories. The program says its value, so no search depends on the machine.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, STILLWELL, skipped};
+use crate::bench::{Bench, Ran, Running, STILLWELL, skipped, wait_until};
+use crate::processes::{Session, has_pending_signal};
 
 /// A history of commits with these values, in a file; a commit without a value does not build. `None` without git.
 fn repository(values: &[Option<f64>]) -> Option<Bench> {
@@ -129,14 +131,58 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
     let options = ["-o", "../found"];
     let running = bench.spawn(command(&bench, &options));
     let observed = || bench.read("found/observations.jsonl");
-    crate::bench::wait_until("two probes", || observed().matches("\"probe\"").count() >= 2);
-    running.signal(rustix::process::Signal::KILL);
+    wait_until("two probes", || observed().matches("\"probe\"").count() >= 2);
+    running.signal(Signal::KILL);
     running.finish();
     let before = observed();
     let kept = &before[..=before.rfind('\n').unwrap()];
     let ran = bench.stillwell(&["bisect", "--resume", "found"]).ends_with(0);
     assert!(ran.stdout.contains("going on with") && ran.stdout.contains("\"commit 20\" is"));
     assert!(observed().starts_with(kept), "what was measured is not measured again");
+}
+
+/// A search whose first session waits in its cleanup for a file `go`.
+fn waiting(bench: &Bench, environment: &str) -> Running {
+    let log = bench.path("log").display().to_string();
+    let go = bench.path("go").display().to_string();
+    let cleanup =
+        format!("echo begun >> '{log}'; while ! test -e '{go}'; do :; done; echo over >> '{log}'");
+    let options = ["-o", "../found", "-c", &cleanup, "--env", environment];
+    let running = bench.spawn(command(bench, &options));
+    wait_until("the cleanup is under way", || bench.read("log").contains("begun"));
+    running
+}
+
+#[test]
+fn an_interrupt_ends_the_search_in_order() {
+    let Some(bench) = repository(&step(9, 4)) else { return };
+    let running = waiting(&bench, "A=1");
+    running.signal(Signal::INT);
+    bench.write("go", "");
+    let ran = running.finish().ends_with(130);
+    assert!(ran.stderr.contains("interrupted; go on with `stillwell bisect --resume"), "{ran:#?}");
+    // The runs were finished, and so is the cleanup.
+    assert_eq!(bench.read("log"), "begun\nover\n");
+    let ran = bench.stillwell(&["bisect", "--resume", "found"]).ends_with(0);
+    assert!(ran.stdout.contains("\"commit 4\" is"), "{ran:#?}");
+}
+
+#[test]
+fn a_second_interrupt_ends_the_search_at_once() {
+    let Some(bench) = repository(&step(9, 4)) else { return };
+    let mut session = Session::new(&bench);
+    let running = waiting(&bench, &session.environment());
+    session.find_launcher(running.pid());
+    running.signal(Signal::INT);
+    wait_until("the first one has arrived", || !has_pending_signal(running.pid()));
+    running.signal(Signal::INT);
+    let ran = running.finish();
+    assert_eq!(ran.code, None, "it ends by the signal: {ran:#?}");
+    assert_eq!(bench.read("log"), "begun\n");
+    session.is_gone();
+    bench.write("go", "");
+    let ran = bench.stillwell(&["bisect", "--resume", "found"]).ends_with(0);
+    assert!(ran.stdout.contains("\"commit 4\" is"), "{ran:#?}");
 }
 
 #[test]

@@ -49,6 +49,8 @@ impl Audit {
         let home = self.bench.path("home");
         let path = std::env::var("PATH").unwrap();
         command.env("PATH", format!("{path}:{}", home.display())).env("HOME", home);
+        // A user's own variable must not show a run by whom it is measured.
+        command.env("STILLWELL_OF_A_USER", "1");
         Ran::from(command.output().unwrap())
     }
 
@@ -321,7 +323,7 @@ fn cheat_12_it_sees_that_it_is_measured() {
 #[test]
 fn a_session_that_is_undercover_shows_nothing() {
     let audit = Audit::new("printf '0\\nsh\\n'").with(&["--runs", "2"]);
-    let look = "sh -c 'env | grep -c _ITERATION; cat /proc/$PPID/comm'";
+    let look = "sh -c 'env | grep -Ec \"_ITERATION|^STILLWELL_\"; cat /proc/$PPID/comm'";
     audit.catches("stdout", look);
     audit.with(&["--undercover"]).is_fair(look);
 }

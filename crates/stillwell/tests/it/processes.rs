@@ -44,6 +44,13 @@ impl Process {
     }
 }
 
+/// Whether a signal to this process waits for one of its threads.
+pub fn has_pending_signal(pid: i32) -> bool {
+    let status = file(pid, "status");
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    pending.is_some_and(|mask| mask.trim().contains(|digit| digit != '0'))
+}
+
 /// Waits for the launcher of a front end.
 fn launcher_of(front_end: i32) -> Process {
     let parent = front_end.to_string();

@@ -241,8 +241,8 @@ impl<'a> BisectMeasurer<'a> {
         spec.process = verb.process.clone();
         spec.output = OutputOptions {
             record: Some(record),
-            json: verb.json,
-            style: verb.style,
+            json: verb.output.answer.json,
+            style: verb.output.answer.style,
             ..OutputOptions::default()
         };
         RunVerb::of(spec, &verb.host_root)

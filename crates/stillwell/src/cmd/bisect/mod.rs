@@ -21,13 +21,13 @@ use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::step_directory::{manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
+use crate::measure::interrupt::Interrupt;
 use crate::plan::defaults;
 use crate::record::new_path;
 use crate::render::bisect::StepRecord;
 use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
-use crate::spec::run::Style;
 use crate::spec::{BisectVerb, Cli, Verb};
 use crate::terminal;
 use crate::values::exit_code;
@@ -61,8 +61,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     let manifest =
         found.with_context(|| format!("there is no search in {}", directory.display()))?;
     let mut asked = asked(&manifest.words)?;
-    asked.json = verb.json;
-    asked.style = verb.style.or(asked.style);
+    asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     if let Some(report) = &verb.report {
         asked.report = Some(std::path::absolute(report)?);
     }
@@ -80,7 +79,7 @@ pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
     let range = range::range_of(&place, (good, bad), verb.first_parent)?;
     let here = std::path::absolute(here).context("cannot find the current directory")?;
     let here = here.to_string_lossy().into_owned();
-    let directory = match &verb.directory {
+    let directory = match &verb.output.directory {
         Some(directory) => directory.clone(),
         None => usual_directory("bisect", &words, &[&here, &range.commits[range.hi].id])?,
     };
@@ -130,27 +129,44 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     let beginning = search.clone();
     state.lines.iter().for_each(|line| search.take(&line.observation));
     let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed)?;
-    let is_told = !verb.json && verb.style != Some(Style::None);
-    if is_told {
+    let answer = verb.output.answer;
+    if answer.is_text() {
         print(&page::beginning(search.graph(), (lo, hi), &state.directory, state.lines.len()))?;
     }
+    let interrupt = Interrupt::catch_first()?;
     loop {
         let step = search.next_step();
         if step == SearchStep::Done {
             break;
         }
         let told = page::step(search.graph(), &step);
-        let Some(lines) = observe(&mut measurer, &state, &search, &step)? else {
-            return interrupted(&state.directory, verb.json);
+        let observed = observe(&mut measurer, &state, &search, &step);
+        let is_interrupted = interrupt.take();
+        let lines = match observed {
+            Ok(Some(lines)) => lines,
+            Ok(None) => return interrupted(&state.directory, answer.json),
+            // A terminal sends ^C to git as well.
+            Err(_) if is_interrupted => return interrupted(&state.directory, answer.json),
+            Err(error) => return Err(error),
         };
         for line in lines {
-            if is_told && let Some(text) = page::observed(&search, &told, &line.observation) {
+            // And to a program that is listed: its failure says nothing about the commit.
+            if is_interrupted && matches!(line.observation, Observation::Failed { .. }) {
+                continue;
+            }
+            if answer.is_text()
+                && let Some(text) = page::observed(&search, &told, &line.observation)
+            {
                 print(&text)?;
             }
             search.take(&line.observation);
             state.keep(line)?;
         }
+        if is_interrupted {
+            return interrupted(&state.directory, answer.json);
+        }
     }
+    drop(interrupt);
     kept::keep(verb, &state, &search)?;
     if let Some(report) = report {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
@@ -159,16 +175,24 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         };
         write_one(&report, page)?;
     }
-    let observations: Vec<&Observation> = state.lines.iter().map(|it| &it.observation).collect();
-    if verb.json {
-        let (body, conclusion) = bisect_document::document(&search, (lo, hi), &observations);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
-    } else if is_told {
-        print(&page::text(&search, (lo, hi)))?;
-        print(&page::kept(&state.directory))?;
-    }
+    show(verb, &state, &search)?;
     let is_found = !search.outcome().culprits.is_empty();
     Ok(if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED })
+}
+
+/// Shows what a search has found.
+fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
+    let ends = (state.manifest.lo, state.manifest.hi);
+    if verb.output.answer.json {
+        let observations: Vec<&Observation> =
+            state.lines.iter().map(|it| &it.observation).collect();
+        let (body, conclusion) = bisect_document::document(search, ends, &observations);
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
+    } else if verb.output.answer.is_text() {
+        print(&page::text(search, ends))?;
+        print(&page::kept(&state.directory))?;
+    }
+    Ok(())
 }
 
 fn step_record(line: &ObservedLine) -> StepRecord<'_> {

@@ -36,8 +36,8 @@ impl ProgramMeasurer {
             only: std::slice::from_ref(name),
             budget,
             process: &verb.process,
-            json: verb.json,
-            style: verb.style,
+            json: verb.output.answer.json,
+            style: verb.output.answer.style,
             host_root: &verb.host_root,
         }
         .verb()?;

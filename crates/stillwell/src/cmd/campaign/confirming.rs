@@ -13,7 +13,6 @@ use crate::render::campaign as page;
 use crate::render::{campaign_document as documents, document};
 use crate::session::drawn_seed;
 use crate::spec::campaign::CampaignConfirm;
-use crate::spec::run::Style;
 use crate::terminal;
 use crate::values::exit_code;
 
@@ -46,7 +45,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     if verb.output.json {
         let (body, conclusion) = documents::whole(&work.campaign, &facts);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
-    } else if verb.output.style != Some(Style::None) {
+    } else if verb.output.is_text() {
         print(&page::whole(&work.campaign, &kept_out))?;
     }
     Ok(exit_code::SUCCESS)

@@ -24,7 +24,6 @@ use crate::record::Record;
 use crate::render::campaign as page;
 use crate::render::{campaign_document as documents, document};
 use crate::spec::campaign::CampaignTry;
-use crate::spec::run::Style;
 use crate::terminal;
 use crate::values::{TimeSpan, exit_code};
 
@@ -74,10 +73,10 @@ fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
         let (body, conclusion) = documents::attempt(&work.campaign, &facts);
         return Ok(document::write(&mut terminal::data(), &body, conclusion, None)?);
     }
-    if verb.output.style == Some(Style::None) {
-        return Ok(());
+    if verb.output.is_text() {
+        print(&page::answer(&work.campaign, &facts))?;
     }
-    print(&page::answer(&work.campaign, &facts))
+    Ok(())
 }
 
 fn code_of(end: &AttemptEnd) -> u8 {

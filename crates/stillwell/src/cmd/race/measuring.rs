@@ -15,6 +15,7 @@ use crate::race::{Race, RoundTimes};
 use crate::record::{EndReason, Record};
 use crate::render::failure::{Quote, exit_in_words, explain};
 use crate::session::SessionEnd;
+use crate::spec::answer::AnswerOptions;
 use crate::spec::run::OutputOptions;
 use crate::spec::{RaceVerb, RunVerb};
 use crate::values::metric::Metric;
@@ -144,7 +145,8 @@ impl<'a> RaceMeasurer<'a> {
     fn session(&self, round: &[usize], record: PathBuf) -> Result<RunVerb> {
         let verb = self.verb;
         let mut spec = arms::spec(verb, &self.manifest.commands, &self.manifest.names);
-        let (record, json, style) = (Some(record), verb.json, verb.style);
+        let AnswerOptions { json, style } = verb.output.answer;
+        let record = Some(record);
         spec.output = OutputOptions { record, json, style, ..OutputOptions::default() };
         let mut session = RunVerb::of(spec, &verb.host_root);
         if let (Some(played), Some(record)) = (&self.played, &session.spec.output.record) {

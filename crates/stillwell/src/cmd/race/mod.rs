@@ -17,7 +17,6 @@ use crate::plan::{Plan, defaults};
 use crate::race::{Race, RaceRules, RaceStep};
 use crate::render::{document, race as page, race_document};
 use crate::session::drawn_seed;
-use crate::spec::run::Style;
 use crate::spec::{Cli, RaceVerb, Verb};
 use crate::terminal;
 use crate::values::exit_code;
@@ -43,8 +42,7 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     let Verb::Race(mut asked) = Cli::try_parse_from(words)?.verb else {
         bail!("{} is of another verb", directory.display());
     };
-    asked.json = verb.json;
-    asked.style = verb.style.or(asked.style);
+    asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     let directory = absolute(directory)?;
     let state = RaceState::open(directory, || Ok(manifest))?;
     run(&asked, state)
@@ -56,7 +54,7 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
     let (commands, names) = arms::asked(verb)?;
     // A mistake makes no directory.
     arms::planned(verb, &commands, &names)?;
-    let directory = match &verb.directory {
+    let directory = match &verb.output.directory {
         Some(directory) => absolute(directory)?,
         None => {
             let here = std::iter::once(&*here);
@@ -92,7 +90,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
     let mut race = Race::new(labels.len(), rules_of(verb, &plan, manifest.seed));
     let mut measurer = RaceMeasurer::new(verb, &manifest, &labels)?;
-    let is_told = !verb.json && verb.style != Some(Style::None);
+    let is_told = verb.output.answer.is_text();
     if is_told {
         print(&page::beginning(&labels, &state.directory, state.lines.len()))?;
     }
@@ -119,7 +117,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
     }
     let (outcome, arms) = (race.outcome(), race.standings());
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
-    if verb.json {
+    if verb.output.answer.json {
         let (body, conclusion) = race_document::document(&shown);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if is_told {

@@ -10,6 +10,7 @@ mod tracer;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::measure::child_end::pidfd;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::digest::{digest, digest_of_file};
 use crate::measure::fresh::make_fresh;
+use crate::measure::prepared::is_telling;
 use crate::measure::supervised::wait_for;
 use crate::measure::survivors::SurvivorWatch;
 use crate::measure::wire::RowId;
@@ -106,7 +108,7 @@ fn command(request: &WatchRequest, directory: &Path, out: &Path) -> Result<Comma
     } else {
         let mut command = Command::new("sh");
         command.args(["-c", UNDERCOVER, "sh"]).args(&request.argv);
-        for (name, _) in OVERT {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_telling(name.as_bytes())) {
             command.env_remove(name);
         }
         command

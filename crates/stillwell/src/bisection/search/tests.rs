@@ -1,0 +1,126 @@
+use super::*;
+use crate::bisection::Commit;
+
+/// Answers the steps of a search among commits with these values. Two commits are told apart if their log ratio is above
+/// `error`; a probe may be answered otherwise by `lie`.
+struct Machine<'a> {
+    values: &'a [f64],
+    error: f64,
+    lie: &'a dyn Fn(usize) -> Option<f64>,
+}
+
+impl Machine<'_> {
+    fn relation(&self, old: f64, new: f64) -> Relation {
+        let theta = (new / old).ln();
+        Relation {
+            ratio: theta.exp(),
+            lo: Some((theta - self.error).exp()),
+            hi: Some((theta + self.error).exp()),
+            alpha: 1e-4,
+            is_different: theta.abs() > self.error,
+            is_same: theta.abs() + self.error <= 0.003,
+        }
+    }
+
+    /// The steps of the whole search, and what it found.
+    fn search(&self) -> (Vec<SearchStep>, SearchOutcome) {
+        let commit = |index: usize| Commit {
+            id: format!("c{index}"),
+            subject: String::new(),
+            parents: index.checked_sub(1).into_iter().collect(),
+            is_old: index == 0,
+        };
+        let last = self.values.len() - 1;
+        let graph = CommitGraph::new((0..=last).map(commit).collect());
+        let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+        let mut search = BisectSearch::new(graph, (0, last), rules);
+        let mut steps = Vec::new();
+        loop {
+            let step = search.next_step();
+            let between =
+                |old: usize, new: usize| self.relation(self.values[old], self.values[new]);
+            let seconds = 1.0;
+            search.take(&match step {
+                SearchStep::Ends { lo, hi, .. } => {
+                    Observation::Ends { lo, hi, new: between(lo, hi), seconds }
+                }
+                SearchStep::Probe { lo, hi, commit, .. } => {
+                    let value = (self.lie)(commit).unwrap_or(self.values[commit]);
+                    let of_old = self.relation(self.values[lo], value);
+                    let of_new = self.relation(self.values[hi], value);
+                    Observation::Probe { commit, of_old, of_new, seconds }
+                }
+                SearchStep::Confirm { base, head, .. } => {
+                    Observation::Confirm { base, head, new: between(base, head), seconds }
+                }
+                SearchStep::Layouts { .. } | SearchStep::Done => {
+                    return (steps, search.outcome().clone());
+                }
+            });
+            steps.push(step);
+            assert!(steps.len() < 300, "it does not end: {steps:?}");
+        }
+    }
+}
+
+fn heads(found: &SearchOutcome) -> Vec<usize> {
+    found.culprits.iter().map(|culprit| culprit.head).collect()
+}
+
+/// A value without noise differs a little between any two commits: that is no change beside one of 5 %.
+#[test]
+fn what_rounding_leaves_is_not_searched() {
+    let values: Vec<f64> = (0..40)
+        .map(|n| if n < 23 { 100.0 } else { 105.0 } + f64::from(n * 7 % 11) / 100.0)
+        .collect();
+    let (steps, found) = Machine { values: &values, error: 0.0, lie: &|_| None }.search();
+    assert_eq!(heads(&found), [23], "{found:?}");
+    let is_ends = |step: &&SearchStep| matches!(step, SearchStep::Ends { .. });
+    assert_eq!(steps.iter().filter(is_ends).count(), 1, "{steps:?}");
+    assert!(found.unresolved.is_empty() && steps.len() <= 9, "{steps:?}");
+}
+
+/// Two wrong answers lead to a commit without a change. Its confirmation says so, and both sides of it are searched.
+#[test]
+fn a_refuted_commit_opens_both_sides() {
+    for (change, liars, told) in [(23, [9, 10], [100.0, 105.0]), (23, [30, 31], [100.0, 105.0])] {
+        let values: Vec<f64> = (0..40).map(|n| if n < change { 100.0 } else { 105.0 }).collect();
+        let lie = |commit: usize| match commit {
+            commit if commit <= liars[0] => Some(told[0]),
+            commit if commit >= liars[1] => Some(told[1]),
+            _ => None,
+        };
+        // All probes lie at first: they agree that the change is between the two.
+        let n_probes = std::cell::Cell::new(0);
+        let first = |commit: usize| {
+            n_probes.set(n_probes.get() + 1);
+            if n_probes.get() <= 6 { lie(commit) } else { None }
+        };
+        let (steps, found) = Machine { values: &values, error: 0.001, lie: &first }.search();
+        assert_eq!(heads(&found), [change], "{steps:?}");
+        let is_confirmed = |step: &SearchStep| matches!(step, SearchStep::Confirm { head, .. } if *head == liars[1]);
+        assert!(steps.iter().any(is_confirmed), "the lie has to be believed: {steps:?}");
+    }
+}
+
+/// 200 commits of 0.025 % each: no commit did it, and the answer is the whole range.
+#[test]
+fn a_creeping_change_is_a_range() {
+    let values: Vec<f64> = (0..=200).map(|n| 100.0 * 1.00025_f64.powi(n)).collect();
+    let (_, found) = Machine { values: &values, error: 0.004, lie: &|_| None }.search();
+    assert!(found.culprits.is_empty(), "{found:?}");
+    let left: BTreeSet<usize> = found.unresolved.iter().flat_map(|it| it.commits.clone()).collect();
+    assert_eq!(left.len(), 200, "{found:?}");
+}
+
+/// A step of 3 % in a range that creeps by 2 %: probes before it look like the new end.
+#[test]
+fn a_step_is_found_in_a_range_that_creeps() {
+    for change in [20, 77, 140, 190] {
+        let values: Vec<f64> = (0..=200)
+            .map(|n| 1.0001_f64.powi(n) * if n < change { 100.0 } else { 103.0 })
+            .collect();
+        let (steps, found) = Machine { values: &values, error: 0.002, lie: &|_| None }.search();
+        assert!(heads(&found).contains(&(change as usize)), "{change}: {found:?} {steps:?}");
+    }
+}
