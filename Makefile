@@ -126,6 +126,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/referee/race
 	experiments/why/run
 	experiments/referee/run
+	experiments/referee/campaigns
 	experiments/bisect/run
 	experiments/why/sizes
 	experiments/pyperf/run

@@ -1,7 +1,9 @@
 """Functions of all experiments: paths, the measurement of a process from outside, tables."""
 
 import argparse
+import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -43,6 +45,13 @@ def begin(name, parser=None, keep=False, **sizes):
     which = 0 if asked.quick else 2 if asked.full else 1
     print(f"== {name}{' (quick)' if asked.quick else ''}: {machine()}", flush=True)
     return argparse.Namespace(**vars(asked), **{key: values[which] for key, values in sizes.items()})
+
+
+def at(clock):
+    """The time of today, HH:MM, in seconds; never, if none is given."""
+    if not clock:
+        return math.inf
+    return datetime.datetime.combine(datetime.date.today(), datetime.time.fromisoformat(clock)).timestamp()
 
 
 def machine():

@@ -27,7 +27,7 @@ const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
 const POWER: f64 = 0.8;
 
 /// The result of a calibration.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PowerCalibration {
     /// Runs of the series.
     pub n_runs: usize,
@@ -50,7 +50,7 @@ pub struct PowerCalibration {
 }
 
 /// Power at one ratio: the share of experiments that each test called different.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Power {
     /// Time of the new arm ÷ that of the reference.
     pub ratio: f64,
@@ -67,7 +67,7 @@ pub struct Power {
 }
 
 /// Printed verdicts on a new arm with a slow tail: shares of the experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TailVerdicts {
     /// Share of the runs that are slow.
     pub share: f64,

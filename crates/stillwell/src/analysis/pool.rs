@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::multiplicity::{holm, shares};
 use stats::pooled::{Center, PooledTest, centers, residuals, sign_test};
@@ -38,7 +39,7 @@ pub struct NodePairs {
 }
 
 /// A variant of a benchmark against the reference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PoolLine {
     /// The benchmark.
     pub benchmark: String,
@@ -60,7 +61,7 @@ pub struct PoolLine {
 }
 
 /// The evidence on a ratio.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PoolEvidence {
     /// Several nodes: valid for machines like these.
@@ -75,7 +76,7 @@ pub enum PoolEvidence {
 }
 
 /// A ratio over several nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PooledRatio {
     /// Number of nodes.
     pub n_nodes: usize,
@@ -100,7 +101,7 @@ pub struct PooledRatio {
 }
 
 /// A ratio on one node.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OneNode {
     /// p-value of "no difference", adjusted for the suite (Holm).
     pub p: f64,
@@ -111,7 +112,7 @@ pub struct OneNode {
 }
 
 /// The ratio on one node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NodeRatio {
     /// Name of the node.
     pub node: String,

@@ -13,7 +13,7 @@ use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
 use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::{ProgramBenchmark, decide_bench, names, programs};
-use crate::plan::{Arm, BuiltRevision, Plan, across};
+use crate::plan::{Arm, Plan, across};
 use crate::record::Readers;
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
@@ -103,53 +103,44 @@ fn started<T>(
     act(start)
 }
 
-/// The benchmark that the verb names, as its program lists it at one build.
+/// The benchmarks of a program.
 ///
 /// # Errors
-/// The program cannot be listed there, or does not have it. The text is about that build alone.
-pub fn listed_at(
-    verb: &BenchVerb,
-    revision: &BuiltRevision,
-) -> Result<Result<ProgramBenchmark, String>> {
-    let spec = &verb.spec;
-    let commands = across(programs(spec)?, std::slice::from_ref(revision));
-    let user = user_of_commands(spec.session.workers.rights.as_root);
-    let timeout = spec.session.workers.timeout;
-    let listed = match frameworks::listed(&commands, user.as_ref(), timeout) {
+/// No program can be started at all. The text within is about this one alone.
+pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
+    let commands = std::slice::from_ref(program);
+    let workers = &verb.spec.session.workers;
+    let user = user_of_commands(workers.rights.as_root);
+    let timeout = workers.timeout;
+    let listed = match frameworks::listed(commands, user.as_ref(), timeout) {
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
             let mut maker = WorkerFactory::new(None, user)?;
-            list_benchmarks(&mut maker, &commands, timeout, None)
+            list_benchmarks(&mut maker, commands, timeout, None)
                 .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))
         }
         Err(error) => Err(error),
     };
-    Ok(listed.map_err(|error| in_words(&error)).and_then(|found| {
-        let mut all = found.into_iter().flatten();
-        let name = spec.benchmark.first().map_or("", String::as_str);
-        all.find(|it| it.name == name).ok_or_else(|| format!("it has no benchmark {name:?}"))
-    }))
+    Ok(listed.map(|found| found.concat()).map_err(|error| in_words(&error)))
 }
 
-/// Measures one benchmark of a program at these builds, and shows nothing but progress. Returns the record, and the end of
+/// Measures benchmarks of programs that were listed, and shows nothing but progress. Returns the record, and the end of
 /// the session.
 ///
 /// # Errors
 /// The session cannot start, or the record cannot be written.
 pub fn measure_at(
     verb: &BenchVerb,
-    revisions: &[BuiltRevision],
-    found: &[ProgramBenchmark],
+    programs: &[Arm],
+    found: &[Vec<ProgramBenchmark>],
     change: impl FnOnce(&mut Plan),
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
-    let commands = across(programs(spec)?, revisions);
-    let found: Vec<Vec<ProgramBenchmark>> = found.iter().map(|it| vec![it.clone()]).collect();
     let workers = &spec.session.workers;
     let maker = WorkerFactory::new(None, user_of_commands(workers.rights.as_root))?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
-        let mut plan = decide_bench(spec, &commands, &found, &survey.facts, drawn_seed()?)?;
+        let mut plan = decide_bench(spec, programs, found, &survey.facts, drawn_seed()?)?;
         change(&mut plan);
         let screen = Presentation::of_workers(&spec.session).screen();
         started(verb, plan, survey, (maker, guard), |start| start.measure(screen))

@@ -15,7 +15,8 @@ use crate::cmd::print::print;
 use crate::cmd::run;
 use crate::plan::{DecisionRule, defaults};
 use crate::record::Record;
-use crate::render::{calibrate as page, json};
+use crate::render::conclusion::{Conclusion, FinalVerdict};
+use crate::render::{calibrate as page, document};
 use crate::session;
 use crate::spec::run::Style;
 use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
@@ -135,8 +136,8 @@ fn print_calibration(
     as_json: bool,
 ) -> Result<()> {
     if as_json {
-        let mut stdout = terminal::data();
-        return Ok(json::pretty(&mut stdout, found)?);
+        let conclusion = Conclusion::of(FinalVerdict::Measured);
+        return Ok(document::write(&mut terminal::data(), found, conclusion, None)?);
     }
     print(&page::calibration(found, label, path))
 }

@@ -27,7 +27,7 @@ use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
 use crate::pool::task::{self, JobEnd};
 use crate::pool::{collect, queue, submit};
 use crate::render::pool::Collection;
-use crate::render::{Styles, pool as shown};
+use crate::render::{Styles, document, pool as shown};
 use crate::session::drawn_seed;
 use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 use crate::sys;
@@ -304,7 +304,8 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
         judgements: &judgements,
     };
     if verb.json {
-        shown::collected_json(&mut terminal::data(), &found)?;
+        let (body, conclusion) = shown::document(&found);
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else {
         print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
     }

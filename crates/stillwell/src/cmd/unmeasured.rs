@@ -56,6 +56,7 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
             match failure {
                 MeasurementFailure::Run { arm, .. }
                 | MeasurementFailure::Value { arm, .. }
+                | MeasurementFailure::Worker { arm, .. }
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
                     Ok(Err(Unmeasured::Program(arm, why)))
                 }

@@ -77,4 +77,6 @@ pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use services::started_by;
-pub use tracepoints::{EVENT_FOLDERS, EventFormat, wake_tracepoint, with_tracefs};
+pub use tracepoints::{
+    EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
+};

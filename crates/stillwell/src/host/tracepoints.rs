@@ -47,6 +47,15 @@ pub fn wake_tracepoint(host: &Host) -> Option<(u64, usize)> {
     with_tracefs(host, find).ok().flatten()
 }
 
+/// Number of the event at the start of each system call.
+pub fn system_call_tracepoint(host: &Host) -> Option<u64> {
+    let find = |host: &Host| {
+        let mut found = EVENT_FOLDERS.iter();
+        found.find_map(|events| EventFormat::read(host, events, "raw_syscalls/sys_enter")?.id())
+    };
+    with_tracefs(host, find).ok().flatten()
+}
+
 /// Reads tracefs. If that finds nothing, one thread mounts it for itself alone, and reads again.
 ///
 /// # Errors

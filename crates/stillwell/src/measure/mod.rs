@@ -7,6 +7,7 @@ pub mod clock;
 mod commands;
 mod core_prober;
 mod counters;
+pub mod counting;
 mod destination;
 pub mod digest;
 pub mod exec;

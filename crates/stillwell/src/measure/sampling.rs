@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
 use crate::measure::clock::monotonic_ns;
+use crate::measure::counting::{CountingLog, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::measure::jit::JitFiles;
 use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::measure::waiting::WaitingLog;
@@ -25,30 +26,28 @@ use crate::sys;
 use crate::words::reason;
 
 /// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), flags: 1 if
-/// the kernel is sampled too, 2 if waits are (u32), the period in ns (u64; 0 for a run without samples).
+/// the kernel is sampled too, 2 if waits are, 4 if system calls are counted (u32), the period in ns (u64; 0 for a run
+/// without samples), and one in how many events is counted (u64; 0 for a run without counts).
 pub const RUN_BEGINS: u32 = 0x1_0000;
-/// Kind of the entry that ends a run. Its body: the number of records that were lost, and whether all waits were seen
-/// (u64 each).
+/// Kind of the entry that ends a run. Its body: the number of records that were lost, whether all waits were seen, and the
+/// number of counted events that were lost (u64 each).
 pub const RUN_ENDS: u32 = 0x1_0001;
 /// Kind of the entry for a function that was compiled at run time. Its body: process (u32), start, size (u64 each), name.
 pub const RUN_COMPILED: u32 = 0x1_0002;
 /// Number of bytes of an entry before its body: kind, the header's misc, the length of the body (u32 each).
 pub const ENTRY_HEAD_BYTES: usize = 12;
 /// One block in so many is not sampled, so that the cost of sampling can be seen.
-pub const UNSAMPLED_EVERY: u32 = 8;
+const UNSAMPLED_EVERY: u32 = 8;
 
 /// `PERF_RECORD_MMAP2`, and where its path begins.
 pub const RECORD_MMAP2: u32 = 10;
 pub const MMAP2_PATH: usize = 64;
 /// Where the addresses of a sample begin.
 const SAMPLE_CHAIN: usize = 32;
-/// Ring buffers of each CPU in bytes, the largest that the kernel gives; users may have 516 KiB for each CPU
-/// (kernel.perf_event_mlock_kb).
-const RING_BYTES: [usize; 3] = [1 << 20, 256 << 10, 64 << 10];
 /// The buffers are emptied at least so often while a run lasts.
 const DRAIN_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// The most return addresses of a sample.
-const DEPTH_MAX: u16 = 64;
+/// The same for a run whose events are counted: each page fault has a record.
+const DRAIN_COUNTS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// A period that no run reaches: 13 days of CPU time.
 const NEVER_NS: u64 = 1 << 50;
 /// Most bytes of the file. Later samples count as lost.
@@ -72,6 +71,7 @@ pub struct Sampling {
     /// What it may write about code that it compiles; `None` for hooks.
     jit: Option<JitFiles>,
     waiting: WaitingLog,
+    counting: CountingLog,
     /// When the run began.
     began_ns: u64,
     n_lost: u64,
@@ -90,6 +90,7 @@ impl Sampling {
         let opened = open(true).or_else(|_| open(false));
         let (rings, has_kernel) = opened.map_err(|error| anyhow!("{}", refused(&error)))?;
         let waiting = WaitingLog::open(if has_kernel { cpus } else { &[] });
+        let counting = CountingLog::new(cpus, has_kernel, settings.system_calls);
         let path = Path::new(OsStr::from_bytes(&settings.file));
         let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::empty())
@@ -104,6 +105,7 @@ impl Sampling {
             is_kept: false,
             jit: None,
             waiting,
+            counting,
             began_ns: 0,
             n_lost: 0,
         })
@@ -121,8 +123,9 @@ impl Sampling {
         self.is_kept = timed.is_some();
         self.jit = row.map(|_| JitFiles::new());
         self.n_lost = 0;
-        let is_sampled =
-            timed.is_some_and(|(_, block)| block % UNSAMPLED_EVERY != UNSAMPLED_EVERY - 1);
+        let is_in = |of: fn(u32) -> bool| timed.is_some_and(|(_, block)| of(block));
+        let counts = if is_in(is_counted) { self.counting.before() } else { None };
+        let is_sampled = counts.is_none() && is_in(|block| !is_unsampled(block));
         let drawn = PERIOD_MIN + 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
         let drawn_ns = self.period_ns as f64 * drawn;
         let period_ns = if is_sampled { drawn_ns as u64 } else { NEVER_NS };
@@ -131,10 +134,11 @@ impl Sampling {
         let is_set = self.rings.iter().all(|ring| sys::set_sample_period(ring, period_ns).is_ok());
         if let Some((row, block)) = timed {
             let kept_ns = if is_sampled && is_set { period_ns } else { 0 };
-            let flags = u32::from(self.has_kernel) + 2 * u32::from(is_watched);
+            let (counted, counted_every) = counts.unwrap_or_default();
+            let flags = u32::from(self.has_kernel) + 2 * u32::from(is_watched) + counted;
             let numbers = [row.step, row.arm, block, flags];
             let mut body: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
-            body.extend(kept_ns.to_ne_bytes());
+            body.extend([kept_ns, counted_every].map(u64::to_ne_bytes).concat());
             self.write(RUN_BEGINS, 0, &body);
         }
         // Runs without samples too: what they cost is seen by comparing both.
@@ -150,9 +154,10 @@ impl Sampling {
         let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         // Without one the caller waits, and what does not fit into the buffers is lost.
         let Some(pidfd) = pidfd else { return };
+        let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
         while !sys::has_exited(pid) {
             let mut fds = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
-            let ready = poll(&mut fds, Some(&DRAIN_EVERY));
+            let ready = poll(&mut fds, Some(every));
             if ready != Ok(0) {
                 // It has ended, or a signal came, which the caller looks at.
                 return;
@@ -166,6 +171,7 @@ impl Sampling {
         self.drain();
         let took_ns = monotonic_ns().saturating_sub(self.began_ns);
         let sees_waits = self.waiting.after(took_ns, self.is_kept);
+        let n_uncounted = self.counting.after();
         if let Some(mut jit) = self.jit.take() {
             jit.take(|process, function| {
                 let mut body = process.to_ne_bytes().to_vec();
@@ -177,7 +183,7 @@ impl Sampling {
             });
         }
         if self.is_kept {
-            let numbers = [self.n_lost, u64::from(sees_waits)];
+            let numbers = [self.n_lost, u64::from(sees_waits), n_uncounted];
             self.write(RUN_ENDS, 0, &numbers.map(u64::to_ne_bytes).concat());
             // The front end reads the file after the session; a full disk loses samples, not runs.
             self.n_lost += u64::from(self.file.flush().is_err());
@@ -208,6 +214,12 @@ impl Sampling {
             }
         });
         self.waiting = waiting;
+        let mut counting = std::mem::take(&mut self.counting);
+        counting.drain(|kind, misc, body| {
+            self.jit.iter_mut().for_each(|jit| note(jit, RECORD_SAMPLE, body));
+            self.write(kind, misc, body);
+        });
+        self.counting = counting;
     }
 
     fn write(&mut self, kind: u32, misc: u16, body: &[u8]) {
@@ -221,6 +233,11 @@ impl Sampling {
         self.n_bytes += n_bytes;
         self.n_lost += u64::from(written.is_err());
     }
+}
+
+/// Whether a block shows what samples cost.
+fn is_unsampled(block: u32) -> bool {
+    block % UNSAMPLED_EVERY == UNSAMPLED_EVERY - 1
 }
 
 /// Notes which processes, files and addresses may be of compiled code (perf_event_open(2), "MMAP layout").
@@ -244,29 +261,26 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
 /// `cpu-clock`, which needs no performance monitoring unit: a timer of the kernel's that runs while a task runs. So a
 /// sample is a time, whatever the frequency of the processor is.
 fn open_ring(cpu: usize, period_ns: u64, with_kernel: bool) -> io::Result<Sampler> {
-    let open = |bytes: usize| {
-        let mut builder = Builder::new(Software::CPU_CLOCK);
-        builder
-            .observe_self()
-            .one_cpu(cpu)
-            .inherit(true)
-            .enabled(true)
-            .exclude_kernel(!with_kernel)
-            .exclude_hv(true)
-            .sample_period(period_ns)
-            .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
-            .sample_max_stack(DEPTH_MAX)
-            .exclude_callchain_kernel(!with_kernel)
-            .sample_id_all(true)
-            .clockid(Clock::MONOTONIC)
-            .mmap(true)
-            .mmap2(true)
-            .comm(true)
-            .comm_exec(true)
-            .task(true);
-        builder.build()?.sampled(bytes)
-    };
-    open(RING_BYTES[0]).or_else(|_| open(RING_BYTES[1])).or_else(|_| open(RING_BYTES[2]))
+    let mut builder = Builder::new(Software::CPU_CLOCK);
+    builder
+        .observe_self()
+        .one_cpu(cpu)
+        .inherit(true)
+        .enabled(true)
+        .exclude_kernel(!with_kernel)
+        .exclude_hv(true)
+        .sample_period(period_ns)
+        .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
+        .sample_max_stack(DEPTH_MAX)
+        .exclude_callchain_kernel(!with_kernel)
+        .sample_id_all(true)
+        .clockid(Clock::MONOTONIC)
+        .mmap(true)
+        .mmap2(true)
+        .comm(true)
+        .comm_exec(true)
+        .task(true);
+    with_largest_ring(&builder)
 }
 
 /// The reason why there are no samples, and the remedy.
@@ -303,5 +317,12 @@ mod tests {
         assert!(text(libc::ENOSYS).contains("CONFIG_PERF_EVENTS"));
         assert!(text(libc::EMFILE).contains("ulimit -n"));
         assert!(text(libc::EINVAL).contains("perf_event_open(2)"));
+    }
+
+    #[test]
+    fn few_blocks_are_counted_and_none_that_shows_the_cost_of_samples() {
+        let counted: Vec<u32> = (0..10_000).filter(|&block| is_counted(block)).collect();
+        assert_eq!((counted.len(), counted[0], counted[7]), (24, 3, 59));
+        assert!(!counted.iter().any(|&block| is_unsampled(block)));
     }
 }

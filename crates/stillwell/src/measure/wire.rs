@@ -75,6 +75,8 @@ pub struct SamplingSettings {
     pub period_ns: u64,
     /// Seed of the periods of the runs.
     pub seed: u64,
+    /// Number of the tracepoint of system calls; `None` where it cannot be known.
+    pub system_calls: Option<u64>,
 }
 
 /// The tracepoint at which a task becomes ready.

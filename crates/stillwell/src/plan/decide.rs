@@ -130,6 +130,7 @@ pub fn decide(
         in_slices: false,
         suite: None,
         fair_play: None,
+        by_geometric_mean: false,
     })
 }
 

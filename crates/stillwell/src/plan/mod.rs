@@ -105,6 +105,10 @@ pub struct Plan {
     /// What keeps an attempt of a campaign honest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_play: Option<FairPlayRules>,
+    /// Whether programs are compared by the geometric mean of all their benchmarks. Each benchmark has all programs, in
+    /// the same order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_geometric_mean: bool,
 }
 
 impl Plan {
@@ -133,7 +137,17 @@ impl Plan {
 
     /// The arms that are compared with a reference. They are one family: their verdicts share an error rate.
     pub fn compared(&self) -> Vec<usize> {
-        self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference_of(arm)).collect()
+        let candidates = self.candidates().map(|(arm, _)| arm);
+        let compared = candidates.filter(|&arm| arm != self.reference_of(arm));
+        // Those of the first benchmark stand for their programs.
+        let is_one = |arm: &usize| !self.by_geometric_mean || self.leader(*arm) == *arm;
+        compared.filter(is_one).collect()
+    }
+
+    /// The arm of the first benchmark that has the program of this arm.
+    pub fn leader(&self, arm: usize) -> usize {
+        let benchmark = &self.arms[arm].benchmark;
+        self.arms[..arm].iter().filter(|other| other.benchmark == *benchmark).count()
     }
 
     /// The arm that this one is compared with: the reference, or with several benchmarks the first arm of its

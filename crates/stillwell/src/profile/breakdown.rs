@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::max_t::{JointIntervals, PairedDifferences};
 
-use crate::profile::columns::{ArmColumn, BlockRuns, TimeOf, sampled_ns};
+use crate::profile::columns::{ArmColumn, BlockRuns, TimeOf, estimates, sampled_ns};
 use crate::profile::matching::{Guess, matched};
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
+use crate::profile::tallies::{Tally, tallies};
 
 /// Re-labellings of the test, and signs of the intervals.
 const N_LABELINGS: usize = 9999;
@@ -61,6 +62,12 @@ pub struct Breakdown {
     pub cost: Option<[f64; 2]>,
     /// Counts of a run.
     pub counts: Vec<CountPart>,
+    /// Blocks in which all page faults and, where the kernel permits it, all system calls were counted with their functions.
+    pub n_counted_blocks: usize,
+    /// Whether system calls were counted.
+    pub counts_system_calls: bool,
+    /// Counts by function and in all. With two arms, those that differ.
+    pub tallies: Vec<Tally>,
     /// Functions that are taken for one.
     pub guesses: Vec<Guess>,
 }
@@ -217,17 +224,11 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
         visible_ns: is_pair.then(|| visible_ns(&found, profile.period_ns, n_blocks)),
         cost: cost(&blocks),
         counts,
+        n_counted_blocks: blocks.counted.len(),
+        counts_system_calls: profile.counts_system_calls,
+        tallies: tallies(&blocks, BLOCKS_MIN)?,
         guesses,
     })
-}
-
-/// The difference of each block; of one program its time.
-pub fn estimates(column: &ArmColumn) -> Vec<f64> {
-    match &column[..] {
-        [before, after, ..] => after.iter().zip(before).map(|(b, a)| b - a).collect(),
-        [only] => only.clone(),
-        [] => Vec::new(),
-    }
 }
 
 /// The functions themselves and those with what they call, the largest change first.
@@ -338,9 +339,14 @@ fn counts(blocks: &BlockRuns<'_>) -> Vec<CountPart> {
         count("page faults", &|run| run.faults as f64),
         count("context switches", &|run| run.switches as f64),
     ];
-    if blocks.sampled.iter().flatten().all(|run| run.instructions.is_some()) {
-        found.insert(0, count("instructions", &|run| run.instructions.unwrap_or(0) as f64));
-    }
+    let mut of_processor = |name, value: fn(&ProfiledRun) -> Option<u64>| {
+        if blocks.sampled.iter().flatten().all(|run| value(run).is_some()) {
+            found.push(count(name, &|run| value(run).unwrap_or(0) as f64));
+        }
+    };
+    of_processor("instructions", |run| run.instructions);
+    of_processor("branch misses", |run| run.branch_misses);
+    of_processor("cache misses", |run| run.cache_misses);
     found
 }
 

@@ -9,10 +9,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::profile::columns::SAMPLES_MIN;
-use crate::profile::entries::{SampledRun, TaskRecord, next_run};
+use crate::profile::entries::{CountedEvent, SampledRun, TaskRecord, next_run};
 use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
-use crate::profile::saved::{Profile, ProfiledRun};
+use crate::profile::names::system_call;
+use crate::profile::saved::{CountedEvents, Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
 use crate::profile::waits::{TaskChange, WaitingTasks};
 use crate::record::{Record, Rows};
@@ -39,7 +40,8 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     while let Some(run) = next_run(&mut file).with_context(what)? {
         let Some(&row) = by_step.get(&run.step) else { continue };
         profile.has_kernel |= run.has_kernel;
-        let NamedRun { samples, tasks, .. } = NamedRun::of(&run, &mut table);
+        profile.counts_system_calls |= run.counts_calls;
+        let NamedRun { samples, tasks, events, .. } = NamedRun::of(&run, &mut table);
         let samples: Vec<(u32, u32)> = samples.into_iter().collect();
         let about = of_row(&run, rows, row);
         let waits = run.sees_waits.then(|| without_delays(tasks.into_waits(), &about));
@@ -48,7 +50,11 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
             let counts = n_of_functions.entry(leaf).or_insert_with(|| vec![0; programs.len()]);
             counts[run.arm as usize] += u64::from(n);
         }
-        profile.runs.push(ProfiledRun { samples, waits, ..about });
+        let events = (run.counted_every > 0).then(|| CountedEvents {
+            n_lost: run.n_uncounted,
+            chains: events.into_iter().map(|(stack, n)| (stack, n * run.counted_every)).collect(),
+        });
+        profile.runs.push(ProfiledRun { samples, waits, events, ..about });
     }
     table.finish(&n_of_functions, SAMPLES_MIN);
     let FunctionTable { functions, stacks, n_user, n_whole, .. } = table;
@@ -86,6 +92,8 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
 struct NamedRun {
     /// Call chains, and the number of samples of each.
     samples: BTreeMap<u32, u32>,
+    /// The same of what is counted.
+    events: BTreeMap<u32, u64>,
     tasks: WaitingTasks,
     /// The processes of the run. The launcher, and the child before its exec, are sampled too.
     own: HashSet<u32>,
@@ -121,6 +129,11 @@ impl NamedRun {
                         *found.samples.entry(stack).or_default() += 1;
                     }
                 }
+                TaskRecord::Counted { process, what, chain } if found.own.contains(process) => {
+                    let chain = (*process, &chain[..]);
+                    let stack = table.event(run.arm as usize, &spaces, chain, words(*what));
+                    *found.events.entry(stack).or_default() += 1;
+                }
                 TaskRecord::Leaves { process, thread, chain } if found.own.contains(process) => {
                     found.reasons.insert(*thread, table.wait(chain));
                 }
@@ -140,6 +153,7 @@ impl NamedRun {
                     found.change(*time_ns, *thread, change);
                 }
                 TaskRecord::Sample { .. }
+                | TaskRecord::Counted { .. }
                 | TaskRecord::Leaves { .. }
                 | TaskRecord::NewTask { .. } => {}
             }
@@ -158,6 +172,17 @@ impl NamedRun {
         if self.threads.contains(&thread) {
             self.tasks.take(time_ns, thread, change);
         }
+    }
+}
+
+/// What is counted, in words.
+fn words(what: CountedEvent) -> String {
+    match what {
+        CountedEvent::PageFault => "page faults".into(),
+        CountedEvent::SystemCall(number) => match system_call(number) {
+            Some(name) => format!("{name} system calls"),
+            None => format!("system calls with number {number}"),
+        },
     }
 }
 
@@ -185,12 +210,13 @@ fn of_row(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
         cpu_ns: metric(Metric::TaskClockNs).unwrap_or(usage_ns),
         stalled_ns: metric(Metric::StalledNs),
         instructions: metric(Metric::Instructions),
+        branch_misses: metric(Metric::BranchMisses),
+        cache_misses: metric(Metric::CacheMisses),
         faults: sum([Metric::MinorFaults, Metric::MajorFaults]),
         switches: sum([Metric::VoluntarySwitches, Metric::InvoluntarySwitches]),
         period_ns: run.period_ns,
         n_lost: run.n_lost,
-        samples: Vec::new(),
-        waits: None,
+        ..ProfiledRun::default()
     }
 }
 
@@ -217,12 +243,18 @@ mod tests {
         let mut table = FunctionTable::new(&["a"], vec![BTreeSet::new()]);
         let path = "/no/such/library".to_owned();
         let sample = |process| TaskRecord::Sample { process, chain: vec![1500] };
+        let fault = |process| {
+            let chain = vec![1600, 77];
+            TaskRecord::Counted { process, what: CountedEvent::PageFault, chain }
+        };
         let records = vec![
             sample(9),
             sample(1),
             TaskRecord::Exec { process: 1 },
             TaskRecord::Map { process: 1, start: 1000, len: 1000, offset: 0, path },
             sample(1),
+            fault(1),
+            fault(9),
             TaskRecord::Fork { process: 2, parent: 1 },
             sample(2),
             TaskRecord::Exec { process: 2 },
@@ -241,9 +273,13 @@ mod tests {
         ]);
         let found = NamedRun::of(&SampledRun { records, ..SampledRun::default() }, &mut table);
         let samples: Vec<(u32, u32)> = found.samples.into_iter().collect();
-        assert_eq!(samples, [(0, 2), (1, 1)]);
-        assert_eq!(found.tasks.into_waits(), [(2, 15)]);
+        assert_eq!(samples, [(0, 2), (2, 1)]);
+        // The launcher's page fault is none of the run.
+        let events: Vec<(u32, u64)> = found.events.into_iter().collect();
+        assert_eq!(events, [(1, 1)]);
+        assert_eq!(table.stacks[1], [0, 1]);
+        assert_eq!(found.tasks.into_waits(), [(3, 15)]);
         let names: Vec<&str> = table.functions.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["[library]", "[unknown]", "asleep"]);
+        assert_eq!(names, ["[library]", "page faults", "[unknown]", "asleep"]);
     }
 }

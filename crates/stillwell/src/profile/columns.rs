@@ -20,6 +20,8 @@ pub struct BlockRuns<'a> {
     pub sampled: Vec<Vec<&'a ProfiledRun>>,
     /// Blocks that were not sampled.
     pub unsampled: Vec<Vec<&'a ProfiledRun>>,
+    /// Blocks whose events were counted, all of them.
+    pub counted: Vec<Vec<&'a ProfiledRun>>,
     /// Number of blocks in which samples were lost.
     pub n_lost: usize,
 }
@@ -46,12 +48,18 @@ impl<'a> BlockRuns<'a> {
             let runs = blocks.entry(run.block).or_insert_with(|| vec![None; profile.arms.len()]);
             runs[run.arm as usize] = Some(run);
         }
-        let mut found = Self { profile, sampled: Vec::new(), unsampled: Vec::new(), n_lost: 0 };
+        let (sampled, unsampled, counted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found = Self { profile, sampled, unsampled, counted, n_lost: 0 };
         for runs in blocks.into_values() {
             let Some(runs) = runs.into_iter().collect::<Option<Vec<&ProfiledRun>>>() else {
                 continue;
             };
-            if runs.iter().all(|run| run.period_ns == 0) {
+            if runs.iter().any(|run| run.events.is_some()) {
+                let is_whole = |run: &&ProfiledRun| {
+                    run.n_lost == 0 && run.events.as_ref().is_some_and(|it| it.n_lost == 0)
+                };
+                found.counted.extend(runs.iter().all(is_whole).then_some(runs));
+            } else if runs.iter().all(|run| run.period_ns == 0) {
                 found.unsampled.push(runs);
             } else if runs.iter().any(|run| run.n_lost > 0 || run.period_ns == 0) {
                 found.n_lost += 1;
@@ -192,6 +200,15 @@ impl<'a> BlockRuns<'a> {
 
     fn all_of(&self, stack: u32) -> HashSet<u32> {
         self.profile.stacks[stack as usize].iter().copied().collect()
+    }
+}
+
+/// The difference of each block; of one program its value.
+pub fn estimates(column: &ArmColumn) -> Vec<f64> {
+    match &column[..] {
+        [before, after, ..] => after.iter().zip(before).map(|(b, a)| b - a).collect(),
+        [only] => only.clone(),
+        [] => Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use crate::measure::counting::{COUNTS_CALLS, OF_CALLS, OF_FAULTS};
 use crate::measure::jit::JitFunction;
 use crate::measure::sampling::{
     ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
@@ -48,6 +49,16 @@ pub enum TaskRecord {
     Leaves { process: u32, thread: u32, chain: Vec<u64> },
     /// A task was here. The addresses are those of its calls, the innermost first, with the kernel's marks between.
     Sample { process: u32, chain: Vec<u64> },
+    /// A task did this there.
+    Counted { process: u32, what: CountedEvent, chain: Vec<u64> },
+}
+
+/// What is counted beside time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedEvent {
+    PageFault,
+    /// The system call with this number.
+    SystemCall(u64),
 }
 
 /// The samples of one run.
@@ -67,6 +78,12 @@ pub struct SampledRun {
     pub period_ns: u64,
     /// Records that were lost.
     pub n_lost: u64,
+    /// One in so many events is counted; 0 if none is.
+    pub counted_every: u64,
+    /// Whether system calls are among these; page faults always are.
+    pub counts_calls: bool,
+    /// Counted events that were lost.
+    pub n_uncounted: u64,
     /// Its records with their times, ns, in that order.
     pub records: Vec<(u64, TaskRecord)>,
     /// Functions that were compiled at run time, each with its process.
@@ -89,11 +106,13 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
             RUN_ENDS => {
                 run.n_lost = long(&body, 0).ok_or_else(damaged)?;
                 run.sees_waits = long(&body, 8).ok_or_else(damaged)? != 0;
+                run.n_uncounted = long(&body, 16).ok_or_else(damaged)?;
                 // Each CPU has a buffer of its own; records of one moment keep their order.
                 records.sort_by_key(|(time_ns, _)| *time_ns);
                 run.records = records;
                 return Ok(Some(run));
             }
+            OF_FAULTS.. => records.extend(counted(kind, &body)),
             OF_WAITING.. => records.extend(of_waiting(kind - OF_WAITING, misc, &body)),
             RUN_COMPILED => run.compiled.push(compiled(&body).ok_or_else(damaged)?),
             _ => records.extend(record(kind, misc, &body)),
@@ -131,12 +150,15 @@ fn damaged() -> io::Error {
 }
 
 fn begun(body: &[u8]) -> Option<SampledRun> {
+    let flags = word(body, 12)?;
     Some(SampledRun {
         step: word(body, 0)?,
         arm: word(body, 4)?,
         block: word(body, 8)?,
-        has_kernel: word(body, 12)? & 1 != 0,
+        has_kernel: flags & 1 != 0,
         period_ns: long(body, 16)?,
+        counted_every: long(body, 24)?,
+        counts_calls: flags & COUNTS_CALLS != 0,
         ..SampledRun::default()
     })
 }
@@ -189,6 +211,21 @@ fn of_waiting(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
         }
         _ => None,
     }
+}
+
+/// A counted event, with its time. That of a system call has behind the chain the length of the tracepoint's data (u32), and in
+/// these the number of the call, behind the 8 bytes that all have (events/raw_syscalls/sys_enter/format in tracefs).
+fn counted(kind: u32, body: &[u8]) -> Option<(u64, TaskRecord)> {
+    let (time_ns, record) = sample(body)?;
+    let TaskRecord::Sample { process, chain } = record else { return None };
+    let what = match kind.checked_sub(OF_CALLS) {
+        None => CountedEvent::PageFault,
+        Some(_) => {
+            let n_bytes = usize::try_from(long(body, 24)?).ok()?.checked_mul(8)?;
+            CountedEvent::SystemCall(long(body, n_bytes.checked_add(32 + 4 + 8)?)?)
+        }
+    };
+    Some((time_ns, TaskRecord::Counted { process, what, chain }))
 }
 
 /// Address (u64), process, thread (u32 each), time, number of addresses (u64 each), the addresses.
@@ -244,7 +281,7 @@ mod tests {
     }
 
     fn begin() -> Vec<u8> {
-        entry(RUN_BEGINS, 0, &[words(&[4, 1, 2, 1]), longs(&[250_000])].concat())
+        entry(RUN_BEGINS, 0, &[words(&[4, 1, 2, 1 + COUNTS_CALLS]), longs(&[250_000, 16])].concat())
     }
 
     fn sample_of(time_ns: u64, chain: &[u64]) -> Vec<u8> {
@@ -253,7 +290,7 @@ mod tests {
     }
 
     fn end() -> Vec<u8> {
-        entry(RUN_ENDS, 0, &longs(&[3, 1]))
+        entry(RUN_ENDS, 0, &longs(&[3, 1, 5]))
     }
 
     #[test]
@@ -312,6 +349,19 @@ mod tests {
                 TaskRecord::Continues { thread: 31 },
             ]
         );
+    }
+
+    #[test]
+    fn page_faults_and_system_calls_are_counted() {
+        let event = |time_ns| [longs(&[7]), words(&[30, 31]), longs(&[time_ns, 1, 5])].concat();
+        let call = [event(14), words(&[60, 0, 0]), longs(&[39])].concat();
+        let faults = entry(OF_FAULTS + RECORD_SAMPLE, 2, &event(13));
+        let calls = entry(OF_CALLS + RECORD_SAMPLE, 2, &call);
+        let run = next_run(&mut &[begin(), faults, calls, end()].concat()[..]).unwrap().unwrap();
+        assert_eq!((run.counted_every, run.counts_calls, run.n_uncounted), (16, true, 5));
+        let counted = |what| TaskRecord::Counted { process: 30, what, chain: vec![5] };
+        let [fault, call] = [CountedEvent::PageFault, CountedEvent::SystemCall(39)].map(counted);
+        assert_eq!(run.records, [(13, fault), (14, call)]);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use stats::max_t::PairedDifferences;
 
-use crate::profile::breakdown::estimates;
-use crate::profile::columns::{BlockRuns, SAMPLES_MIN};
+use crate::profile::columns::{BlockRuns, SAMPLES_MIN, estimates};
 use crate::profile::matching::matched;
 use crate::profile::saved::{FunctionOrigin, Profile};
 

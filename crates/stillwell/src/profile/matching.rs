@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::profile::columns::BlockRuns;
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledFunction};
+use crate::profile::unmatched::together;
 
 /// Two functions with one caller are the same if the caller makes at least this part of their calls.
 const CALLER_SHARE: f64 = 0.5;
@@ -22,6 +23,9 @@ pub enum Guess {
     Renamed { old: String, new: String, caller: String },
     /// This function is in one program only, and in the other one its caller has its time.
     Part { function: String, arm: usize, caller: String },
+    /// These functions are in one program only, and nothing tells which of them are the same. All of a source file or of a
+    /// library; without `place` all that are left.
+    Together { place: Option<String>, old: Vec<String>, new: Vec<String> },
 }
 
 /// The calls and the time of a function.
@@ -45,7 +49,7 @@ impl FunctionCalls {
 
 /// The profile with the functions that are probably the same as one, and the guesses; `None` without any.
 pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
-    if profile.arms.len() != 2 || !BlockRuns::of(profile).has_chains() {
+    if profile.arms.len() != 2 {
         return None;
     }
     let arm_of =
@@ -57,27 +61,23 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     if one_sided.is_empty() {
         return None;
     }
-    let calls = calls(profile);
     let name = |function: u32| profile.functions[function as usize].name.clone();
     let mut new = profile.clone();
     let mut places: HashMap<u32, u32> = HashMap::new();
     let mut guesses = Vec::new();
-    for (old, later, caller) in renamed(profile, &calls, &one_sided) {
-        let (old_name, new_name) = (name(old), name(later));
-        let both = format!("{old_name} -> {new_name}");
-        add(&mut new, &mut places, [old, later], both);
-        guesses.push(Guess::Renamed { old: old_name, new: new_name, caller: name(caller) });
+    if BlockRuns::of(profile).has_chains() {
+        guesses = by_calls(profile, &one_sided, &mut new, &mut places);
     }
-    for (function, arm) in one_sided {
-        if places.contains_key(&function) {
-            continue;
-        }
-        let whole = whole_of(profile, &calls, (function, arm), &places);
-        if let Some(caller) = whole {
-            let both = format!("{} with {}", name(caller), name(function));
-            add(&mut new, &mut places, [caller, function], both);
-            guesses.push(Guess::Part { function: name(function), arm, caller: name(caller) });
-        }
+    let left = one_sided.into_iter().filter(|(function, _)| !places.contains_key(function));
+    for group in together(profile, left.collect()) {
+        let place = group
+            .place
+            .as_deref()
+            .map_or("other functions".into(), |place| format!("functions of {place}"));
+        let both = format!("{place} in one program only");
+        add(&mut new, &mut places, &group.of_arms.concat(), both);
+        let [old, new] = group.of_arms.map(|functions| functions.into_iter().map(name).collect());
+        guesses.push(Guess::Together { place: group.place, old, new });
     }
     if guesses.is_empty() {
         return None;
@@ -88,6 +88,36 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
         stack.dedup_by(|a, b| a == b && merged.contains(a));
     }
     Some((new, guesses))
+}
+
+/// Guesses from callers and callees.
+fn by_calls(
+    profile: &Profile,
+    one_sided: &[(u32, usize)],
+    new: &mut Profile,
+    places: &mut HashMap<u32, u32>,
+) -> Vec<Guess> {
+    let calls = calls(profile);
+    let name = |function: u32| profile.functions[function as usize].name.clone();
+    let mut guesses = Vec::new();
+    for (old, later, caller) in renamed(profile, &calls, one_sided) {
+        let (old_name, new_name) = (name(old), name(later));
+        let both = format!("{old_name} -> {new_name}");
+        add(new, places, &[old, later], both);
+        guesses.push(Guess::Renamed { old: old_name, new: new_name, caller: name(caller) });
+    }
+    for &(function, arm) in one_sided {
+        if places.contains_key(&function) {
+            continue;
+        }
+        let whole = whole_of(profile, &calls, (function, arm), places);
+        if let Some(caller) = whole {
+            let both = format!("{} with {}", name(caller), name(function));
+            add(new, places, &[caller, function], both);
+            guesses.push(Guess::Part { function: name(function), arm, caller: name(caller) });
+        }
+    }
+    guesses
 }
 
 /// The function that has the time of this one in the program that lacks it: its only caller, or a function that this calls.
@@ -121,12 +151,12 @@ fn whole_of(
     best.filter(is_like).or(Some(caller).filter(is_free))
 }
 
-/// Puts one function in the place of two.
-fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, two: [u32; 2], name: String) {
+/// Puts one function in the place of several.
+fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, all: &[u32], name: String) {
     let number = profile.functions.len() as u32;
-    let file = profile.functions[two[0] as usize].file.clone();
+    let file = profile.functions[all[0] as usize].file.clone();
     profile.functions.push(ProfiledFunction::new(name, &file, FunctionOrigin::User));
-    places.extend(two.map(|it| (it, number)));
+    places.extend(all.iter().map(|&it| (it, number)));
 }
 
 /// The calls of all functions.
@@ -138,7 +168,8 @@ fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
         }
     }
     let mut found: HashMap<u32, FunctionCalls> = HashMap::new();
-    for (stack, n) in profile.stacks.iter().zip(n_of_stacks) {
+    let counted = profile.stacks.iter().zip(n_of_stacks);
+    for (stack, n) in counted.filter(|(_, n)| n[0] + n[1] > 0.0) {
         let mut seen = HashSet::new();
         for (at, &function) in stack.iter().enumerate() {
             let it = found.entry(function).or_default();
@@ -274,5 +305,20 @@ mod tests {
         let profile = with_another_name(2);
         let (_, guesses) = matched(&profile).unwrap();
         assert!(guesses.iter().all(|it| matches!(it, Guess::Part { .. })), "{guesses:?}");
+    }
+
+    /// Without call chains nothing tells that `later` is `work`; as functions of one file they count as one.
+    #[test]
+    fn what_cannot_be_matched_counts_together() {
+        let mut profile = with_another_name(0);
+        profile.n_whole_chains = 0;
+        for function in [1, 4] {
+            profile.functions[function].source = Some("work.c".into());
+        }
+        let (found, guesses) = matched(&profile).unwrap();
+        let [old, new] = ["work", "later"].map(|it| vec![String::from(it)]);
+        assert_eq!(guesses, [Guess::Together { place: Some("work.c".into()), old, new }]);
+        assert_eq!((found.stacks[0][1], found.stacks[4][1]), (5, 5));
+        assert_eq!(found.functions[5].name, "functions of work.c in one program only");
     }
 }

@@ -18,4 +18,6 @@ mod names;
 pub mod saved;
 mod symbols;
 mod table;
+pub mod tallies;
+mod unmatched;
 mod waits;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use syscalls::Sysno;
+
 /// Suffixes that GCC and LLVM give to copies and parts of a function, before a number.
 const CLONES: [&str; 9] = [
     ".constprop.",
@@ -49,6 +51,11 @@ fn without_clones(symbol: &str) -> &str {
     }
 }
 
+/// The name of a system call of this machine.
+pub fn system_call(number: u64) -> Option<&'static str> {
+    Some(Sysno::new(usize::try_from(number).ok()?)?.name())
+}
+
 /// The last part of a path.
 pub fn file_name(path: &str) -> Cow<'_, str> {
     let name = path.rsplit('/').next().filter(|name| !name.is_empty());
@@ -94,6 +101,12 @@ mod tests {
         assert_eq!(readable("_ZN3foo3barEi"), "foo::bar(int)");
         assert_eq!(readable("_ZN3foo3barEi.isra.0"), "foo::bar(int)");
         assert_eq!(readable("_Zwrong"), "_Zwrong");
+    }
+
+    #[test]
+    fn a_system_call_has_the_name_of_this_machine() {
+        assert_eq!(system_call(libc::SYS_getppid.cast_unsigned()), Some("getppid"));
+        assert_eq!(system_call(u64::MAX), None);
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub struct Profile {
     pub seed: u64,
     /// Whether the kernel was sampled too.
     pub has_kernel: bool,
+    /// Whether system calls are among the counted events.
+    #[serde(default)]
+    pub counts_system_calls: bool,
     /// Mean CPU time between two samples, ns.
     pub period_ns: u64,
     /// Samples of programs, and those among them whose call chain is whole.
@@ -69,6 +72,8 @@ pub enum FunctionOrigin {
     Entry,
     /// No function: what a run waits for while nothing of it is ready.
     Wait,
+    /// No function: something that is counted, such as page faults.
+    Event,
 }
 
 /// A function.
@@ -83,6 +88,9 @@ pub struct ProfiledFunction {
     /// File and line with most samples, in the last arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
+    /// Its source file, if debug information tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_bytes: Vec<u64>,
@@ -95,7 +103,8 @@ impl ProfiledFunction {
     /// A function of which no more is known.
     pub fn new(name: String, file: &str, origin: FunctionOrigin) -> Self {
         let file = file.into();
-        Self { name, file, origin, line: None, code_bytes: Vec::new(), missing_in: None }
+        let (line, source, missing_in) = (None, None, None);
+        Self { name, file, origin, line, source, code_bytes: Vec::new(), missing_in }
     }
 }
 
@@ -115,6 +124,12 @@ pub struct ProfiledRun {
     /// Instructions, where the machine counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
+    /// Branches that the processor guessed wrong, where it counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_misses: Option<u64>,
+    /// Accesses that missed the last cache, where the processor counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<u64>,
     /// Page faults, without and with input or output.
     pub faults: u64,
     /// Context switches.
@@ -128,6 +143,18 @@ pub struct ProfiledRun {
     /// What it waited for, and how long, ns; `None` if that was not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<(u32, u64)>>,
+    /// What it did, counted event by event. Then it was not sampled, and its times are too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<CountedEvents>,
+}
+
+/// The events of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedEvents {
+    /// Records that were lost, or gaps with them.
+    pub n_lost: u64,
+    /// Call chains, behind the innermost function what is counted there, and the number of events of each.
+    pub chains: Vec<(u32, u64)>,
 }
 
 impl Profile {
@@ -140,6 +167,7 @@ impl Profile {
             alpha,
             seed,
             has_kernel: false,
+            counts_system_calls: false,
             period_ns,
             n_samples: 0,
             n_whole_chains: 0,
@@ -190,11 +218,13 @@ impl Profile {
     fn is_sound(&self) -> bool {
         let is_run = |run: &ProfiledRun| {
             let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
+            let is_chain = |(stack, _): &(u32, u64)| (*stack as usize) < self.stacks.len();
             let is_function =
                 |(function, _): &(u32, u64)| (*function as usize) < self.functions.len();
             (run.arm as usize) < self.arms.len()
                 && run.samples.iter().all(is_known)
                 && run.waits.iter().flatten().all(is_function)
+                && run.events.iter().flat_map(|it| &it.chains).all(is_chain)
         };
         let is_stack = |stack: &Vec<u32>| {
             !stack.is_empty() && stack.iter().all(|&it| (it as usize) < self.functions.len())

@@ -216,12 +216,39 @@ impl FunctionTable {
             self.n_whole += u64::from(is_root);
         }
         frames.reverse();
+        Some(self.number(frames))
+    }
+
+    /// The number of the call chain of something that is counted in a process. It stands behind the innermost function.
+    pub fn event(
+        &mut self,
+        arm: usize,
+        spaces: &AddressSpaces,
+        (process, chain): (u32, &[u64]),
+        what: String,
+    ) -> u32 {
+        let mut frames = vec![self.function(what, "", FunctionOrigin::Event)];
+        for &address in chain.iter().filter(|&&address| address < CONTEXT_MAX) {
+            let address = if frames.len() == 1 { address } else { address.saturating_sub(1) };
+            let Some(place) = self.place(spaces, process, address) else { break };
+            self.count(arm, &place, false);
+            frames.extend(&place.functions);
+            if frames.len() > FRAMES_MAX {
+                break;
+            }
+        }
+        frames.reverse();
+        self.number(frames)
+    }
+
+    /// The number of a chain, the outermost function first.
+    fn number(&mut self, frames: Vec<u32>) -> u32 {
         let next = self.stacks.len() as u32;
         let number = *self.by_stack.entry(frames.clone()).or_insert(next);
         if number == next {
             self.stacks.push(frames);
         }
-        Some(number)
+        number
     }
 
     /// The number of what a task waits for with this call chain.
@@ -284,10 +311,10 @@ impl FunctionTable {
             known.resize(self.own.len(), 0);
             known[arm] = known[arm].max(bytes);
         }
+        let (Some(line), Some(&function)) = (&place.line, place.functions.first()) else { return };
+        self.functions[function as usize].source.get_or_insert_with(|| line.0.clone());
         // The source of the last arm is the new one.
-        if let (true, Some(line), Some(&function)) =
-            (is_leaf && arm + 1 == self.own.len(), &place.line, place.functions.first())
-        {
+        if is_leaf && arm + 1 == self.own.len() {
             *self.lines.entry(function).or_default().entry(line.clone()).or_default() += 1;
         }
     }

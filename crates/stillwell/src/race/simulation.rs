@@ -1,5 +1,6 @@
 //! Whole races through the decision code, on simulated times. `experiments/referee/race` runs thousands of them, by these
-//! variables: `STILLWELL_RACES` (their number), `STILLWELL_RACE_CASE` (a name of [`CASES`]).
+//! variables: `STILLWELL_RACES` (their number), `STILLWELL_RACE_CASE` (a name of [`CASES`]), `STILLWELL_RACE_SEED`. Then it
+//! prints a line for each race.
 #![expect(clippy::disallowed_methods, reason = "the experiment says how many races it wants")]
 #![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
 
@@ -171,6 +172,7 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
     let results: Vec<_> = (0..n as u64).into_par_iter().map(race).collect();
     let mut tally = RaceTally { n, ..RaceTally::default() };
     let (mut runs, mut saved, mut near, mut bias) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
+    let is_told = variable("STILLWELL_RACES").is_some();
     for Raced { levels, found, size, n_near } in &results {
         let best = levels.iter().copied().fold(f64::INFINITY, f64::min);
         let winner = found.winner.unwrap();
@@ -186,8 +188,13 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
             tally.outside += usize::from(truth < size.lo || truth > size.hi);
             bias += 100.0 * (size.log - truth);
         }
+        let of_run = found.n_runs_of_run.unwrap();
+        if is_told {
+            let (is_confirmed, n_runs) = (u8::from(found.is_confirmed), found.n_runs);
+            println!("race {is_confirmed} {:.4} {n_runs} {of_run:.0}", 100.0 * behind);
+        }
         runs.push(found.n_runs);
-        saved.push(found.n_runs_of_run.unwrap() / found.n_runs as f64);
+        saved.push(of_run / found.n_runs as f64);
     }
     runs.sort_unstable();
     near.sort_unstable();
@@ -205,13 +212,14 @@ fn variable(name: &str) -> Option<String> {
 #[test]
 fn the_winner_is_the_best_within_the_margin() {
     let n = variable("STILLWELL_RACES").map(|n| n.parse::<usize>().unwrap());
+    let seed = variable("STILLWELL_RACE_SEED").map_or(7, |seed| seed.parse::<u64>().unwrap());
     let wanted = variable("STILLWELL_RACE_CASE");
     let is_wanted = |case: &&RaceCase| match &wanted {
         Some(name) => name == case.name,
         None => n.is_some() || (case.n_arms <= 20 && case.spread > 0.0),
     };
     for case in CASES.iter().filter(is_wanted) {
-        let found = tally(case, n.unwrap_or(4), 7);
+        let found = tally(case, n.unwrap_or(4), seed);
         println!("{}: {found:?}", case.name);
         assert!(found.wrong <= found.n / 50, "{}: {found:?}", case.name);
         assert!(found.near * 20 >= found.n * 19, "{}: {found:?}", case.name);

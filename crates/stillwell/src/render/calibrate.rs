@@ -6,7 +6,12 @@ use std::path::Path;
 
 use crate::analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
 use crate::render::columns::wrap;
+use crate::render::document::DocumentBody;
 use crate::render::uncertain;
+
+impl DocumentBody for PowerCalibration {
+    const NAME: &'static str = "calibration";
+}
 
 /// Default of --max-blocks.
 const PAIRS_BY_DEFAULT: usize = 500;

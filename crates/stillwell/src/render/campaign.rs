@@ -18,13 +18,15 @@ const SHORT: usize = 10;
 const NAME: usize = 32;
 
 /// What the options of a campaign say.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CampaignFacts {
     pub at_least: f64,
     pub aim: f64,
     pub miss: f64,
     /// The time for all attempts, s.
     pub total_s: Option<f64>,
+    /// The benchmarks that decide, of a program of benchmarks.
+    pub benchmarks: Vec<String>,
 }
 
 fn size(gain: &Gain) -> String {
@@ -45,9 +47,26 @@ pub fn beginning(campaign: &Campaign, facts: &CampaignFacts, directory: &Path) -
     let mut out = String::new();
     let directory = one_line(&directory.display().to_string());
     writeln!(out, "{} is the program to make faster", shown(campaign.original())).ok();
+    measure(facts).iter().for_each(|measure| wrap(&mut out, "", 0, measure));
     wrap(&mut out, "", 0, &rules(campaign, facts));
     writeln!(out, "next: stillwell campaign try {directory} NAME -- COMMAND").ok();
     out
+}
+
+/// What decides, of a program of benchmarks.
+fn measure(facts: &CampaignFacts) -> Option<String> {
+    let names: Vec<String> = facts.benchmarks.iter().map(|name| one_line(name)).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("What decides is its benchmark {one}.")),
+        [.., last] => {
+            let first = names[..names.len() - 1].join(", ");
+            let n = names.len();
+            Some(format!(
+                "What decides is the geometric mean of {n} benchmarks: {first} and {last}."
+            ))
+        }
+    }
 }
 
 fn rules(campaign: &Campaign, facts: &CampaignFacts) -> String {
@@ -164,6 +183,7 @@ fn left(campaign: &Campaign, facts: &CampaignFacts) -> String {
 pub fn status(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let mut out = String::new();
     wrap(&mut out, "", 2, &headline(campaign));
+    measure(facts).iter().for_each(|measure| wrap(&mut out, "", 2, measure));
     wrap(&mut out, "", 2, &rules(campaign, facts));
     let text = format!(
         "{}; {} of measuring and building.",
@@ -247,6 +267,7 @@ pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
 pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut out = format!("# Campaign\n\n{}.\n\n", cell(&headline(campaign)));
+    measure(facts).iter().for_each(|measure| out += &format!("{}\n\n", cell(measure)));
     writeln!(out, "{}\n", rules(campaign, facts)).ok();
     out += "| attempt | program | answer | size by fresh runs | why | time |\n";
     out += "|---|---|---|---|---|---:|\n";

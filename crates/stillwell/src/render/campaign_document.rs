@@ -14,6 +14,9 @@ use crate::verdict::Verdict;
 pub struct CampaignBody<'a> {
     /// The program of the beginning.
     original: &'a Program,
+    /// The benchmarks whose geometric mean decides; missing if a command is measured.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    benchmarks: &'a [String],
     /// The accepted state.
     state: &'a Program,
     /// The state against the program of the beginning, by runs whose number was fixed before; null if it is the same.
@@ -74,7 +77,10 @@ impl DocumentBody for AttemptBody<'_> {
 }
 
 /// The campaign so far.
-pub fn whole<'a>(campaign: &'a Campaign, facts: &CampaignFacts) -> (CampaignBody<'a>, Conclusion) {
+pub fn whole<'a>(
+    campaign: &'a Campaign,
+    facts: &'a CampaignFacts,
+) -> (CampaignBody<'a>, Conclusion) {
     let verdict = match campaign.accepted().next() {
         Some(_) => FinalVerdict::Found,
         None => FinalVerdict::Undecided,
@@ -83,6 +89,7 @@ pub fn whole<'a>(campaign: &'a Campaign, facts: &CampaignFacts) -> (CampaignBody
     let effects = gain.iter().map(|gain| effect("state", "beginning", gain)).collect();
     let body = CampaignBody {
         original: campaign.original(),
+        benchmarks: &facts.benchmarks,
         state: campaign.current(),
         gain,
         attempts: campaign.attempts().iter().map(entry).collect(),

@@ -59,7 +59,7 @@ impl SessionState {
     pub fn new(plan: &Plan) -> Self {
         Self {
             live: LiveTimes::new(plan.arms.len()),
-            walls: Walls::new(plan.arms.len()),
+            walls: Walls::new(plan),
             launches: plan.in_slices.then(|| Launches::new(plan)),
             watch: (plan.stopping != Stopping::AtTheEnd).then(|| SessionComparisons::new(plan)),
             spent_ns: 0,

@@ -38,7 +38,7 @@ pub enum CampaignAction {
 /// `campaign new`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "stillwell campaign new [OPTIONS] DIR -- COMMAND",
+    override_usage = "stillwell campaign new [OPTIONS] DIR -- COMMAND\n       stillwell campaign new [OPTIONS] DIR --program COMMAND --trusted",
     after_help = "docs/campaign.md shows a whole campaign, and what the error rate means"
 )]
 pub struct CampaignNew {
@@ -47,8 +47,19 @@ pub struct CampaignNew {
     pub directory: PathBuf,
     /// The command to make faster: one word is read as a shell would, several are its arguments. With --build it is executed
     /// in the checkout of each attempt
-    #[arg(last = true, required = true, value_name = "COMMAND", value_parser = command_parser())]
+    #[arg(last = true, required_unless_present = "program", value_name = "COMMAND", value_parser = command_parser())]
     pub command: Vec<String>,
+    /// Make this program of benchmarks faster in place of a command: one of a benchmark framework, or one that speaks the worker
+    /// protocol (docs/frameworks.md). What decides is the geometric mean of its benchmarks. It says its own times, so it needs
+    /// --trusted
+    #[arg(long, value_name = "COMMAND", requires = "trusted", conflicts_with_all = [
+        "command", "shell", "setup", "prepare", "conclude", "cleanup", "validate", "cold_cache", "isolate", "cache", "rlimits",
+        "env", "input", "output", "show_output", "ignore_failure", "expect_exit", "value", "value_json", "script",
+    ])]
+    pub program: Option<String>,
+    /// With --program: this benchmark counts; can be repeated [default: all]
+    #[arg(long, value_name = "NAME", requires = "program")]
+    pub only: Vec<String>,
     /// Build each checkout of the git repository around us with this command, executed by a shell. Attempts are then
     /// revisions or patches [default: no repository; attempts are commands]
     #[arg(long, value_name = "COMMAND")]
@@ -98,6 +109,9 @@ pub struct CampaignNew {
     /// Trust the attempts: compare no output, and do not look for cheating
     #[arg(long, help_heading = "Fair play (docs/fair-play.md)", conflicts_with_all = ["fresh", "files", "input_set", "seeds", "allow"])]
     pub trusted: bool,
+    /// Take the times of each attempt from this file (for tests)
+    #[arg(long, hide = true, value_name = "FILE", requires = "trusted", conflicts_with = "build")]
+    pub script: Option<PathBuf>,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
@@ -117,7 +131,7 @@ pub struct CampaignTry {
     /// A name for the attempt; no other attempt has it
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
-    /// The command of the attempt [default: the command of the accepted state]
+    /// The command of the attempt, or its program [default: that of the accepted state]
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["revision", "patch"], value_parser = command_parser())]
     pub command: Vec<String>,
     /// The attempt is this revision, or WORK for HEAD with the uncommitted changes

@@ -14,9 +14,10 @@ const JSON: &str = "json";
 const OUTPUT: &str = "Output";
 
 /// The verbs whose `--json` is a contract, with the names of their documents. Each may print an error instead.
-pub const DOCUMENTS: [(&str, &[&str]); 18] = [
+pub const DOCUMENTS: [(&str, &[&str]); 20] = [
     ("bench", &["session"]),
     ("bisect", &["bisect"]),
+    ("calibrate", &["calibration"]),
     ("campaign confirm", &["campaign"]),
     ("campaign status", &["campaign"]),
     ("campaign try", &["attempt"]),
@@ -25,6 +26,7 @@ pub const DOCUMENTS: [(&str, &[&str]); 18] = [
     ("gate", &["gate"]),
     ("history changes", &["changes"]),
     ("noise", &["noise", "lost_time"]),
+    ("pool collect", &["pool"]),
     ("race", &["race"]),
     ("run", &["session"]),
     ("show", &["session"]),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran, STILLWELL, skipped};
+use crate::harnesses::google_benchmark;
 
 /// Begins a campaign of `echo 100` in `c`, with these options.
 fn begun(options: &[&str]) -> Bench {
@@ -186,7 +187,9 @@ fn patches_build_on_each_other_and_can_be_left_out() {
         |name: &str, file: &str| in_repository(&bench, &["try", "../c", name, "--patch", file]);
     attempt("first", "../first.patch").ends_with(0);
     let second = attempt("second", "../second.patch").ends_with(0);
-    assert!(second.stdout.contains("15 % faster (15"), "{second:#?}");
+    // Both ran in their checkouts, where the audit looked at them too.
+    assert!(!second.stdout.contains("not checked: the audit"), "{second:#?}");
+    assert!(second.stdout.contains("15 % faster"), "{second:#?}");
     let odd = attempt("odd", "../odd.patch").ends_with(2);
     assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
     // Nothing is left in the user's tree.
@@ -198,4 +201,62 @@ fn patches_build_on_each_other_and_can_be_left_out() {
     {
         assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
     }
+}
+
+#[track_caller]
+fn shows(ran: &Ran, part: &str) {
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(part), "{part:?} is missing: {ran:#?}");
+}
+
+#[test]
+fn benchmarks_of_a_program_decide_by_their_geometric_mean_or_alone() {
+    let bench = Bench::new();
+    for (name, ns) in [("old", 1000), ("same", 1000), ("new", 800)] {
+        bench.script(name, &google_benchmark(ns));
+    }
+    // Without the slowest benchmark, the mean would be lower.
+    bench.script("fewer", &google_benchmark(1000).replacen("BM_fib/8\\nBM_sum", "BM_sum", 1));
+    let begin = |directory: &str, options: &[&str]| {
+        let words = ["campaign", "new", directory, "--seed", "7", "--program", "./old"];
+        bench.stillwell(&[&words[..], &["--trusted"], options].concat())
+    };
+    let attempt = |directory: &str, name: &str| {
+        let program = format!("./{name}");
+        bench.stillwell(&["campaign", "try", directory, name, "--", &program])
+    };
+    let began = begin("c", &[]).ends_with(0);
+    shows(&began, "What decides is the geometric mean of 2 benchmarks: BM_fib/8 and BM_sum.");
+    shows(&attempt("c", "same").ends_with(1), "rejected: a gain of 1.0 % is out of reach");
+    shows(&attempt("c", "fewer").ends_with(1), "rejected: it fails. it has no benchmark");
+    // One of two benchmarks takes 0.8 of its time: the square root of 0.8 is 0.894.
+    shows(&attempt("c", "new").ends_with(0), "new: accepted, 1");
+    let found = status(&bench);
+    assert_eq!(found["state"]["command"], "./new");
+    assert_eq!(found["benchmarks"][1], "BM_sum", "{found:#}");
+    let gain = found["gain"]["ratio"].as_f64().unwrap();
+    assert!((gain - 0.8_f64.sqrt()).abs() < 0.004, "{gain}");
+    // What failed before its first run has spent nothing.
+    assert_eq!(found["left"]["attempts_at_full_rate"], 98);
+
+    let one = begin("one", &["--only", "BM_fib/8"]).ends_with(0);
+    shows(&one, "What decides is its benchmark BM_fib/8.");
+    shows(&attempt("one", "new").ends_with(0), "new: accepted, 2");
+    begin("none", &["--only", "BM_none"]).ends_with(2).says(&["BM_none", "BM_sum"]);
+    let words = ["campaign", "new", "d", "--program", "./old"];
+    bench.stillwell(&words).ends_with(2).says(&["--trusted"]);
+}
+
+#[test]
+fn times_can_be_made_up() {
+    let bench = Bench::new();
+    let noise: String =
+        (0..997).map(|at| format!(" {}", 1.0 + f64::from(at * 37 % 101) * 1e-4)).collect();
+    bench.write("times", &format!("at{noise}\nbase 10ms\nsame 10ms\nfaster 9.9ms\n"));
+    let words = ["campaign", "new", "c", "--trusted", "--script", "times", "--host-root", "."];
+    bench.stillwell(&[&words[..], &["--seed", "7", "--", "base"]].concat()).ends_with(0);
+    let attempt = |name: &str| bench.stillwell(&["campaign", "try", "c", name, "--", name]);
+    attempt("same").ends_with(1);
+    shows(&attempt("faster").ends_with(0), "faster: accepted, 1.");
+    attempt("unknown").ends_with(2).says(&["--script has no line for unknown"]);
 }

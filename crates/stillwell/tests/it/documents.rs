@@ -10,9 +10,10 @@ use serde_json::Value;
 use crate::bench::STILLWELL;
 
 /// The verbs with a contract. `gate` writes its document to a file.
-pub const VERBS: [&str; 17] = [
+pub const VERBS: [&str; 19] = [
     "bench",
     "bisect",
+    "calibrate",
     "campaign confirm",
     "campaign status",
     "campaign try",
@@ -20,6 +21,7 @@ pub const VERBS: [&str; 17] = [
     "compare",
     "history changes",
     "noise",
+    "pool collect",
     "race",
     "run",
     "show",

@@ -34,6 +34,29 @@ fn builds() -> Option<Bench> {
     can_sample(&bench).then_some(bench)
 }
 
+/// A program that gives its pages back and takes them again, and asks twice as often, if `AGAIN` is 1.
+const COUNTED: &str = "
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define SIZE (4 << 20)
+__attribute__((noinline)) void touch(char *pages) {
+    for (int turn = 0; turn <= AGAIN; turn++) {
+        for (int at = 0; at < SIZE; at += 4096) ((volatile char *)pages)[at] = 1;
+        madvise(pages, SIZE, MADV_DONTNEED);
+    }
+}
+__attribute__((noinline)) void ask(void) {
+    for (int i = 0; i < 200 * (1 + AGAIN); i++) syscall(SYS_getppid);
+}
+int main(void) {
+    char *pages = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, SIZE, MADV_NOHUGEPAGE);
+    touch(pages); ask(); return 0;
+}
+";
+
 /// Whether the kernel permits samples; if not, the test is skipped.
 pub fn can_sample(bench: &Bench) -> bool {
     let ran = bench.stillwell(&["why", "-r", "10", "-o", "probe.swell", "--style=none", "true"]);
@@ -75,6 +98,39 @@ fn the_slower_function_is_named_and_can_be_shown_again() {
         text.contains("work takes ") && text.contains("= time without other programs"),
         "{text}"
     );
+}
+
+/// Two builds of [`COUNTED`]: 1024 page faults and 200 system calls, and twice as many.
+#[test]
+fn the_function_with_more_page_faults_is_named_and_system_calls_are_counted() {
+    let Some(bench) = builds() else { return };
+    bench.write("counted.c", COUNTED);
+    for (name, again) in [("once", 0), ("twice", 1)] {
+        let mut compile = bench.command("cc");
+        let define = format!("-DAGAIN={again}");
+        compile.args(["-O1", "-fno-omit-frame-pointer", "-o", name, &define, "counted.c"]);
+        Ran::from(compile.output().unwrap()).ends_with(0);
+    }
+    let arguments = ["why", "-r", "80", "-o", "a.swell", "--json", "./once", "./twice"];
+    let found: Value =
+        serde_json::from_str(&bench.stillwell(&arguments).ends_with(0).stdout).unwrap();
+    assert_eq!(found["n_counted_blocks"], 10);
+    let tallies = found["tallies"].as_array().unwrap();
+    let change = |what: &str, function: Option<&str>| {
+        let is_it = |it: &&Value| it["what"] == what && it["function"].as_str() == function;
+        tallies.iter().find(is_it).map(|it| it["estimate"].as_f64().unwrap())
+    };
+    let faults = change("page faults", Some("touch")).unwrap();
+    assert!((1020.0..=1028.0).contains(&faults), "{tallies:?}");
+    let text = bench.stillwell(&["why", "a.swell"]).ends_with(0).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("touch takes 2.0 times as many page faults"), "{text}");
+    if !found["counts_system_calls"].as_bool().unwrap() {
+        skipped("the kernel permits no tracepoint of system calls");
+        return;
+    }
+    assert_eq!(change("getppid system calls", None), Some(200.0), "{tallies:?}");
+    assert_eq!(change("mmap system calls", None), None, "{tallies:?}");
 }
 
 #[test]

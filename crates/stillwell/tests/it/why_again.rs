@@ -154,11 +154,13 @@ fn a_statement_is_profiled_with_the_functions_of_python() {
     if !can_sample(&bench) {
         return;
     }
-    let statements = ["sum(range(20000))", "--vs", "sum(range(60000))"];
-    let quick = ["--processes", "10", "-o", "t.swell"];
+    // A module of the current directory is found, as in timeit.
+    bench.write("mine.py", "total = sum\n");
+    let statements = ["total(range(20000))", "--vs", "total(range(60000))"];
+    let quick = ["-s", "from mine import total", "--processes", "10", "-o", "t.swell"];
     bench.stillwell(&[&["timeit"], &statements[..], &quick].concat()).ends_with(0);
     let found = json(&bench, &["t.swell", "-r", "10"]);
-    assert_eq!(found["arms"], serde_json::json!(["sum(range(20000))", "sum(range(60000))"]));
+    assert_eq!(found["arms"], serde_json::json!(["total(range(20000))", "total(range(60000))"]));
     let ratio = |at: usize| found["cpu"]["means_ns"][at].as_f64().unwrap();
     // The start of the interpreter is in both.
     assert!(ratio(1) > 1.5 * ratio(0), "{found}");

@@ -1,18 +1,16 @@
 //! Builds commits and measures them in turns.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use tempfile::NamedTempFile;
 
 use crate::analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use crate::bisection::{Commit, Relation};
 use crate::cmd::assessment::Assessment;
-use crate::cmd::bisect::made_up::MadeUpTimes;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
+use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_revisions;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use crate::host::Git;
@@ -219,7 +217,9 @@ impl<'a> BisectMeasurer<'a> {
         } else {
             let mut session = self.session(record);
             session.spec.length.max_runs = Some(n_blocks);
-            let script = self.script(revisions)?;
+            let ids: Vec<&str> = revisions.iter().map(|it| &*it.git.revision).collect();
+            let script = self.made_up.as_ref().map(|it| it.script(&ids, self.seed));
+            let script = script.transpose()?;
             session.script = script.as_ref().map(|file| file.path().to_owned());
             measure_revisions(&session, revisions, change)?
         };
@@ -227,15 +227,6 @@ impl<'a> BisectMeasurer<'a> {
             Ok(()) => Assessment::read(&path).map(Ok),
             Err(why) => Ok(Err(why)),
         }
-    }
-
-    /// The made-up times of a session.
-    fn script(&self, revisions: &[BuiltRevision]) -> Result<Option<NamedTempFile>> {
-        let Some(made_up) = &self.made_up else { return Ok(None) };
-        let ids: Vec<&str> = revisions.iter().map(|it| &*it.git.revision).collect();
-        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
-        file.write_all(made_up.script(&ids, self.seed)?.as_bytes())?;
-        Ok(Some(file))
     }
 
     fn session(&self, record: PathBuf) -> RunVerb {

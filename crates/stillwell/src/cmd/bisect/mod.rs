@@ -3,7 +3,6 @@
 mod gated;
 mod kept;
 mod layouts;
-mod made_up;
 mod measuring;
 mod program;
 mod range;

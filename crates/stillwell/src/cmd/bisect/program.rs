@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::Parser as _;
 
 use crate::cmd::bench;
-use crate::plan::programs::ProgramBenchmark;
-use crate::plan::{BlockRule, BuiltRevision, Plan, defaults};
+use crate::cmd::program_sessions::ProgramSessions;
+use crate::plan::programs::{ProgramBenchmark, programs};
+use crate::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
 use crate::session::SessionEnd;
-use crate::spec::workers::Affinity;
-use crate::spec::{BenchVerb, BisectVerb, Cli, Verb};
+use crate::spec::{BenchVerb, BisectVerb};
+use crate::values::Percent;
 
 /// Measures a benchmark of a program.
 pub(super) struct ProgramMeasurer {
@@ -28,27 +28,22 @@ impl ProgramMeasurer {
     /// An option has no meaning for programs.
     pub(super) fn of(verb: &BisectVerb) -> Result<Option<Self>> {
         let Some(program) = &verb.program else { return Ok(None) };
-        let name = verb.only.as_deref().context("--program needs --only")?;
+        let name = verb.only.as_ref().context("--program needs --only")?;
         let budget = verb.budget.unwrap_or(defaults::BISECT_BUDGET);
-        let same = verb.same.map_or(defaults::BISECT_SAME_PCT, |same| same.0);
-        let words = ["stillwell", "bench", "--only", name, "--budget"].map(str::to_owned);
-        let mut words: Vec<String> = words.into();
-        words.push(format!("{}s", budget.ns as f64 / 1e9));
-        words.extend(["--same".into(), same.to_string(), "--".into(), program.clone()]);
-        let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
-            unreachable!("the words begin with bench")
-        };
-        let (process, workers) = (&verb.process, &mut bench.spec.session.workers);
-        workers.affinity = process.affinity.clone().map(Affinity::Cpus);
-        workers.tuning = process.tuning.clone();
-        (workers.placement, workers.rights) = (process.placement, process.rights);
-        (workers.priority, workers.layout) = (process.priority, process.layout);
+        let same = verb.same.unwrap_or(Percent(defaults::BISECT_SAME_PCT));
+        let mut bench = ProgramSessions {
+            programs: std::slice::from_ref(program),
+            only: std::slice::from_ref(name),
+            budget,
+            process: &verb.process,
+            json: verb.output.answer.json,
+            style: verb.output.answer.style,
+            host_root: &verb.host_root,
+        }
+        .verb()?;
+        bench.spec.session.judgement.same = Some(same);
         bench.spec.session.judgement.decide_on = verb.decide_on;
-        let answer = verb.output.answer;
-        bench.spec.session.output.style = answer.style;
-        bench.spec.session.output.json = answer.json;
-        bench.host_root.clone_from(&verb.host_root);
-        Ok(Some(Self { verb: *bench, listed: HashMap::new() }))
+        Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 
     /// Lists the program of a build. The error is why it cannot be measured there.
@@ -56,9 +51,20 @@ impl ProgramMeasurer {
     /// # Errors
     /// No program can be started at all.
     pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<Result<(), String>> {
-        Ok(bench::listed_at(&self.verb, revision)?.map(|listed| {
+        let programs = self.programs(std::slice::from_ref(revision))?;
+        let found = bench::listed_at(&self.verb, &programs[0])?;
+        let name = self.verb.spec.benchmark.first().map_or("", String::as_str);
+        let wanted = found.and_then(|listed| {
+            let found = listed.into_iter().find(|it| it.name == name);
+            found.ok_or_else(|| format!("it has no benchmark {name:?}"))
+        });
+        Ok(wanted.map(|listed| {
             self.listed.insert(revision.git.revision.clone(), listed);
         }))
+    }
+
+    fn programs(&self, revisions: &[BuiltRevision]) -> Result<Vec<Arm>> {
+        Ok(across(programs(&self.verb.spec)?, revisions))
     }
 
     /// Measures builds that were listed in turns. Returns the record, and the end of the session.
@@ -73,12 +79,15 @@ impl ProgramMeasurer {
         change: impl FnOnce(&mut Plan),
     ) -> Result<(PathBuf, SessionEnd)> {
         let listed = |it: &BuiltRevision| {
-            self.listed.get(&it.git.revision).cloned().context("a program is not listed yet")
+            let listed = self.listed.get(&it.git.revision).cloned();
+            listed.map(|listed| vec![listed]).context("a program is not listed yet")
         };
-        let found: Vec<ProgramBenchmark> = revisions.iter().map(listed).collect::<Result<_>>()?;
+        let found: Vec<Vec<ProgramBenchmark>> =
+            revisions.iter().map(listed).collect::<Result<_>>()?;
         self.verb.spec.session.output.record = Some(record.to_owned());
         self.verb.spec.session.workers.seed = Some(seed);
-        bench::measure_at(&self.verb, revisions, &found, |plan| {
+        let programs = self.programs(revisions)?;
+        bench::measure_at(&self.verb, &programs, &found, |plan| {
             if let BlockRule::Budget { max, .. } = &mut plan.blocks {
                 *max = n_blocks;
             }

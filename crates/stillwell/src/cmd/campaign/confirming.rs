@@ -88,13 +88,10 @@ fn measured(
 ) -> Result<Option<CampaignEvent>> {
     let began_ns = monotonic_ns();
     let mut measurer = CampaignMeasurer {
-        options: &work.options,
-        place: place_of(work)?,
-        seed: drawn_seed()?,
         campaign_seed: work.folder.manifest.seed,
-        since_ns: None,
         is_json: verb.output.json,
         style: verb.output.style,
+        ..CampaignMeasurer::new(&work.options, place_of(work)?, drawn_seed()?)
     };
     let name = if left_out.is_some() { "without it" } else { "beginning" };
     let from = built(&measurer, name, from)?;

@@ -25,6 +25,9 @@ pub(super) struct CampaignManifest {
     pub seed: u64,
     /// The program of the beginning.
     pub original: Program,
+    /// With `--program`: the benchmarks that decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<String>,
 }
 
 impl StepManifest for CampaignManifest {
@@ -51,6 +54,8 @@ pub(super) struct CampaignOptions {
     pub rules: CampaignRules,
     pub trial: TrialRule,
     pub budget: TimeSpan,
+    /// With `--program`: the benchmarks that decide.
+    pub benchmarks: Vec<String>,
 }
 
 impl CampaignOptions {
@@ -67,14 +72,14 @@ impl CampaignOptions {
         let aim = new.aim.map_or(at_least + defaults::CAMPAIGN_AIM_PCT / 100.0, |it| it.0 / 100.0);
         let trial = TrialRule { at_least, aim, miss: defaults::CAMPAIGN_MISS };
         let budget = new.budget.unwrap_or(defaults::CAMPAIGN_BUDGET);
-        Self { new, rules, trial, budget }
+        Self { new, rules, trial, budget, benchmarks: Vec::new() }
     }
 
     /// What the output says about the rules.
     pub(super) fn facts(&self) -> CampaignFacts {
         let TrialRule { at_least, aim, miss } = self.trial;
         let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
-        CampaignFacts { at_least, aim, miss, total_s }
+        CampaignFacts { at_least, aim, miss, total_s, benchmarks: self.benchmarks.clone() }
     }
 
     /// The options of a manifest.
@@ -83,7 +88,9 @@ impl CampaignOptions {
         let words = first.iter().chain(&manifest.words);
         match Cli::try_parse_from(words)?.verb {
             Verb::Campaign(verb) => match verb.action {
-                CampaignAction::New(new) => Ok(Self::of(*new)),
+                CampaignAction::New(new) => {
+                    Ok(Self { benchmarks: manifest.benchmarks.clone(), ..Self::of(*new) })
+                }
                 _ => bail!("the manifest is not of `campaign new`"),
             },
             _ => bail!("the manifest is of another verb"),

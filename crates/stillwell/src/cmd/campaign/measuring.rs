@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use tempfile::NamedTempFile;
 
 use crate::analysis::trial::TrialOutcome;
 use crate::analysis::{Comparison, Evidence, PairedTest, trial_outcome};
@@ -11,9 +12,11 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::fair_play::{FairPlay, Side};
+use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_changed;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use crate::fair_play::{AuditReport, Half};
+use crate::plan::programs::ProgramBenchmark;
 use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
@@ -34,7 +37,9 @@ pub(super) struct Runnable {
     pub name: String,
     pub program: Program,
     /// The checkout, if it has a commit.
-    built: Option<BuiltRevision>,
+    pub built: Option<BuiltRevision>,
+    /// With `--program`: its benchmarks.
+    pub listed: Vec<ProgramBenchmark>,
 }
 
 /// A finished session.
@@ -72,8 +77,14 @@ pub(super) struct CampaignMeasurer<'a> {
     pub style: Option<Style>,
 }
 
-impl CampaignMeasurer<'_> {
-    /// Builds a program, or finds its build.
+impl<'a> CampaignMeasurer<'a> {
+    /// Before the first session. Nothing is shown.
+    pub(super) fn new(options: &'a CampaignOptions, place: Option<Place>, seed: u64) -> Self {
+        let (is_json, style) = (false, Some(Style::None));
+        Self { options, place, seed, campaign_seed: seed, since_ns: None, is_json, style }
+    }
+
+    /// Builds a program, or finds its build, and lists its benchmarks if they are what decides.
     ///
     /// # Errors
     /// Git fails, or a directory cannot be written.
@@ -82,12 +93,27 @@ impl CampaignMeasurer<'_> {
         name: &str,
         program: &Program,
     ) -> Result<Result<Runnable, Unmeasured>> {
-        let bare = Runnable { name: name.into(), program: program.clone(), built: None };
-        let Some((commit, place)) = program.commit.as_ref().zip(self.place.as_ref()) else {
+        let mut runnable = match self.checked_out(name, program)? {
+            Ok(runnable) => runnable,
+            Err(why) => return Ok(Err(why)),
+        };
+        if self.options.new.program.is_some() {
+            match self.list(&runnable)? {
+                Ok(listed) => runnable.listed = listed,
+                Err(why) => return Ok(Err(Unmeasured::Program(0, why))),
+            }
+        }
+        Ok(Ok(runnable))
+    }
+
+    fn checked_out(&self, name: &str, program: &Program) -> Result<Result<Runnable, Unmeasured>> {
+        let (name, program) = (name.to_owned(), program.clone());
+        let bare = Runnable { name, program, built: None, listed: Vec::new() };
+        let Some((commit, place)) = bare.program.commit.as_ref().zip(self.place.as_ref()) else {
             return Ok(Ok(bare));
         };
         let short = &commit[..commit.len().min(SHORT)];
-        let named = NamedCommit { name: format!("{name} ({short})"), id: commit.clone() };
+        let named = NamedCommit { name: format!("{} ({short})", bare.name), id: commit.clone() };
         let variant = place.variant(&named, self.options.new.build.as_deref());
         let found = built(&variant, &place.top)?;
         Ok(found.map(|(built, _)| Runnable { built: Some(built), ..bare }))
@@ -106,7 +132,9 @@ impl CampaignMeasurer<'_> {
     ) -> Result<Result<MeasuredSession, Unmeasured>> {
         // The next session has other coins.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
-        let verb = self.session(programs, budget, record);
+        let made_up = self.made_up(programs)?;
+        let mut verb = self.session(programs, budget, record.clone());
+        verb.script = made_up.as_ref().map(|it| it.path().to_owned());
         let fair = self.fair_play(&verb, length)?;
         self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
         let place = |plan: &mut Plan| {
@@ -123,9 +151,18 @@ impl CampaignMeasurer<'_> {
             self.lengthen(plan, length);
             fair.iter().for_each(|fair| fair.apply(plan));
         };
-        let (path, end) = measure_changed(&verb, change)?;
+        let (path, end) = if self.options.new.program.is_some() {
+            let limits = (budget, TRIAL_BLOCKS_MAX);
+            self.measure_programs(programs, limits, &record, change)?
+        } else {
+            measure_changed(&verb, change)?
+        };
         if let Err(why) = is_whole(&path, end)? {
-            return Ok(Err(why));
+            return Ok(Err(match why {
+                // Each benchmark has an arm of each program.
+                Unmeasured::Program(arm, why) => Unmeasured::Program(arm % programs.len(), why),
+                Unmeasured::Interrupted => why,
+            }));
         }
         let mut audit = AuditReport::default();
         if let Some(fair) = &fair {
@@ -139,6 +176,13 @@ impl CampaignMeasurer<'_> {
             }
         }
         of_record(path, programs.len(), audit).map(Ok)
+    }
+
+    /// The made-up times of a session, if there are any.
+    fn made_up(&self, programs: &[&Runnable]) -> Result<Option<NamedTempFile>> {
+        let Some(script) = &self.options.new.script else { return Ok(None) };
+        let keys: Vec<&str> = programs.iter().map(|it| &*it.program.command).collect();
+        MadeUpTimes::read(script)?.script(&keys, self.seed).map(Some)
     }
 
     /// The rules of a session: none where the user trusts the attempts, and none where nothing is accepted.
@@ -208,7 +252,7 @@ impl CampaignMeasurer<'_> {
 }
 
 /// The command line, with the commit in the place of `{revision}`.
-fn command_of(runnable: &Runnable) -> String {
+pub(super) fn command_of(runnable: &Runnable) -> String {
     let command = &runnable.program.command;
     match &runnable.program.commit {
         Some(commit) => command.replace("{revision}", commit),

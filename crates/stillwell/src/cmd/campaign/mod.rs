@@ -3,6 +3,7 @@
 mod confirming;
 mod folder;
 mod measuring;
+mod of_program;
 mod trying;
 
 use std::path::Path;
@@ -53,11 +54,11 @@ fn begin(new: CampaignNew) -> Result<u8> {
         options.new.build.is_none() || options.new.fair.fresh.is_none(),
         "--fresh does not go with --build: each run would be outside of its checkout"
     );
-    let commit = match &options.new.build {
+    let place = options.new.build.as_ref().map(|_| Place::here()).transpose()?;
+    let commit = match &place {
         None => None,
-        Some(_) => {
+        Some(place) => {
             let revision = options.new.revision.as_deref().unwrap_or("HEAD");
-            let place = Place::here()?;
             let named = place.named(&[revision.to_owned()])?;
             let [one] = named.as_slice() else {
                 anyhow::bail!("--revision names one commit, and {revision} several")
@@ -65,13 +66,20 @@ fn begin(new: CampaignNew) -> Result<u8> {
             Some(one.id.clone())
         }
     };
+    let command = match &options.new.program {
+        Some(program) => program.clone(),
+        None => command_line(&options.new.command),
+    };
+    let original = Program { command, commit };
+    let benchmarks = of_program::benchmarks(&options, place, &original)?;
     let words = std::env::args_os().skip(1);
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let manifest = CampaignManifest {
         words: words.map(|word| text_of(word.as_encoded_bytes())).collect(),
         here: here.to_string_lossy().into_owned(),
         seed: options.new.seed.map_or_else(drawn_seed, Ok)?,
-        original: Program { command: command_line(&options.new.command), commit },
+        original,
+        benchmarks,
     };
     StepDirectory::<_, CampaignEvent>::open(directory.clone(), || Ok(manifest))?;
     let (options, campaign) = CampaignFolder::look(&directory)?;
@@ -89,11 +97,12 @@ fn command_line(words: &[String]) -> String {
 
 fn status(verb: &CampaignStatus) -> Result<u8> {
     let (options, campaign) = CampaignFolder::look(&verb.directory)?;
+    let facts = options.facts();
     if verb.json {
-        let (body, conclusion) = documents::whole(&campaign, &options.facts());
+        let (body, conclusion) = documents::whole(&campaign, &facts);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else {
-        print(&page::status(&campaign, &options.facts()))?;
+        print(&page::status(&campaign, &facts))?;
     }
     Ok(exit_code::SUCCESS)
 }

@@ -50,14 +50,13 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let began = CampaignEvent::Began { name: verb.name.clone(), program: program.clone(), level };
     work.keep(began)?;
     let found = {
+        let seed = work.folder.manifest.seed;
+        let of_attempt = seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff;
         let mut measurer = CampaignMeasurer {
-            options: &work.options,
-            place,
-            seed: work.folder.manifest.seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff,
-            campaign_seed: work.folder.manifest.seed,
-            since_ns: None,
+            campaign_seed: seed,
             is_json: verb.output.json,
             style: verb.output.style,
+            ..CampaignMeasurer::new(&work.options, place, of_attempt)
         };
         trying.attempt(&work, &mut measurer, (&verb.name, &program), level)?
     };
@@ -116,7 +115,7 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
     };
     let commit = match (&verb.revision, &verb.patch, place) {
         (None, None, _) => current.commit.clone(),
-        (_, _, None) => bail!("attempts of this campaign are commands: it began without --build"),
+        (_, _, None) => bail!("an attempt of this campaign is a command: it began without --build"),
         (Some(revision), _, Some(place)) => {
             let named = place.named(std::slice::from_ref(revision))?;
             let [one] = named.as_slice() else {

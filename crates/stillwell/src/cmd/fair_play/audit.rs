@@ -140,6 +140,7 @@ impl Runs<'_> {
 
     fn run(&mut self, arm: usize, block: u32, is_traced: bool, is_overt: bool) -> Result<RunFacts> {
         let Arm { argv, accept, .. } = &self.plan.arms[arm];
+        let checkout = self.plan.arms[arm].directory(Some(block)).map(str::to_owned);
         let (fair, plan) = (self.fair, self.plan);
         let filled = |text: &str| fair.rules.filled(text, Some(block));
         let folder = fair.folder.path();
@@ -149,7 +150,7 @@ impl Runs<'_> {
             environment: plan.process.environment_of(&plan.arms[arm]),
             input: plan.input.as_deref().map(filled),
             folder: text(folder)?,
-            directory: fresh.map(|_| text(&folder.join(RUN))).transpose()?,
+            directory: fresh.map(|_| text(&folder.join(RUN))).transpose()?.or(checkout),
             copy_of: fresh.map(text).transpose()?,
             files: fair.options.files.clone(),
             validate: plan.validate.as_deref().map(filled),

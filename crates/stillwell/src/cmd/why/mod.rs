@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run::{conclude_failed, measure_profiled};
-use crate::host::environment_for;
+use crate::host::{Host, environment_for, system_call_tracepoint};
 use crate::measure::wire::SamplingSettings;
 use crate::plan::{PYTHON_NAMES, Plan, ask_for_names, defaults, measure_again};
 use crate::profile::breakdown::{BLOCKS_MIN, breakdown};
@@ -70,8 +70,12 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     let seed = session.spec.length.seed.unwrap_or_default();
     let samples = NamedTempFile::new().context("cannot make a temporary file for the samples")?;
     let period_ns = NS_PER_S / u64::from(verb.rate.unwrap_or(defaults::SAMPLES_PER_S));
-    let sampling =
-        SamplingSettings { file: samples.path().as_os_str().as_bytes().to_vec(), period_ns, seed };
+    let sampling = SamplingSettings {
+        file: samples.path().as_os_str().as_bytes().to_vec(),
+        period_ns,
+        seed,
+        system_calls: system_call_tracepoint(&Host::new("/")),
+    };
     let (record, end) = measure_profiled(session, sampling, |plan| {
         change(plan);
         ask_for_names(plan, environment_for(None).iter().any(|(name, _)| name == PYTHON_NAMES));

@@ -105,7 +105,9 @@ impl SoloFiles {
         if arm.source.is_some() {
             let worker = self.path("worker.py");
             write(&worker, PYTHON_WORKER)?;
-            words.push(worker.to_string_lossy().into_owned());
+            // As a text, not as a file: then Python looks for modules in the current directory, as in `timeit`.
+            let path = worker.to_string_lossy();
+            words.extend(["-c".into(), format!("exec(open({path:?}, 'rb').read())")]);
         }
         words.push(format!("{WORKER_ARGUMENT}3,4"));
         Ok(words)

@@ -87,6 +87,8 @@ pub fn calls() -> Vec<c_long> {
 
 /// Collects the acts of a run.
 pub struct CallTracer {
+    /// The checkout that it runs in, if it has one.
+    checkout: Option<PathBuf>,
     place: OwnPlace,
     since_ns: i64,
     /// The code variables that it is given.
@@ -112,7 +114,9 @@ impl CallTracer {
             (name, set.or_else(|| std::env::var_os(name)))
         };
         let (_, path) = variable("PATH");
+        let is_checkout = request.directory.is_some() && request.copy_of.is_none();
         Self {
+            checkout: is_checkout.then(|| directory.clone()),
             place: OwnPlace {
                 files: files.collect(),
                 is_fresh: request.copy_of.is_some(),
@@ -167,6 +171,8 @@ impl CallTracer {
     }
 
     fn act_on(&mut self, kind: CheatKind, what: &str, path: &Path) {
+        // Each program has a checkout of its own: the same file has another path there.
+        let path = self.checkout.as_ref().and_then(|own| path.strip_prefix(own).ok()).unwrap_or(path);
         let place = path.parent().map(|place| place.to_string_lossy().into_owned());
         let what = what.replace("{}", &path.to_string_lossy());
         self.acts.insert(Act { kind, what, place });

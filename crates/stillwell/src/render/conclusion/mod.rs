@@ -15,7 +15,7 @@ use crate::values::ValueUnit;
 use crate::verdict::Verdict;
 
 pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
-pub use session::{comparison_effect, measured_arm, of_session};
+pub use session::{comparison_effect, measured_arm, of_session, whole};
 
 /// What was found, how sure that is, and what to do next.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -45,7 +45,7 @@ fn of_comparisons(plan: &Plan, comparisons: &[Comparison], judgements: &[Judgeme
 }
 
 /// The verdict on all comparisons together.
-fn whole(judgements: &[Judgement]) -> FinalVerdict {
+pub fn whole(judgements: &[Judgement]) -> FinalVerdict {
     let Some(first) = judgements.first() else { return FinalVerdict::Measured };
     if judgements.iter().any(|it| it.verdict != first.verdict) {
         return FinalVerdict::Mixed;

@@ -1,6 +1,6 @@
 //! Output of the verb `pool`.
 
-mod result;
+pub mod result;
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,7 +14,7 @@ use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::units::counted;
 
-pub use result::{Collection, collected, collected_json};
+pub use result::{Collection, collected, document};
 
 /// Widest name of a benchmark, a variant or a node, columns.
 const NAME_MAX: usize = 24;

@@ -1,9 +1,9 @@
 //! Output of `pool collect`.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
@@ -11,7 +11,8 @@ use crate::analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
 use crate::plan::DecisionRule;
 use crate::pool::Pool;
 use crate::render::columns::{one_line, shorten, wrap};
-use crate::render::json::pretty;
+use crate::render::conclusion::{Conclusion, Effect, whole};
+use crate::render::document::DocumentBody;
 use crate::render::pool::{NAME_MAX, NAMED_MAX};
 use crate::render::quantity::QuantityWords;
 use crate::render::styles::paint;
@@ -259,46 +260,74 @@ fn absent(out: &mut String, found: &Collection<'_>) {
     }
 }
 
-#[derive(Serialize)]
-struct PoolDocument<'a> {
+/// The results of a pool.
+#[derive(Serialize, JsonSchema)]
+pub struct PoolBody<'a> {
+    /// The directory of the pool.
     pool: &'a Path,
+    /// The name of the suite.
     suite: &'a str,
+    /// Tasks of the pool, and how many are done.
     n_tasks: usize,
     n_done: usize,
+    /// Tasks that are not done.
     missing: Vec<String>,
+    /// Results that do not count, with the reason.
     damaged: Vec<(String, &'a str)>,
-    variants: Vec<VariantDocument<'a>>,
+    /// Each variant of each benchmark against the reference.
+    variants: Vec<PooledVariant<'a>>,
 }
 
-#[derive(Serialize)]
-struct VariantDocument<'a> {
+/// A variant of a benchmark.
+#[derive(Serialize, JsonSchema)]
+struct PooledVariant<'a> {
     #[serde(flatten)]
     line: &'a PoolLine,
+    /// The decision rule of the suite.
     policy: DecisionRule,
+    /// The verdict.
     judgement: &'a Judgement,
 }
 
-/// Writes the results as JSON.
-///
-/// # Errors
-/// `to` cannot be written.
-pub fn collected_json(to: &mut impl io::Write, found: &Collection<'_>) -> io::Result<()> {
+impl DocumentBody for PoolBody<'_> {
+    const NAME: &'static str = "pool";
+}
+
+/// The results as a document.
+pub fn document<'a>(found: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion) {
     let manifest = &found.pool.manifest;
-    let variants = found.lines.iter().zip(found.judgements);
-    let document = PoolDocument {
+    let variants = || found.lines.iter().zip(found.judgements);
+    let damaged = found.damaged.iter().map(|(task, why)| (manifest.label(*task), &why[..]));
+    let body = PoolBody {
         pool: &found.pool.folder,
         suite: &manifest.suite_name,
         n_tasks: manifest.tasks.len(),
         n_done: found.n_done,
         missing: found.missing.iter().map(|&task| manifest.label(task)).collect(),
-        damaged: found
-            .damaged
-            .iter()
-            .map(|(task, why)| (manifest.label(*task), &why[..]))
-            .collect(),
-        variants: variants
-            .map(|(line, judgement)| VariantDocument { line, policy: line.policy, judgement })
+        damaged: damaged.collect(),
+        variants: variants()
+            .map(|(line, judgement)| PooledVariant { line, policy: line.policy, judgement })
             .collect(),
     };
-    pretty(to, &document)
+    let effects = variants().map(|(line, judgement)| effect(line, judgement)).collect();
+    (body, Conclusion { effects, ..Conclusion::of(whole(found.judgements)) })
+}
+
+fn effect(line: &PoolLine, judgement: &Judgement) -> Effect {
+    let (ratio, alpha) = match &line.evidence {
+        PoolEvidence::Pooled(found) => (Some(found.ratio), found.alpha),
+        PoolEvidence::OneNode(found) => (Some(found.ratio), found.alpha),
+        PoolEvidence::None { .. } => (None, 1.0),
+    };
+    Effect {
+        name: label(line),
+        against: Some(line.reference.clone()),
+        verdict: Some(judgement.verdict),
+        ratio: ratio.map(|it| it.ratio),
+        lo: ratio.map(|it| it.lo),
+        hi: ratio.map(|it| it.hi),
+        confidence: ratio.map(|_| 1.0 - alpha),
+        no_test: judgement.no_test,
+        ..Effect::default()
+    }
 }

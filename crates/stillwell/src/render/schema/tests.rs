@@ -7,6 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize as _;
 
 use super::*;
+use crate::analysis::calibrate::PowerCalibration;
 use crate::analysis::ledger::RecordLedger;
 use crate::noise::NoiseReport;
 use crate::profile::breakdown::Breakdown;
@@ -20,6 +21,7 @@ use crate::render::files::FilesBody;
 use crate::render::gate_document::GateBody;
 use crate::render::history::ChangesBody;
 use crate::render::json::SessionBody;
+use crate::render::pool::result::PoolBody;
 use crate::render::race_document::RaceBody;
 use crate::render::system::SystemBody;
 use crate::render::within::PairsBody;
@@ -43,6 +45,8 @@ fn bodies(made: &mut Schemas) {
     made.add::<RecordLedger>();
     made.add::<SystemBody<'_>>();
     made.add::<Advice>();
+    made.add::<PoolBody<'_>>();
+    made.add::<PowerCalibration>();
 }
 
 struct Schemas {

@@ -12,7 +12,9 @@ use serde::Serialize;
 use crate::profile::breakdown::Breakdown;
 use crate::profile::flame::FlameGraph;
 use crate::render::report::{embedded, policy};
-use crate::render::why::{answer, differences, notes, times, with_callees};
+use crate::render::why::notes::notes;
+use crate::render::why::sentences::answer;
+use crate::render::why::{N_PROFILE_ROWS, counts, differences, times, with_callees};
 
 const TEMPLATE: &str = include_str!("../../../assets/profile/page.html");
 const SCRIPT: &str = include_str!("../../../assets/profile/flame.js");
@@ -43,6 +45,8 @@ struct WhyTemplate<'a> {
     rows: Vec<Vec<String>>,
     /// Functions with what they call.
     callees: Vec<Vec<String>>,
+    /// Counts of a run: a heading, and its rows.
+    counts: Vec<Vec<String>>,
     notes: Vec<String>,
     version: &'static str,
 }
@@ -78,6 +82,7 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
         heading,
         rows: for_browser(table),
         callees: for_browser(callees),
+        counts: for_browser(counts::table(found, N_PROFILE_ROWS)),
         notes: notes(found),
         version: env!("CARGO_PKG_VERSION"),
     };

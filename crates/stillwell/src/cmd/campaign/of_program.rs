@@ -1,0 +1,110 @@
+//! `--program`: benchmarks of programs in place of commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::campaign::Program;
+use crate::cmd::bench;
+use crate::cmd::campaign::folder::CampaignOptions;
+use crate::cmd::campaign::measuring::{CampaignMeasurer, Runnable, command_of};
+use crate::cmd::commits::Place;
+use crate::cmd::program_sessions::ProgramSessions;
+use crate::cmd::unmeasured::Unmeasured;
+use crate::plan::programs::{ProgramBenchmark, names, programs};
+use crate::plan::{Arm, BlockRule, Plan, across};
+use crate::session::SessionEnd;
+use crate::spec::BenchVerb;
+use crate::values::TimeSpan;
+
+/// The benchmarks that decide, as the program of the beginning lists them; none without `--program`.
+///
+/// # Errors
+/// It cannot be built or listed, or lacks a benchmark that is named.
+pub(super) fn benchmarks(
+    options: &CampaignOptions,
+    place: Option<Place>,
+    original: &Program,
+) -> Result<Vec<String>> {
+    if options.new.program.is_none() {
+        return Ok(Vec::new());
+    }
+    let measurer = CampaignMeasurer::new(options, place, 0);
+    match measurer.build("beginning", original)? {
+        Ok(runnable) => names(&options.new.only, &[runnable.listed]),
+        Err(Unmeasured::Program(_, why)) => bail!("{why}"),
+        Err(Unmeasured::Interrupted) => bail!("interrupted"),
+    }
+}
+
+impl CampaignMeasurer<'_> {
+    /// The benchmarks of a program that decide. The text says why it cannot be measured. Before the campaign has any, all
+    /// of them.
+    ///
+    /// # Errors
+    /// No program can be started at all.
+    pub(super) fn list(
+        &self,
+        runnable: &Runnable,
+    ) -> Result<Result<Vec<ProgramBenchmark>, String>> {
+        let verb = self.bench(&[runnable], self.options.budget)?;
+        let found = bench::listed_at(&verb, &arms(&verb, &[runnable])?[0])?;
+        let lacks = |listed: &Vec<ProgramBenchmark>| {
+            let has = |name: &&String| listed.iter().any(|it| it.name == **name);
+            self.options.benchmarks.iter().find(|name| !has(name)).cloned()
+        };
+        Ok(found.and_then(|listed| match lacks(&listed) {
+            // Without its slowest benchmark a program would seem to be faster.
+            Some(name) => Err(format!("it has no benchmark {name:?}")),
+            None => Ok(listed),
+        }))
+    }
+
+    fn bench(&self, runnables: &[&Runnable], budget: TimeSpan) -> Result<BenchVerb> {
+        let new = &self.options.new;
+        let commands: Vec<String> = runnables.iter().map(|it| command_of(it)).collect();
+        let mut bench = ProgramSessions {
+            programs: &commands,
+            only: &self.options.benchmarks,
+            budget,
+            process: &new.process,
+            json: self.is_json,
+            style: self.style,
+            host_root: &new.host_root,
+        }
+        .verb()?;
+        bench.spec.arm_name = runnables.iter().map(|it| it.name.clone()).collect();
+        new.judged.apply(&mut bench.spec.session.judgement);
+        bench.spec.session.workers.seed = Some(self.seed);
+        Ok(bench)
+    }
+
+    /// Measures the benchmarks of programs in turns. Returns the record, and the end of the session.
+    ///
+    /// # Errors
+    /// The session cannot start or be recorded.
+    pub(super) fn measure_programs(
+        &self,
+        runnables: &[&Runnable],
+        (budget, n_blocks_max): (TimeSpan, u32),
+        record: &Path,
+        change: impl FnOnce(&mut Plan),
+    ) -> Result<(PathBuf, SessionEnd)> {
+        let mut verb = self.bench(runnables, budget)?;
+        verb.spec.session.output.record = Some(record.to_owned());
+        let found: Vec<_> = runnables.iter().map(|it| it.listed.clone()).collect();
+        bench::measure_at(&verb, &arms(&verb, runnables)?, &found, |plan| {
+            plan.by_geometric_mean = plan.has_benchmarks();
+            if let BlockRule::Budget { max, .. } = &mut plan.blocks {
+                *max = n_blocks_max;
+            }
+            change(plan);
+        })
+    }
+}
+
+/// The programs, each in its checkout.
+fn arms(verb: &BenchVerb, runnables: &[&Runnable]) -> Result<Vec<Arm>> {
+    let arms = programs(&verb.spec)?.into_iter().zip(runnables);
+    Ok(arms.flat_map(|(arm, it)| across(vec![arm], it.built.as_slice())).collect())
+}

@@ -1,0 +1,79 @@
+//! Builds and times from a file: whole searches and campaigns without builds and without a clock, for tests,
+//! `experiments/bisect` and `experiments/referee`.
+//!
+//! One line for each program: its key, then the times of its runs as in a line of [`crate::measure::script`]. The key of a
+//! commit is its full id, that of a command its one word. A program without times does not build. A line that starts with
+//! `at` has the factors of the moments; each session begins at another one of them.
+#![expect(clippy::disallowed_methods, reason = "reads the file")]
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::NamedTempFile;
+
+/// A stride through the factors, so that sessions with consecutive seeds share few of them.
+const STRIDE: u64 = 7919;
+
+/// Made-up times of all programs.
+pub struct MadeUpTimes {
+    programs: HashMap<String, String>,
+    factors: Vec<String>,
+}
+
+impl MadeUpTimes {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let mut found = Self { programs: HashMap::new(), factors: Vec::new() };
+        for line in text.lines() {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("at", factors) => {
+                    found.factors = factors.split_ascii_whitespace().map(str::to_owned).collect();
+                }
+                (key, times) => drop(found.programs.insert(key.to_owned(), times.to_owned())),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a program builds.
+    ///
+    /// # Errors
+    /// The file does not have it.
+    pub fn builds(&self, key: &str) -> Result<bool> {
+        Ok(!self.times(key)?.is_empty())
+    }
+
+    fn times(&self, key: &str) -> Result<&str> {
+        match self.programs.get(key) {
+            Some(times) => Ok(times),
+            None => bail!("--script has no line for {key}"),
+        }
+    }
+
+    /// The script of a session of these programs, in a file that is removed when it is dropped.
+    ///
+    /// # Errors
+    /// The file of the times does not have one of them, or no file can be made.
+    pub fn script(&self, keys: &[&str], seed: u64) -> Result<NamedTempFile> {
+        let mut text = String::new();
+        if !self.factors.is_empty() {
+            let begin = (seed.wrapping_mul(STRIDE) % self.factors.len() as u64) as usize;
+            let (before, after) = self.factors.split_at(begin);
+            writeln!(text, "at {} {}", after.join(" "), before.join(" "))?;
+        }
+        for key in keys {
+            writeln!(text, "{}", self.times(key)?)?;
+        }
+        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
+        file.write_all(text.as_bytes()).context("cannot write a temporary file")?;
+        Ok(file)
+    }
+}
