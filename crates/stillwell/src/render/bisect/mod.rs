@@ -88,9 +88,19 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
         }
         Observation::Probe { of_old, of_new, seconds, .. } => {
             let answer = word(search.answer_now(of_old, of_new));
-            format!("{step}  {answer}: {} than good, {}\n", size(of_old), time(*seconds))
+            let old = old_end(search);
+            format!("{step}  {answer}: {} than {old}, {}\n", size(of_old), time(*seconds))
         }
     })
+}
+
+/// The old end of what is searched now: of the whole range, or of a part of it.
+fn old_end(search: &BisectSearch) -> &str {
+    let commits = search.graph().commits();
+    match search.next_step() {
+        SearchStep::Probe { lo, .. } if !commits[lo].is_old => short(&commits[lo]),
+        _ => "good",
+    }
 }
 
 fn layouts(found: &LayoutFinding) -> String {
@@ -180,9 +190,9 @@ fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
 fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
     let found = search.outcome();
     format!(
-        "{}: {} were measured, {} cannot be built. {} took {}, measuring {}.",
+        "{}: {}, {} cannot be built. {} took {}, measuring {}.",
         counted(search.graph().between(lo, hi).len(), "commit"),
-        found.n_probes,
+        counted(found.n_probes as usize, "probe"),
         found.failed.len(),
         counted(found.n_builds as usize, "build"),
         short_time(found.build_s * 1e9),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 use crate::render::bisect::track::{TrackPoint, track};
-use crate::render::bisect::{cost, layouts, name, paragraphs, short, size, word};
+use crate::render::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
 use crate::render::columns::one_line;
 use crate::render::report::policy;
 use crate::render::units::{counted, short_time, signed_percent};
@@ -163,7 +163,7 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
             }
             Observation::Probe { commit, of_old, of_new, seconds } => {
                 let answer = word(search.answer_now(of_old, of_new));
-                let text = format!("{answer}: {} than good", size(of_old));
+                let text = format!("{answer}: {} than {}", size(of_old), old_end(&search));
                 Some(("probe", name(&commits[*commit]), text, *seconds))
             }
             Observation::Confirm { base, head, new, seconds } => {
