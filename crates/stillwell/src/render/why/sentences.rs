@@ -39,7 +39,11 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
         let time = &part.time;
         let [value, lo, hi] = interval(pct(time.estimate_ns.abs()), pct(time.half_width_ns));
         let word = if time.estimate_ns > 0.0 { "more" } else { "less" };
-        format!("{} takes {value} points {word} ({lo} to {hi})", located(part))
+        // Other reasons of the kernel are one system call each.
+        let is_plural = part.origin == FunctionOrigin::Entry
+            && ["page faults", "interrupts"].contains(&&*part.name);
+        let take = if is_plural { "take" } else { "takes" };
+        format!("{} {take} {value} points {word} ({lo} to {hi})", located(part))
     };
     let all = in_words(found);
     if all.is_empty() {
