@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, time_ns, with};
 
+/// What 0.5.1 says to `--help`: it has clap without the feature `help`, unless another crate of the program asks for it.
+pub(super) const WITHOUT_HELP: &str = "error: unexpected argument found";
+
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
     markers: &["Criterion.rs benchmark"],
@@ -69,6 +72,13 @@ mod tests {
     use crate::harness::Harness;
     use crate::harness::tests::check;
     use crate::values::ProcessValue;
+
+    #[test]
+    fn a_program_without_help_is_recognised() {
+        let said = "Gnuplot not found, using plotters backend\nerror: unexpected argument found\n";
+        assert!(Harness::Criterion.has_answered(said));
+        assert!(!Harness::Divan.has_answered(said) && !Harness::Criterion.has_answered("error"));
+    }
 
     #[test]
     fn the_estimate_is_read() {

@@ -143,6 +143,7 @@ impl Harness {
     /// Whether a program of this framework gave this answer to `--help`.
     pub fn has_answered(self, help: &str) -> bool {
         self.adapter().help.iter().all(|words| help.contains(words))
+            || (self == Self::Criterion && help.contains(criterion::WITHOUT_HELP))
     }
 
     /// The program with the arguments that make it list its benchmarks.
