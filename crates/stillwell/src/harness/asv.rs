@@ -16,7 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "asv",
     markers: &[],
     programs: &[MODULE],
-    help: &["discover BENCHMARK_DIR", "run BENCHMARK_DIR"],
+    answers: &[&["discover BENCHMARK_DIR", "run BENCHMARK_DIR"]],
     listing: |program| ordered(program, "discover", &[RESULT_FILE]),
     list: names,
     listed_ns: |_, _| None,

@@ -12,7 +12,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "Catch2",
     markers: &["benchmark-samples", "libCatch2"],
     programs: &[],
-    help: &["--benchmark-samples", "--benchmark-no-analysis"],
+    answers: &[&["--benchmark-samples", "--benchmark-no-analysis"]],
     listing: |program| {
         let options = ["*,[!benchmark]", "-r", "xml", "--benchmark-samples", "1"];
         let quick = ["--benchmark-no-analysis", "--benchmark-warmup-time", "1"];

@@ -6,14 +6,15 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, time_ns, with};
 
-/// What 0.5.1 says to `--help`: it has clap without the feature `help`, unless another crate of the program asks for it.
-pub(super) const WITHOUT_HELP: &str = "error: unexpected argument found";
-
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
     markers: &["Criterion.rs benchmark"],
     programs: &[],
-    help: &["Criterion.rs benchmark", "--measurement-time"],
+    // 0.5.1 has clap without the feature `help`, unless another crate of the program asks for it.
+    answers: &[
+        &["Criterion.rs benchmark", "--measurement-time"],
+        &["error: unexpected argument found"],
+    ],
     listing: |program| with(program, &["--bench", "--list"]),
     list: |text| {
         let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));

@@ -14,7 +14,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "divan",
     markers: &["DIVAN_SAMPLE_COUNT"],
     programs: &[],
-    help: &["--skip-ext-time", "--sample-count"],
+    answers: &[&["--skip-ext-time", "--sample-count"]],
     listing: |program| {
         let quick = ["--sample-count", "1", "--sample-size", "1", "--color", "never"];
         with(program, &[&["--bench"], &quick[..]].concat())

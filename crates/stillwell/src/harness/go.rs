@@ -10,7 +10,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "go test",
     markers: &["test.benchtime"],
     programs: &[],
-    help: &["-test.bench ", "-test.benchtime"],
+    answers: &[&["-test.bench ", "-test.benchtime"]],
     listing: |program| with(program, &["-test.run=^$", "-test.bench=.", "-test.benchtime=1ms"]),
     list: |text| lines(text).into_iter().map(|(name, _)| name).collect(),
     listed_ns: |text, benchmark| {

@@ -9,7 +9,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     // The second is of a program that is linked with the shared library.
     markers: &["benchmark_list_tests", "libbenchmark.so"],
     programs: &[],
-    help: &["--benchmark_list_tests", "--benchmark_filter"],
+    answers: &[&["--benchmark_list_tests", "--benchmark_filter"]],
     listing: |program| with(program, &["--benchmark_list_tests=true"]),
     list: |text| text.lines().filter(|line| !line.is_empty()).map(String::from).collect(),
     listed_ns: |_, _| None,

@@ -11,7 +11,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     markers: &["META-INF/BenchmarkList"],
     programs: &[],
     // It has `-h` only.
-    help: &["not a recognized option"],
+    answers: &[&["not a recognized option"]],
     listing: |program| with(program, &["-lp"]),
     list: |text| {
         let mut found: Vec<Vec<String>> = Vec::new();

@@ -8,7 +8,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "libtest",
     markers: &["The FILTER string is tested against the name of all tests"],
     programs: &[],
-    help: &["The FILTER string is tested against the name of all tests", "--bench"],
+    answers: &[&["The FILTER string is tested against the name of all tests", "--bench"]],
     listing: |program| with(program, &["--bench", "--list"]),
     list: |text| {
         let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));

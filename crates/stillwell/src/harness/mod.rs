@@ -75,8 +75,8 @@ struct Adapter {
     markers: &'static [&'static str],
     /// Names of programs and modules that are of the framework whatever their file contains.
     programs: &'static [&'static str],
-    /// Texts that its answer to `--help` contains.
-    help: &'static [&'static str],
+    /// Texts that its answer to `--help` contains: all of one of these lists.
+    answers: &'static [&'static [&'static str]],
     /// The program with the arguments that make it list its benchmarks.
     listing: fn(&[String]) -> Vec<String>,
     /// The benchmarks in that list.
@@ -142,8 +142,8 @@ impl Harness {
 
     /// Whether a program of this framework gave this answer to `--help`.
     pub fn has_answered(self, help: &str) -> bool {
-        self.adapter().help.iter().all(|words| help.contains(words))
-            || (self == Self::Criterion && help.contains(criterion::WITHOUT_HELP))
+        let has_all = |words: &&[&str]| words.iter().all(|word| help.contains(word));
+        self.adapter().answers.iter().any(has_all)
     }
 
     /// The program with the arguments that make it list its benchmarks.

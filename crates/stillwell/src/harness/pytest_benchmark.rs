@@ -9,7 +9,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "pytest-benchmark",
     markers: &["from pytest import"],
     programs: &["pytest", "py.test"],
-    help: &["--benchmark-only", "--benchmark-json"],
+    answers: &[&["--benchmark-only", "--benchmark-json"]],
     listing: |program| {
         let quick = ["--benchmark-min-rounds=1", "--benchmark-max-time=0.000001"];
         with(program, &[&COMMON[..], &quick, &[&*json()]].concat())

@@ -7,7 +7,6 @@ use crate::campaign::{Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Progra
 use crate::render::campaign::CampaignFacts;
 use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::render::document::DocumentBody;
-use crate::verdict::Verdict;
 
 /// A campaign so far.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -141,19 +140,5 @@ fn left(campaign: &Campaign, facts: &CampaignFacts) -> LeftOver {
 }
 
 fn effect(name: &str, against: &str, gain: &Gain) -> Effect {
-    let verdict = match (gain.lo, gain.hi) {
-        (_, Some(hi)) if hi < 1.0 => Verdict::Faster,
-        (Some(lo), _) if lo > 1.0 => Verdict::Slower,
-        _ => Verdict::Undecided,
-    };
-    Effect {
-        name: name.into(),
-        against: Some(against.into()),
-        verdict: Some(verdict),
-        ratio: Some(gain.ratio),
-        lo: gain.lo,
-        hi: gain.hi,
-        confidence: gain.ends().map(|_| 1.0 - gain.alpha),
-        ..Effect::default()
-    }
+    Effect::of_interval(name, against, gain.ratio, (gain.lo, gain.hi), gain.alpha)
 }

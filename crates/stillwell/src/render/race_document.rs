@@ -7,7 +7,6 @@ use crate::race::{ArmStanding, FinalStanding, LogRatio};
 use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::render::document::DocumentBody;
 use crate::render::race::{RacePage, word};
-use crate::verdict::Verdict;
 
 /// A race at its end.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -132,19 +131,5 @@ fn ratio(page: &RacePage<'_>, ratio: Option<LogRatio>) -> Option<RaceRatio> {
 }
 
 fn effect(name: &str, against: &str, size: RaceRatio, alpha: f64) -> Effect {
-    let verdict = match (size.lo, size.hi) {
-        (_, Some(hi)) if hi < 1.0 => Verdict::Faster,
-        (Some(lo), _) if lo > 1.0 => Verdict::Slower,
-        _ => Verdict::Undecided,
-    };
-    Effect {
-        name: name.into(),
-        against: Some(against.into()),
-        verdict: Some(verdict),
-        ratio: Some(size.ratio),
-        lo: size.lo,
-        hi: size.hi,
-        confidence: size.lo.zip(size.hi).map(|_| 1.0 - alpha),
-        ..Effect::default()
-    }
+    Effect::of_interval(name, against, size.ratio, (size.lo, size.hi), alpha)
 }

@@ -106,6 +106,33 @@ pub struct Effect {
     pub doubt: Option<SameDoubt>,
 }
 
+impl Effect {
+    /// A ratio whose interval alone decides. `alpha` is the probability that the interval misses.
+    pub fn of_interval(
+        name: &str,
+        against: &str,
+        ratio: f64,
+        (lo, hi): (Option<f64>, Option<f64>),
+        alpha: f64,
+    ) -> Self {
+        let verdict = match (lo, hi) {
+            (_, Some(hi)) if hi < 1.0 => Verdict::Faster,
+            (Some(lo), _) if lo > 1.0 => Verdict::Slower,
+            _ => Verdict::Undecided,
+        };
+        Self {
+            name: name.into(),
+            against: Some(against.into()),
+            verdict: Some(verdict),
+            ratio: Some(ratio),
+            lo,
+            hi,
+            confidence: lo.zip(hi).map(|_| 1.0 - alpha),
+            ..Self::default()
+        }
+    }
+}
+
 /// A command, program or statement that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredArm {
