@@ -2,6 +2,8 @@
 //! its call chain. Every single one is recorded, so such a run takes longer, and its times are not used. The events are open
 //! in these runs only: the kernel's tracepoint of system calls slows every process of the machine.
 
+#![expect(clippy::disallowed_methods, reason = "reads the kernel's count of huge pages")]
+
 use std::io;
 
 use perf_event::events::{Software, Tracepoint};
@@ -43,11 +45,22 @@ pub struct CountingLog {
     /// Number of the tracepoint of system calls.
     tracepoint: Option<u64>,
     rings: Vec<(u32, Sampler)>,
+    /// Huge pages of the machine before the run.
+    n_huge_pages: Option<u64>,
     is_refused: bool,
     /// One event in so many is recorded.
     period: u64,
     n_bytes: u64,
     n_lost: u64,
+}
+
+/// What is known at the end of a run.
+pub struct CountsEnd {
+    /// Lost records, or gaps with them.
+    pub n_lost: u64,
+    /// Huge pages that the kernel gave to any program of the machine in the meantime; `None` for a run that is not counted, or
+    /// where it does not say.
+    pub n_huge_pages: Option<u64>,
 }
 
 impl CountingLog {
@@ -57,11 +70,8 @@ impl CountingLog {
             cpus: cpus.to_vec(),
             with_kernel,
             tracepoint: tracepoint.filter(|_| with_kernel),
-            rings: Vec::new(),
-            is_refused: false,
             period: 1,
-            n_bytes: 0,
-            n_lost: 0,
+            ..Self::default()
         }
     }
 
@@ -90,6 +100,7 @@ impl CountingLog {
         let flags = if calls.is_some() { COUNTS_CALLS } else { 0 };
         self.rings = faults.into_iter().map(|ring| (OF_FAULTS, ring)).collect();
         self.rings.extend(calls.into_iter().flatten().map(|ring| (OF_CALLS, ring)));
+        self.n_huge_pages = huge_pages();
         Some((flags, self.period))
     }
 
@@ -115,13 +126,15 @@ impl CountingLog {
         }
     }
 
-    /// Ends the run. Returns the number of lost records, or of gaps with them.
-    pub fn after(&mut self) -> u64 {
+    /// Ends the run.
+    pub fn after(&mut self) -> CountsEnd {
+        let before = self.n_huge_pages.take();
+        let n_huge_pages = before.and_then(|before| huge_pages()?.checked_sub(before));
         self.rings.clear();
         if self.n_lost > 0 {
             self.period = (self.period * LONGER).min(PERIOD_MAX);
         }
-        self.n_lost
+        CountsEnd { n_lost: self.n_lost, n_huge_pages }
     }
 
     fn open(&self, event: impl Fn() -> Builder<'static>) -> io::Result<Vec<Sampler>> {
@@ -142,12 +155,18 @@ impl CountingLog {
             .sample_max_stack(DEPTH_MAX)
             .exclude_callchain_kernel(true)
             .clockid(Clock::MONOTONIC);
-        with_largest_ring(&builder)
+        with_largest_ring(&mut builder)
     }
 }
 
-/// Opens a sampling event with the largest buffer that the kernel gives.
-pub fn with_largest_ring(builder: &Builder<'_>) -> io::Result<Sampler> {
-    let open = |bytes: usize| builder.build()?.sampled(bytes);
+/// Huge pages that page faults were given since the machine has started (`thp_fault_alloc`, admin-guide/mm/transhuge.rst).
+fn huge_pages() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("thp_fault_alloc "))?.parse().ok()
+}
+
+/// Opens a sampling event with the largest buffer that the kernel gives. It is ready to be read when it is half full.
+pub fn with_largest_ring(builder: &mut Builder<'_>) -> io::Result<Sampler> {
+    let mut open = |bytes: usize| builder.wakeup_watermark(bytes / 2).build()?.sampled(bytes);
     open(RING_BYTES[0]).or_else(|_| open(RING_BYTES[1])).or_else(|_| open(RING_BYTES[2]))
 }

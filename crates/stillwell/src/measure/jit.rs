@@ -4,10 +4,11 @@
 //! so the files are removed.
 #![expect(clippy::disallowed_methods, reason = "reads and removes files of the runs")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -25,6 +26,8 @@ const PREFIX: usize = 16;
 const LOAD: usize = 40;
 /// Longer names are cut.
 const NAME_BYTES_MAX: usize = 1024;
+/// More addresses than this are not kept, but for those of chains.
+const ADDRESSES_MAX: usize = 1 << 20;
 /// The kernel's time stamps of files are those of its last tick (ktime_get_coarse_real_ts64()).
 const TICK: Duration = Duration::from_millis(20);
 
@@ -42,7 +45,9 @@ pub struct JitFiles {
     began: SystemTime,
     processes: BTreeSet<u32>,
     dumps: BTreeSet<(u32, PathBuf)>,
-    addresses: Vec<u64>,
+    addresses: HashSet<u64>,
+    /// From the first to the last address of code without a file.
+    made: Range<u64>,
 }
 
 impl JitFiles {
@@ -50,7 +55,7 @@ impl JitFiles {
     pub fn new() -> Self {
         let began = SystemTime::now();
         let (processes, dumps) = (BTreeSet::new(), BTreeSet::new());
-        Self { began, processes, dumps, addresses: Vec::new() }
+        Self { began, processes, dumps, addresses: HashSet::new(), made: u64::MAX..0 }
     }
 
     /// A process of the run.
@@ -58,8 +63,11 @@ impl JitFiles {
         self.processes.insert(process);
     }
 
-    /// A file that a process has mapped.
-    pub fn add_mapping(&mut self, process: u32, path: &[u8]) {
+    /// A file that a process has mapped at these addresses; code that it makes itself has the name `//anon`.
+    pub fn add_mapping(&mut self, process: u32, path: &[u8], at: Range<u64>) {
+        if path == b"//anon" {
+            self.made = self.made.start.min(at.start)..self.made.end.max(at.end);
+        }
         let path = Path::new(OsStr::from_bytes(path));
         let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         if name.starts_with(b"jit-") && name.ends_with(b".dump") {
@@ -69,28 +77,36 @@ impl JitFiles {
 
     /// An address that was sampled.
     pub fn add_address(&mut self, address: u64) {
-        self.addresses.push(address);
+        self.addresses.insert(address);
+    }
+
+    /// The copy of a stack. A word of it may be a return address.
+    pub fn add_stack(&mut self, stack: &[u8]) {
+        if self.made.is_empty() || self.addresses.len() > ADDRESSES_MAX {
+            return;
+        }
+        let words = stack.chunks_exact(8).filter_map(|it| it.try_into().ok());
+        let made = &self.made;
+        self.addresses.extend(words.map(u64::from_ne_bytes).filter(|it| made.contains(it)));
     }
 
     /// Reads what the run has written about its sampled addresses, and removes the files. `each` gets the functions of
     /// each process, the older ones first.
     pub fn take(&mut self, mut each: impl FnMut(u32, &JitFunction)) {
-        self.addresses.sort_unstable();
-        self.addresses.dedup();
+        let mut addresses: Vec<u64> = self.addresses.drain().collect();
+        addresses.sort_unstable();
         let maps = self.processes.iter().map(|&process| {
             let path = PathBuf::from(format!("/tmp/perf-{process}.map"));
             (process, path)
         });
         for (process, path) in maps {
-            let read = |file: File| {
-                read_map(BufReader::new(file), &self.addresses, |it| each(process, it))
-            };
+            let read =
+                |file: File| read_map(BufReader::new(file), &addresses, |it| each(process, it));
             self.read(&path, read);
         }
         for (process, path) in &self.dumps {
-            let read = |file: File| {
-                read_dump(BufReader::new(file), &self.addresses, |it| each(*process, it))
-            };
+            let read =
+                |file: File| read_dump(BufReader::new(file), &addresses, |it| each(*process, it));
             self.read(path, read);
         }
     }
@@ -253,5 +269,19 @@ mod tests {
         for n in 0..file.len() {
             read_dump(&file[..n], &addresses, |_| ()).ok();
         }
+    }
+
+    /// Without frame pointers, a return address is known by the copy of the stack alone.
+    #[test]
+    fn words_of_a_stack_count_if_they_may_be_code_of_the_run() {
+        let mut files = JitFiles::new();
+        let stack: Vec<u8> =
+            [0x7f10_u64, 5, 0x9000].iter().flat_map(|it| it.to_ne_bytes()).collect();
+        files.add_stack(&stack);
+        assert!(files.addresses.is_empty());
+        files.add_mapping(1, b"/lib/libc.so.6", 0..0xffff);
+        files.add_mapping(1, b"//anon", 0x7f00..0x7f20);
+        files.add_stack(&stack);
+        assert_eq!(files.addresses.iter().copied().collect::<Vec<u64>>(), [0x7f10]);
     }
 }

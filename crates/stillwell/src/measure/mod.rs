@@ -34,6 +34,7 @@ mod reading_time;
 pub mod sampling;
 pub mod script;
 pub mod slices;
+pub mod stack_copies;
 pub mod stalls;
 mod streams;
 pub mod supervised;

@@ -17,8 +17,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::counting::{CountingLog, DEPTH_MAX, is_counted, with_largest_ring};
+use crate::measure::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::measure::jit::JitFiles;
+use crate::measure::stack_copies::{ask_for_stacks, chain_end, cut_unused, stack_copy};
 use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::measure::waiting::WaitingLog;
 use crate::measure::wire::{RowId, SamplingSettings};
@@ -29,8 +30,8 @@ use crate::words::reason;
 /// the kernel is sampled too, 2 if waits are, 4 if system calls are counted (u32), the period in ns (u64; 0 for a run
 /// without samples), and one in how many events is counted (u64; 0 for a run without counts).
 pub const RUN_BEGINS: u32 = 0x1_0000;
-/// Kind of the entry that ends a run. Its body: the number of records that were lost, whether all waits were seen, and the
-/// number of counted events that were lost (u64 each).
+/// Kind of the entry that ends a run. Its body: the number of records that were lost, whether all waits were seen, the number
+/// of counted events that were lost, and that of huge pages (u64 each; `u64::MAX` where they are not counted).
 pub const RUN_ENDS: u32 = 0x1_0001;
 /// Kind of the entry for a function that was compiled at run time. Its body: process (u32), start, size (u64 each), name.
 pub const RUN_COMPILED: u32 = 0x1_0002;
@@ -52,6 +53,8 @@ const DRAIN_COUNTS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 const NEVER_NS: u64 = 1 << 50;
 /// Most bytes of the file. Later samples count as lost.
 const FILE_BYTES_MAX: u64 = 2 << 30;
+/// Beyond these, samples have no copy of the stack. The front end empties the file between the runs.
+const STACKS_BYTES_MAX: u64 = 1 << 30;
 
 /// The shortest period, as a part of the mean one; periods of the runs are drawn evenly around the mean. The timer begins
 /// anew on a CPU to which the kernel moves the child when it execs, so the phase of such a run is not drawn. With other
@@ -83,11 +86,17 @@ impl Sampling {
     /// # Errors
     /// The kernel permits no samples, or the file cannot be opened.
     pub fn open(settings: &SamplingSettings, cpus: &[usize]) -> Result<Self> {
-        let open = |with_kernel: bool| {
-            let rings = cpus.iter().map(|&cpu| open_ring(cpu, settings.period_ns, with_kernel));
+        let open = |with_kernel: bool, with_stacks: bool| {
+            let stack_bytes = if with_stacks { settings.stack_bytes } else { 0 };
+            let open = |&cpu| open_ring(cpu, settings.period_ns, with_kernel, stack_bytes);
+            let rings = cpus.iter().map(open);
             rings.collect::<io::Result<Vec<Sampler>>>().map(|rings| (rings, with_kernel))
         };
-        let opened = open(true).or_else(|_| open(false));
+        let ways = [(true, true), (false, true), (true, false)];
+        let opened = ways
+            .into_iter()
+            .find_map(|(with_kernel, with_stacks)| open(with_kernel, with_stacks).ok())
+            .map_or_else(|| open(false, false), Ok);
         let (rings, has_kernel) = opened.map_err(|error| anyhow!("{}", refused(&error)))?;
         let waiting = WaitingLog::open(if has_kernel { cpus } else { &[] });
         let counting = CountingLog::new(cpus, has_kernel, settings.system_calls);
@@ -123,6 +132,7 @@ impl Sampling {
         self.is_kept = timed.is_some();
         self.jit = row.map(|_| JitFiles::new());
         self.n_lost = 0;
+        self.n_bytes = self.file.get_ref().metadata().map_or(self.n_bytes, |it| it.len());
         let is_in = |of: fn(u32) -> bool| timed.is_some_and(|(_, block)| of(block));
         let counts = if is_in(is_counted) { self.counting.before() } else { None };
         let is_sampled = counts.is_none() && is_in(|block| !is_unsampled(block));
@@ -156,12 +166,17 @@ impl Sampling {
         let Some(pidfd) = pidfd else { return };
         let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
         while !sys::has_exited(pid) {
-            let mut fds = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
+            // A buffer is ready when it is half full.
+            let borrowed = self.rings.iter().map(sys::descriptor_of);
+            let polled = std::iter::once(pidfd.as_fd()).chain(borrowed);
+            let mut fds: Vec<PollFd<'_>> =
+                polled.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             let ready = poll(&mut fds, Some(every));
-            if ready != Ok(0) {
+            if ready.is_err() || !fds[0].revents().is_empty() {
                 // It has ended, or a signal came, which the caller looks at.
                 return;
             }
+            drop(fds);
             self.drain();
         }
     }
@@ -171,7 +186,7 @@ impl Sampling {
         self.drain();
         let took_ns = monotonic_ns().saturating_sub(self.began_ns);
         let sees_waits = self.waiting.after(took_ns, self.is_kept);
-        let n_uncounted = self.counting.after();
+        let CountsEnd { n_lost: n_uncounted, n_huge_pages } = self.counting.after();
         if let Some(mut jit) = self.jit.take() {
             jit.take(|process, function| {
                 let mut body = process.to_ne_bytes().to_vec();
@@ -183,7 +198,8 @@ impl Sampling {
             });
         }
         if self.is_kept {
-            let numbers = [self.n_lost, u64::from(sees_waits), n_uncounted];
+            let n_huge_pages = n_huge_pages.unwrap_or(u64::MAX);
+            let numbers = [self.n_lost, u64::from(sees_waits), n_uncounted, n_huge_pages];
             self.write(RUN_ENDS, 0, &numbers.map(u64::to_ne_bytes).concat());
             // The front end reads the file after the session; a full disk loses samples, not runs.
             self.n_lost += u64::from(self.file.flush().is_err());
@@ -194,7 +210,10 @@ impl Sampling {
         let mut rings = std::mem::take(&mut self.rings);
         for ring in &mut rings {
             while let Some(record) = ring.next_record() {
-                let body = record.to_contiguous();
+                let mut body = record.to_contiguous();
+                if record.ty() == RECORD_SAMPLE {
+                    self.shorten(body.to_mut());
+                }
                 if record.ty() == RECORD_LOST {
                     let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
                     self.n_lost += n.map_or(1, u64::from_ne_bytes);
@@ -222,6 +241,14 @@ impl Sampling {
         self.counting = counting;
     }
 
+    /// Leaves the part of a sample's copy of the stack that has something in it.
+    fn shorten(&self, body: &mut Vec<u8>) {
+        cut_unused(body);
+        if self.n_bytes > STACKS_BYTES_MAX {
+            body.truncate(chain_end(body).unwrap_or(body.len()));
+        }
+    }
+
     fn write(&mut self, kind: u32, misc: u16, body: &[u8]) {
         let n_bytes = (ENTRY_HEAD_BYTES + body.len()) as u64;
         if self.n_bytes + n_bytes > FILE_BYTES_MAX && !(RUN_BEGINS..=RUN_COMPILED).contains(&kind) {
@@ -247,12 +274,16 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
         RECORD_FORK => jit.add_process(process),
         RECORD_MMAP2 => {
             let path = body.get(MMAP2_PATH..).unwrap_or_default().split(|&byte| byte == 0).next();
-            jit.add_mapping(process, path.unwrap_or_default());
+            let number = |at: usize| body.get(at..at + 8).and_then(|it| it.try_into().ok());
+            let [start, len] = [8, 16].map(|at| number(at).map_or(0, u64::from_ne_bytes));
+            jit.add_mapping(process, path.unwrap_or_default(), start..start.saturating_add(len));
         }
         RECORD_SAMPLE => {
-            let chain = body.get(SAMPLE_CHAIN..).unwrap_or_default().chunks_exact(8);
+            let chain = chain_end(body).and_then(|end| body.get(SAMPLE_CHAIN..end));
+            let chain = chain.unwrap_or_default().chunks_exact(8);
             let addresses = chain.filter_map(|it| it.try_into().ok()).map(u64::from_ne_bytes);
             addresses.for_each(|it| jit.add_address(it));
+            stack_copy(body).into_iter().for_each(|copy| jit.add_stack(copy.stack));
         }
         _ => {}
     }
@@ -260,7 +291,12 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
 
 /// `cpu-clock`, which needs no performance monitoring unit: a timer of the kernel's that runs while a task runs. So a
 /// sample is a time, whatever the frequency of the processor is.
-fn open_ring(cpu: usize, period_ns: u64, with_kernel: bool) -> io::Result<Sampler> {
+fn open_ring(
+    cpu: usize,
+    period_ns: u64,
+    with_kernel: bool,
+    stack_bytes: u32,
+) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
     builder
         .observe_self()
@@ -280,7 +316,10 @@ fn open_ring(cpu: usize, period_ns: u64, with_kernel: bool) -> io::Result<Sample
         .comm(true)
         .comm_exec(true)
         .task(true);
-    with_largest_ring(&builder)
+    if stack_bytes > 0 {
+        ask_for_stacks(&mut builder, stack_bytes);
+    }
+    with_largest_ring(&mut builder)
 }
 
 /// The reason why there are no samples, and the remedy.

@@ -73,6 +73,8 @@ pub struct SamplingSettings {
     pub file: Bytes,
     /// Mean CPU time between two samples, ns.
     pub period_ns: u64,
+    /// Bytes of the stack that are copied with each sample; what is deeper is cut.
+    pub stack_bytes: u32,
     /// Seed of the periods of the runs.
     pub seed: u64,
     /// Number of the tracepoint of system calls; `None` where it cannot be known.

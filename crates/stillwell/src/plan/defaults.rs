@@ -69,6 +69,8 @@ pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 pub const WHY_WARMUPS: u32 = 1;
 /// `why --rate`: samples in a second of CPU time.
 pub const SAMPLES_PER_S: u32 = 1000;
+/// `why --stack-kib`. On a virtual machine, 16 KiB cost up to 1 % of the CPU time more than none, 8 KiB less than half of that.
+pub const STACK_KIB: u8 = 8;
 /// `campaign new --alpha`, percent of campaigns.
 pub const CAMPAIGN_ALPHA_PCT: f64 = 5.0;
 /// `campaign new --control`.
@@ -150,6 +152,7 @@ mod tests {
         check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
         check("why", "warmup", WHY_WARMUPS);
         check("why", "rate", SAMPLES_PER_S);
+        check("why", "stack_kib", STACK_KIB);
         check("load", "kind", name(&LOAD_KIND));
         check("noise", "for_", format!("{}s", NOISE_TIME.ns / 1_000_000_000));
         check("show", "side", CRITERION_SIDE);

@@ -50,9 +50,10 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
             let counts = n_of_functions.entry(leaf).or_insert_with(|| vec![0; programs.len()]);
             counts[run.arm as usize] += u64::from(n);
         }
-        let events = (run.counted_every > 0).then(|| CountedEvents {
-            n_lost: run.n_uncounted,
-            chains: events.into_iter().map(|(stack, n)| (stack, n * run.counted_every)).collect(),
+        let events = (run.counted_every > 0).then(|| {
+            let of_machine = run.n_huge_pages.map(|n| (table.event_of_run(HUGE_PAGES), n));
+            let counted = events.into_iter().map(|(stack, n)| (stack, n * run.counted_every));
+            CountedEvents { n_lost: run.n_uncounted, chains: counted.chain(of_machine).collect() }
         });
         profile.runs.push(ProfiledRun { samples, waits, events, ..about });
     }
@@ -63,6 +64,8 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     Ok(profile)
 }
 
+/// What is counted for the whole machine.
+const HUGE_PAGES: &str = "huge pages of the machine";
 /// Runs of each arm whose mappings are looked at.
 const RUNS_LOOKED_AT: usize = 3;
 

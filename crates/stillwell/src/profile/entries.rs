@@ -82,6 +82,8 @@ pub struct SampledRun {
     pub counted_every: u64,
     /// Whether system calls are among these; page faults always are.
     pub counts_calls: bool,
+    /// Huge pages that any program of the machine was given; `None` if they are not counted.
+    pub n_huge_pages: Option<u64>,
     /// Counted events that were lost.
     pub n_uncounted: u64,
     /// Its records with their times, ns, in that order.
@@ -107,21 +109,34 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
                 run.n_lost = long(&body, 0).ok_or_else(damaged)?;
                 run.sees_waits = long(&body, 8).ok_or_else(damaged)? != 0;
                 run.n_uncounted = long(&body, 16).ok_or_else(damaged)?;
+                run.n_huge_pages = long(&body, 24).filter(|&n| n != u64::MAX);
                 // Each CPU has a buffer of its own; records of one moment keep their order.
                 records.sort_by_key(|(time_ns, _)| *time_ns);
                 run.records = records;
                 return Ok(Some(run));
             }
-            OF_FAULTS.. => records.extend(counted(kind, &body)),
-            OF_WAITING.. => records.extend(of_waiting(kind - OF_WAITING, misc, &body)),
             RUN_COMPILED => run.compiled.push(compiled(&body).ok_or_else(damaged)?),
-            _ => records.extend(record(kind, misc, &body)),
+            _ => records.extend(timed_record(kind, misc, &body)),
         }
     }
     Ok(None)
 }
 
-fn next_entry(from: &mut impl Read) -> io::Result<Option<(u32, u16, Vec<u8>)>> {
+/// A record of the kernel's with its time; `None` for an entry of the launcher's, and for one that says nothing.
+pub fn timed_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
+    match kind {
+        RUN_BEGINS..=RUN_COMPILED => None,
+        OF_FAULTS.. => counted(kind, body),
+        OF_WAITING.. => of_waiting(kind - OF_WAITING, misc, body),
+        _ => record(kind, misc, body),
+    }
+}
+
+/// Reads the next entry: its kind, the flags of the kernel's record, its body. `None` at the end of the file.
+///
+/// # Errors
+/// The file cannot be read, or its content is no list of entries.
+pub fn next_entry(from: &mut impl Read) -> io::Result<Option<(u32, u16, Vec<u8>)>> {
     let mut head = [0; ENTRY_HEAD_BYTES];
     if !is_filled(from, &mut head)? {
         return Ok(None);

@@ -6,10 +6,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
-use object::{Object as _, ObjectSection as _, ObjectSegment as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, SymbolKind};
 
 use crate::profile::dwarf::{DebugInformation, FunctionAt};
 use crate::profile::names::readable;
+use crate::profile::segments::LoadedSegments;
 
 /// Directory of split debug files.
 const DEBUG_FILES: &str = "/usr/lib/debug";
@@ -19,17 +20,9 @@ const UNSIZED_BYTES_MAX: u64 = 4096;
 /// The functions of a file by their addresses.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
-    /// Start and size of what is loaded, by offset in the file, and the address it is linked to.
-    segments: Vec<LoadedSegment>,
+    segments: LoadedSegments,
     functions: Vec<SymbolRange>,
     debug: Option<DebugInformation>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct LoadedSegment {
-    offset: u64,
-    size: u64,
-    address: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +64,7 @@ impl SymbolTable {
     /// The functions at an offset of the file. With `inlined`, those that are inlined there come first, the innermost
     /// before the others; else there is at most one.
     pub fn functions_at(&self, offset: u64, inlined: bool) -> Vec<FunctionAt> {
-        let Some(address) = self.address(offset) else { return Vec::new() };
+        let Some(address) = self.segments.address(offset) else { return Vec::new() };
         let symbol = self.symbol_at(address).map(|it| readable(&it.symbol));
         let debug = self.debug.as_ref();
         let mut found = debug.map_or_else(Vec::new, |debug| debug.functions_at(address));
@@ -90,7 +83,7 @@ impl SymbolTable {
 
     /// Bytes of code of the function at an offset of the file.
     pub fn code_bytes(&self, offset: u64) -> Option<u64> {
-        self.symbol_at(self.address(offset)?).map(|it| it.end - it.start)
+        self.symbol_at(self.segments.address(offset)?).map(|it| it.end - it.start)
     }
 
     /// Whether the table has a function of this name.
@@ -100,13 +93,6 @@ impl SymbolTable {
         let word = word.split(['(', '<']).next().unwrap_or(word);
         let is_it = |it: &SymbolRange| it.symbol.contains(word) && readable(&it.symbol) == name;
         self.functions.iter().any(is_it)
-    }
-
-    /// The address that an offset of the file is linked to.
-    fn address(&self, offset: u64) -> Option<u64> {
-        let is_here = |it: &&LoadedSegment| offset.wrapping_sub(it.offset) < it.size;
-        let segment = self.segments.iter().find(is_here)?;
-        Some(segment.address + (offset - segment.offset))
     }
 
     fn symbol_at(&self, address: u64) -> Option<&SymbolRange> {
@@ -148,11 +134,7 @@ fn read(path: &Path) -> Option<ReadFile> {
     // Only the parts that are needed are read: a debug file may have gigabytes.
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
-    let segment = |it: object::Segment<'_, '_, &ReadCache<File>>| {
-        let (offset, size) = it.file_range();
-        LoadedSegment { offset, size, address: it.address() }
-    };
-    let segments = file.segments().map(segment).collect();
+    let segments = LoadedSegments::of(&file);
     let directory = path.parent().unwrap_or(Path::new("/"));
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     let has_lines = file.section_by_name(".debug_info").is_some_and(|it| it.size() > 0);
@@ -247,10 +229,7 @@ mod tests {
         assert!(table.functions.len() > 1000);
         assert!(table.functions.windows(2).all(|pair| pair[0].end <= pair[1].start));
         let main = table.functions.iter().find(|it| it.symbol == "main").unwrap();
-        let segment =
-            table.segments.iter().find(|it| main.start.wrapping_sub(it.address) < it.size);
-        let segment = segment.unwrap();
-        let offset = main.start - segment.address + segment.offset;
+        let offset = table.segments.offset(main.start).unwrap();
         // Cargo builds tests with lines.
         for inlined in [true, false] {
             let found = table.functions_at(offset, inlined);

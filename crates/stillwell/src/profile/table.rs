@@ -10,6 +10,7 @@ use crate::profile::maps::AddressSpaces;
 use crate::profile::names::file_name;
 use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 use crate::profile::symbols::SymbolTable;
+use crate::profile::whole_chains::CHAIN_IS_WHOLE;
 
 /// Addresses above this are marks in a call chain: `PERF_CONTEXT_MAX` (perf_event_open(2)).
 const CONTEXT_MAX: u64 = -4095_i64 as u64;
@@ -34,7 +35,7 @@ const ROOTS: [&str; 13] = [
 /// Start of the name of the dynamic linker's file.
 const LINKER: &str = "ld-";
 /// More functions of a chain are a loop in a broken one.
-const FRAMES_MAX: usize = 200;
+const FRAMES_MAX: usize = 1000;
 /// What Go's linker puts behind the name of a function in assembler.
 const GO_ASSEMBLER: &str = ".abi0";
 
@@ -170,10 +171,11 @@ impl FunctionTable {
     ) -> Option<u32> {
         // From the innermost on.
         let (mut frames, mut n_kernel): (Vec<u32>, usize) = (Vec::new(), 0);
-        let mut is_kernel = false;
+        let (mut is_kernel, mut is_whole) = (false, false);
         for &address in chain {
             if address >= CONTEXT_MAX {
                 is_kernel = address == CONTEXT_KERNEL;
+                is_whole |= address == CHAIN_IS_WHOLE;
                 continue;
             }
             // All but the innermost are return addresses, behind the call.
@@ -212,8 +214,8 @@ impl FunctionTable {
         if n_kernel == 0 && !is_linker {
             self.n_user += 1;
             let name = self.functions[root as usize].name.as_str();
-            let is_root = ROOTS.contains(&name.strip_suffix(GO_ASSEMBLER).unwrap_or(name));
-            self.n_whole += u64::from(is_root);
+            is_whole |= ROOTS.contains(&name.strip_suffix(GO_ASSEMBLER).unwrap_or(name));
+            self.n_whole += u64::from(is_whole);
         }
         frames.reverse();
         Some(self.number(frames))
@@ -239,6 +241,12 @@ impl FunctionTable {
         }
         frames.reverse();
         self.number(frames)
+    }
+
+    /// The number of something that is counted for a run as a whole.
+    pub fn event_of_run(&mut self, what: &str) -> u32 {
+        let event = self.function(what.into(), "", FunctionOrigin::Event);
+        self.number(vec![event])
     }
 
     /// The number of a chain, the outermost function first.

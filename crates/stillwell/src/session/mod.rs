@@ -19,7 +19,7 @@ pub use guard::Guard;
 pub use placement::{place, place_all};
 pub use progress::{LineClock, ProgressLine};
 pub use screen::Screen;
-pub use start::{SessionStart, require_decider};
+pub use start::{SampledSession, SessionStart, require_decider};
 pub use steps::{Session, SessionEnd, SessionState};
 pub use visits::Visit;
 

@@ -40,6 +40,14 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
+/// How the runs of a session are sampled, and what takes the samples while none is under way.
+pub struct SampledSession {
+    /// What the launcher does.
+    pub settings: SamplingSettings,
+    /// Called between the runs.
+    pub take: Box<dyn FnMut() -> Result<()>>,
+}
+
 /// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have
 /// defaults.
 pub struct SessionStart<'a> {
@@ -55,7 +63,7 @@ pub struct SessionStart<'a> {
     /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
     /// How the runs are sampled; `None` without a profile.
-    pub sampling: Option<SamplingSettings>,
+    pub sampling: Option<SampledSession>,
     /// The readers of the record.
     pub readers: Readers,
 }
@@ -112,7 +120,7 @@ impl<'a> SessionStart<'a> {
     fn execute(mut self, path: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let (plan, user) = (self.plan, self.guard.user().cloned());
         let cache = self.guard.cache_monitors();
-        let sampling = self.sampling.take();
+        let (sampling, take) = self.sampling.take().map(|it| (it.settings, it.take)).unzip();
         let enter = |pid| self.guard.enter(pid);
         let (mut runner, evidence) = ExecRunner::start(plan, user, cache, sampling, enter)?;
         require_decider(plan, &evidence)?;
@@ -123,7 +131,7 @@ impl<'a> SessionStart<'a> {
         let (writer, tail, columns) = self.create(path, evidence, clock_origin_ns)?;
         runner.keep(&absolute_path, columns, clock_origin_ns)?;
         let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
-        let end = session.traced(tracer, clock_origin_ns).run();
+        let end = session.traced(tracer, clock_origin_ns).sampled(take).run();
         end.map_err(|error| broken_down(path, error))
     }
 

@@ -153,6 +153,8 @@ pub struct Session<'a> {
     clock_origin_ns: u64,
     /// Watches the shield of the runs; `None` once it is lost.
     shield: Option<shield::Watch>,
+    /// Takes the samples of the runs, if there are any.
+    take_samples: Option<Box<dyn FnMut() -> Result<()>>>,
     /// The arm whose own setup has run, so that its cleanup is due.
     pub(super) set_up_arm: Option<usize>,
 }
@@ -176,6 +178,7 @@ impl<'a> Session<'a> {
             tracer: None,
             clock_origin_ns: 0,
             shield: None,
+            take_samples: None,
             set_up_arm: None,
         }
     }
@@ -190,6 +193,12 @@ impl<'a> Session<'a> {
     pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
         self.tracer = tracer;
         self.clock_origin_ns = clock_origin_ns;
+        self
+    }
+
+    /// Adds what takes the samples of the runs between them.
+    pub fn sampled(mut self, take: Option<Box<dyn FnMut() -> Result<()>>>) -> Self {
+        self.take_samples = take;
         self
     }
 
@@ -250,6 +259,7 @@ impl<'a> Session<'a> {
             self.state.spent_ns += monotonic_ns() - started_ns;
             self.state.n_steps += n_steps as u64;
             self.take_rows()?;
+            self.take_samples.as_mut().map_or(Ok(()), |take| take())?;
             self.look_at_shield(&piece)?;
             self.progress.draw(&self.state.live, self.state.watch.as_ref());
             if let Some(end) = end_of(outcome) {

@@ -48,7 +48,8 @@ pub use threads::{do_without_threads_if_refused, stack_problem};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;
 pub use tracing::{
-    filter_tracepoint, mount_tracefs_for_this_thread, set_sample_period, share_perf_buffer,
+    descriptor_of, filter_tracepoint, mount_tracefs_for_this_thread, set_sample_period,
+    share_perf_buffer,
 };
 
 /// The running file, also while its path has a newer one.

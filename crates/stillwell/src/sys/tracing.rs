@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The time stamp counter.
 #[cfg(target_arch = "x86_64")]
@@ -38,6 +38,12 @@ pub fn set_sample_period(event: &impl AsRawFd, period: u64) -> io::Result<()> {
     let result =
         unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_PERIOD, &raw const period) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The descriptor of a perf event, to wait for. The types of the perf crate do not lend it (`AsFd`).
+pub fn descriptor_of<'event>(event: &'event impl AsRawFd) -> BorrowedFd<'event> {
+    // SAFETY: the event owns the descriptor, and is borrowed as long as the descriptor.
+    unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) }
 }
 
 /// Lets a tracepoint event record only what passes a filter, for example `pid > 12`.

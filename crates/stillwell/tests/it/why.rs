@@ -100,6 +100,46 @@ fn the_slower_function_is_named_and_can_be_shown_again() {
     );
 }
 
+/// Two callers of one function, without frame pointers.
+const CALLERS: &str = "
+#include <stdint.h>
+volatile uint64_t sink;
+__attribute__((noinline)) uint64_t inner(uint64_t n) {
+    uint64_t x = 1; for (uint64_t i = 0; i < n; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; } return x; }
+__attribute__((noinline)) uint64_t middle(uint64_t n) { return inner(n) * 3 + 1; }
+__attribute__((noinline)) void same(void) { sink = middle(1000000) + 5; }
+__attribute__((noinline)) void longer(void) { sink = middle(WORK) + 7; }
+int main(void) { same(); longer(); sink = 1; return 0; }
+";
+
+/// All time is in `inner`; the call chains tell for whom.
+#[test]
+fn the_caller_of_the_slower_function_is_named_without_frame_pointers() {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return skipped("call chains need frame pointers on this machine");
+    }
+    let Some(bench) = builds() else { return };
+    bench.write("callers.c", CALLERS);
+    for (name, work) in [("short", 1_000_000), ("long", 2_000_000)] {
+        let mut compile = bench.command("cc");
+        let define = format!("-DWORK={work}");
+        compile.args(["-O2", "-fomit-frame-pointer", "-s", "-o", name, &define, "callers.c"]);
+        let symbols = compile.args(["-rdynamic"]);
+        Ran::from(symbols.output().unwrap()).ends_with(0);
+    }
+    let arguments =
+        ["why", "-r", "40", "--folded=out.folded", "-o", "a.swell", "--json", "./short", "./long"];
+    let found: Value =
+        serde_json::from_str(&bench.stillwell(&arguments).ends_with(0).stdout).unwrap();
+    let callers = names(&found, "with_callees");
+    assert!(callers.contains(&"longer".to_owned()), "{callers:?}");
+    assert!(!callers.contains(&"same".to_owned()), "{callers:?}");
+    let folded = bench.read("out.folded");
+    assert!(folded.contains(";main;longer;middle;inner "), "{folded}");
+    let text = bench.stillwell(&["why", "a.swell"]).ends_with(0).stdout;
+    assert!(!text.contains("Call chains are cut"), "{text}");
+}
+
 /// Two builds of [`COUNTED`]: 1024 page faults and 200 system calls, and twice as many.
 #[test]
 fn the_function_with_more_page_faults_is_named_and_system_calls_are_counted() {

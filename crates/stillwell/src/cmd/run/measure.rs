@@ -8,10 +8,9 @@ use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
 use crate::host::Host;
 use crate::host::shield::Isolation;
-use crate::measure::wire::SamplingSettings;
 use crate::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
 use crate::record::{EndReason, Readers};
-use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, drawn_seed, place};
 use crate::spec::RunVerb;
 use crate::sys::may_raise_priority;
 use crate::values::exit_code;
@@ -63,7 +62,7 @@ pub fn measure_changed(
 /// plan. Returns the record, and the end of the session.
 pub fn measure_profiled(
     verb: &RunVerb,
-    sampling: SamplingSettings,
+    sampling: SampledSession,
     change: impl FnOnce(&mut Plan),
 ) -> Result<(PathBuf, SessionEnd)> {
     let to_the_end = |plan: &mut Plan| {

@@ -21,11 +21,12 @@ use crate::profile::collect::collect;
 use crate::profile::flame::flame_graph;
 use crate::profile::folded::folded;
 use crate::profile::saved::{Profile, path_of};
+use crate::profile::whole_chains::ChainKeeper;
 use crate::record::{EndReason, Readers, Record};
 use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::render::why as page;
 use crate::render::why::{firefox, page as html};
-use crate::session;
+use crate::session::{self, SampledSession};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::{RunSpec, RunVerb, WhyVerb};
 use crate::terminal;
@@ -68,14 +69,21 @@ fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
 /// Measures with samples, and shows what they say. `change` has the last word about the plan.
 fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) -> Result<u8> {
     let seed = session.spec.length.seed.unwrap_or_default();
-    let samples = NamedTempFile::new().context("cannot make a temporary file for the samples")?;
+    let new_file = || NamedTempFile::new().context("cannot make a temporary file for the samples");
+    let (samples, chains) = (new_file()?, new_file()?);
+    let what = || format!("cannot take the call chains out of {}", samples.path().display());
+    let mut keeper = ChainKeeper::new(samples.path(), chains.path()).with_context(what)?;
     let period_ns = NS_PER_S / u64::from(verb.rate.unwrap_or(defaults::SAMPLES_PER_S));
-    let sampling = SamplingSettings {
+    let settings = SamplingSettings {
         file: samples.path().as_os_str().as_bytes().to_vec(),
         period_ns,
+        stack_bytes: 1024 * u32::from(verb.stack_kib.unwrap_or(defaults::STACK_KIB)),
         seed,
         system_calls: system_call_tracepoint(&Host::new("/")),
     };
+    let in_words = what();
+    let take = move || keeper.take().with_context(|| in_words.clone());
+    let sampling = SampledSession { settings, take: Box::new(take) };
     let (record, end) = measure_profiled(session, sampling, |plan| {
         change(plan);
         ask_for_names(plan, environment_for(None).iter().any(|(name, _)| name == PYTHON_NAMES));
@@ -85,8 +93,8 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     if !is_whole && end.reason != EndReason::Interrupted {
         return conclude_failed(session, &record, &end);
     }
-    let found = collect(&Record::read(&record)?, samples.path(), period_ns)?;
-    drop(samples);
+    let found = collect(&Record::read(&record)?, chains.path(), period_ns)?;
+    drop((samples, chains));
     let n_blocks = found.runs.len() / found.arms.len();
     ensure!(
         n_blocks > BLOCKS_MIN,

@@ -55,7 +55,9 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
     }
     if !found.has_chains {
         notes.push(
-            "Call chains are cut, so times with callees are unknown: build with -fno-omit-frame-pointer.".into(),
+            "Call chains are cut, so times with callees are unknown: code without call frame information needs \
+             -fno-omit-frame-pointer, and deep calls need a larger --stack-kib."
+                .into(),
         );
     }
     if found.n_lost_blocks > 0 {
