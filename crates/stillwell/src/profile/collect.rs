@@ -1,6 +1,7 @@
 //! Samples and record → profile.
 #![expect(clippy::disallowed_methods, reason = "reads the samples")]
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -12,7 +13,7 @@ use crate::profile::columns::SAMPLES_MIN;
 use crate::profile::entries::{CountedEvent, SampledRun, TaskRecord, next_run};
 use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
-use crate::profile::names::system_call;
+use crate::profile::names::{file_name, system_call};
 use crate::profile::saved::{CountedEvents, Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
 use crate::profile::waits::{TaskChange, WaitingTasks};
@@ -31,6 +32,8 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     let what = || format!("cannot read the samples in {}", samples.display());
     let mut table =
         FunctionTable::new(&programs, mapped_files(samples, programs.len()).with_context(what)?);
+    let scripts = plan.arms.iter().map(|arm| scripts(&arm.argv)).collect::<Vec<_>>();
+    table.scripts = differing(&scripts);
     let mut n_of_functions: HashMap<u32, Vec<u64>> = HashMap::new();
     let rows = &record.rows;
     let is_kept = |&at: &usize| rows.is_measurement(at) && rows.block(at).is_some();
@@ -62,6 +65,18 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     (profile.functions, profile.stacks) = (functions, stacks);
     (profile.n_samples, profile.n_whole_chains) = (n_user, n_whole);
     Ok(profile)
+}
+
+/// The files of Python's functions in a command line.
+fn scripts(argv: &[String]) -> BTreeSet<String> {
+    let names = argv.iter().flat_map(|word| word.split_ascii_whitespace()).map(file_name);
+    names.filter(|name| name.ends_with(".py")).map(Cow::into_owned).collect()
+}
+
+/// The files that some arms have and others do not.
+fn differing(of_arms: &[BTreeSet<String>]) -> BTreeSet<String> {
+    let in_all = of_arms.iter().cloned().reduce(|all, it| &all & &it).unwrap_or_default();
+    of_arms.iter().flatten().filter(|name| !in_all.contains(*name)).cloned().collect()
 }
 
 /// What is counted for the whole machine.
@@ -237,6 +252,14 @@ mod tests {
         };
         assert_eq!(without_delays(vec![(1, 30), (2, 50)], &run), [(1, 15), (2, 25)]);
         assert_eq!(without_delays(vec![(1, 10), (2, 20)], &run), [(1, 10), (2, 20)]);
+    }
+
+    #[test]
+    fn scripts_with_different_names_are_the_same_program() {
+        let argv = |text: &str| text.split(' ').map(String::from).collect::<Vec<String>>();
+        let of_arms = ["python3 a/old.py x.py", "sh -c /new.py x.py"].map(|it| scripts(&argv(it)));
+        assert_eq!(differing(&of_arms).into_iter().collect::<Vec<_>>(), ["new.py", "old.py"]);
+        assert!(differing(&of_arms[..1]).is_empty());
     }
 
     /// A process that was forked is at the code of its parent; after an exec it is not. What was before the first exec is

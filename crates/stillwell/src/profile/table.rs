@@ -49,6 +49,8 @@ pub struct FunctionTable {
     pub n_whole: u64,
     /// The compiled functions of the run whose samples come next.
     pub jit: JitMaps,
+    /// Python files that are called differently in the arms. Their functions have names without them.
+    pub scripts: BTreeSet<String>,
     /// The file of the own program of each arm, without its directory.
     own: Vec<String>,
     /// The files that some arms map and others do not, of each arm.
@@ -285,7 +287,8 @@ impl FunctionTable {
         let path = self.files[file as usize].path.clone();
         if !path.starts_with('/') || path.starts_with("//anon") || path.starts_with("/dev/") {
             // Compiled at run time, or a part that the kernel gives, such as [vdso].
-            let jit = self.jit.find(process, address).map(str::to_owned);
+            let jit =
+                self.jit.find(process, address).map(|name| self.without_script(name).to_owned());
             let function = match jit {
                 Some(name) => self.function(name, "", FunctionOrigin::User),
                 None if path.starts_with('[') => self.function(path, "", FunctionOrigin::Unnamed),
@@ -310,6 +313,14 @@ impl FunctionTable {
         let place = Rc::new(CodePlace { functions, line, code_bytes });
         self.by_place.insert((file, offset), Rc::clone(&place));
         Some(place)
+    }
+
+    /// The name of a function of Python, `py::NAME:FILE`, without a file that only one arm has.
+    fn without_script<'name>(&self, name: &'name str) -> &'name str {
+        match name.rsplit_once(':') {
+            Some((function, file)) if self.scripts.contains(file) => function,
+            _ => name,
+        }
     }
 
     /// Notes what a sample says about its functions.
@@ -372,6 +383,9 @@ mod tests {
         // Programs without symbols match each other; a library is called by its name.
         assert_eq!(names, ["[c]", "[program]"]);
         assert_eq!(table.stack(0, &spaces, 1, &[USER, 2500, 3001, 77]), Some(stack));
+        table.scripts.insert("old.py".into());
+        let names = ["py::work:old.py", "py::work:json.py"].map(|it| table.without_script(it));
+        assert_eq!(names, ["py::work", "py::work:json.py"]);
         let unknown = table.stack(0, &spaces, 1, &[USER, 9, 9]).unwrap();
         assert_eq!(table.stacks[unknown as usize].len(), 1);
         assert_eq!(table.stack(0, &spaces, 1, &[USER]), None);

@@ -138,6 +138,9 @@ fn the_caller_of_the_slower_function_is_named_without_frame_pointers() {
     assert!(folded.contains(";main;longer;middle;inner "), "{folded}");
     let text = bench.stillwell(&["why", "a.swell"]).ends_with(0).stdout;
     assert!(!text.contains("Call chains are cut"), "{text}");
+    let alone = bench.stillwell(&["why", "-r", "20", "./long"]).ends_with(0).stdout;
+    let (_, callers) = alone.split_once("with what they call:").unwrap();
+    assert!(callers.contains("\nlonger ") && callers.contains("\nsame "), "{alone}");
 }
 
 /// Two builds of [`COUNTED`]: 1024 page faults and 200 system calls, and twice as many.

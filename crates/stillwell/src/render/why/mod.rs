@@ -11,7 +11,7 @@ mod words;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::profile::breakdown::{Breakdown, PartKind, TimePart};
+use crate::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use crate::render::columns::{one_line, shorten, wide, wrap};
 use crate::render::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::render::document::DocumentBody;
@@ -20,7 +20,7 @@ use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, UnitKind};
 use crate::render::why::notes::notes;
 use crate::render::why::sentences::answer;
-use crate::render::why::words::{NAME_COLUMNS_MIN, label, name};
+use crate::render::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
 use crate::verdict::Verdict;
 
 /// Columns of a table beside the name.
@@ -46,6 +46,10 @@ pub fn text(found: &Breakdown) -> String {
         let n_hidden = found.functions.len().saturating_sub(N_PROFILE_ROWS);
         if n_hidden > 0 {
             writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
+        }
+        if !found.with_callees.is_empty() {
+            out.push_str("\nwith what they call:\n");
+            out += &plain(times_with_callees(found), &[1, 2]);
         }
     }
     let counts = counts::table(found, N_PROFILE_ROWS);
@@ -139,8 +143,15 @@ fn differences(found: &Breakdown) -> Vec<Vec<String>> {
 /// A row for each function that differs with what it calls.
 fn with_callees(found: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    let parts = found.with_callees.iter().take(N_PROFILE_ROWS);
+    let parts = callers(found);
     parts.map(|part| difference(found, name(part, columns), &part.time)).collect()
+}
+
+/// The functions in the list of those with what they call. Functions of Python come before those of the interpreter.
+fn callers(found: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
+    let (python, others): (Vec<_>, Vec<_>) =
+        found.with_callees.iter().partition(|part| is_python(part));
+    python.into_iter().chain(others).take(N_PROFILE_ROWS)
 }
 
 fn unit(found: &Breakdown) -> DisplayUnit {
@@ -159,15 +170,23 @@ fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
 
 /// A heading, and a row for each part of the time of one program: the largest functions, and what is no function.
 fn times(found: &Breakdown) -> Vec<Vec<String>> {
-    let unit = unit(found);
-    let heading = format!("time per run [{}]", unit.name);
-    let row = |(name, part): (String, &TimePart)| {
-        let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
-        let time = unit.uncertain(part.estimate_ns, Some(part.half_width_ns));
-        vec![name, time, format!("{share:.1} %")]
-    };
+    let heading = format!("time per run [{}]", unit(found).name);
     let n_functions = found.functions.len();
     let is_shown = |at: usize| at < N_PROFILE_ROWS || at >= n_functions;
     let shown = rows(found).into_iter().enumerate().filter(|(at, _)| is_shown(*at));
-    std::iter::once(cells(&["", &heading, "share"])).chain(shown.map(|(_, it)| row(it))).collect()
+    std::iter::once(cells(&["", &heading, "share"]))
+        .chain(shown.map(|(_, (name, part))| time(found, name, part)))
+        .collect()
+}
+
+/// A row for each function of one program that takes most time with what it calls.
+fn times_with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    callers(found).map(|part| time(found, name(part, columns), &part.time)).collect()
+}
+
+fn time(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
+    let time = unit(found).uncertain(part.estimate_ns, Some(part.half_width_ns));
+    vec![name, time, format!("{share:.1} %")]
 }

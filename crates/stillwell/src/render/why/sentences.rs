@@ -6,10 +6,15 @@ use crate::render::columns::{one_line, shorten};
 use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, UnitKind};
 use crate::render::why::counts;
-use crate::render::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, label, located, name};
+use crate::render::why::words::{
+    ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name,
+};
 
 /// Functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;
+
+/// Part of the largest change that a called function must have to be named for it.
+const MOST_OF_CHANGE: f64 = 0.8;
 
 /// One to three sentences.
 pub fn answer(found: &Breakdown) -> Vec<String> {
@@ -47,13 +52,14 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
     };
     let all = in_words(found);
     if all.is_empty() {
-        sentences.push(match found.with_callees.first() {
+        sentences.push(match python(found).or(found.with_callees.first()) {
             Some(part) => format!("With what it calls, {}.", explained(part)),
             None => format!("None of {} functions differs beyond the noise.", found.n_functions),
         });
         sentences.extend(other_counts(found, &sentences));
         return sentences;
     }
+    sentences.extend(python(found).map(|part| format!("With what it calls, {}.", explained(part))));
     let named = &all[..all.len().min(N_IN_WORDS)];
     let text: Vec<String> = named.iter().map(|part| explained(part)).collect();
     sentences.push(format!("{}.", text.join("; ")));
@@ -76,6 +82,17 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
         sentences.push(format!("Beside these, there is a difference in: {}.", words.join(", ")));
     }
     sentences
+}
+
+/// The function of Python that has most of the change: the functions that differ themselves are the interpreter's. Of those that
+/// call each other, the one with least time.
+fn python(found: &Breakdown) -> Option<&FunctionPart> {
+    let change_ns = |part: &&FunctionPart| part.time.estimate_ns.abs();
+    let all = || found.with_callees.iter().filter(|part| is_python(part));
+    let most_ns = all().map(|part| change_ns(&part)).fold(0.0, f64::max);
+    let has_most = |part: &&FunctionPart| change_ns(part) >= MOST_OF_CHANGE * most_ns;
+    let time_ns = |part: &FunctionPart| part.time.means_ns.iter().sum::<f64>();
+    all().filter(has_most).min_by(|a, b| time_ns(a).total_cmp(&time_ns(b)))
 }
 
 /// What the sentences name, the largest change first: functions, and in the place of the kernel's functions the reasons why

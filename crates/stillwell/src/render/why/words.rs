@@ -17,6 +17,11 @@ pub fn interval(value: f64, half_width: f64) -> [String; 3] {
     [value, value - half_width, value + half_width].map(|it| uncertain::fixed(it, decimals))
 }
 
+/// Whether a function is one of Python, as CPython names it for profilers.
+pub fn is_python(part: &FunctionPart) -> bool {
+    part.name.starts_with("py::")
+}
+
 /// The name of a function, with its line.
 pub fn located(part: &FunctionPart) -> String {
     let name = name(part, NAME_IN_WORDS);
