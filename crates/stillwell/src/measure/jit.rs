@@ -47,7 +47,7 @@ pub struct JitFiles {
     dumps: BTreeSet<(u32, PathBuf)>,
     addresses: HashSet<u64>,
     /// From the first to the last address of code without a file.
-    made: Range<u64>,
+    made: Option<Range<u64>>,
 }
 
 impl JitFiles {
@@ -55,7 +55,7 @@ impl JitFiles {
     pub fn new() -> Self {
         let began = SystemTime::now();
         let (processes, dumps) = (BTreeSet::new(), BTreeSet::new());
-        Self { began, processes, dumps, addresses: HashSet::new(), made: u64::MAX..0 }
+        Self { began, processes, dumps, addresses: HashSet::new(), made: None }
     }
 
     /// A process of the run.
@@ -66,7 +66,8 @@ impl JitFiles {
     /// A file that a process has mapped at these addresses; code that it makes itself has the name `//anon`.
     pub fn add_mapping(&mut self, process: u32, path: &[u8], at: Range<u64>) {
         if path == b"//anon" {
-            self.made = self.made.start.min(at.start)..self.made.end.max(at.end);
+            let known = self.made.take().unwrap_or(at.clone());
+            self.made = Some(known.start.min(at.start)..known.end.max(at.end));
         }
         let path = Path::new(OsStr::from_bytes(path));
         let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
@@ -82,11 +83,10 @@ impl JitFiles {
 
     /// The copy of a stack. A word of it may be a return address.
     pub fn add_stack(&mut self, stack: &[u8]) {
-        if self.made.is_empty() || self.addresses.len() > ADDRESSES_MAX {
+        let Some(made) = self.made.as_ref().filter(|_| self.addresses.len() < ADDRESSES_MAX) else {
             return;
-        }
+        };
         let words = stack.chunks_exact(8).filter_map(|it| it.try_into().ok());
-        let made = &self.made;
         self.addresses.extend(words.map(u64::from_ne_bytes).filter(|it| made.contains(it)));
     }
 

@@ -268,7 +268,7 @@ mod tests {
     /// What called it has no frame pointer; so it is where the stack says.
     #[test]
     fn the_caller_of_code_without_a_file_is_where_the_stack_says() {
-        let mut chain_in = |path: &str| {
+        let chain_in = |path: &str| {
             let (mut unwinder, mut spaces) = (Unwinder::default(), AddressSpaces::default());
             spaces.map(1, 1000, 100, 0, unwinder.file("/no/such/file"));
             spaces.map(1, 2000, 100, 0, unwinder.file(path));
