@@ -123,6 +123,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/history/run
 	experiments/pool/run
 	experiments/gate/run
+	experiments/gate/real
 	experiments/referee/race
 	experiments/why/run
 	experiments/referee/run

@@ -154,8 +154,17 @@ fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
     let mut all = Vec::new();
     let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
     if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
-        let verdict = if ends.is_same { "are the same" } else { "were not found to differ" };
-        say("", format!("The two ends {verdict}: {}. There is nothing to search.", size(ends)));
+        let size = size(ends);
+        say(
+            "",
+            match ends.is_same {
+                true => format!("The two ends are the same: {size}. There is nothing to search."),
+                false => format!(
+                    "The two ends were not found to differ: {size}. So there is nothing to search yet. Runs that take longer, a \
+                 quieter machine or a longer --budget show smaller differences."
+                ),
+            },
+        );
         return all;
     }
     for culprit in &found.culprits {
