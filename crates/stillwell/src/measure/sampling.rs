@@ -165,9 +165,11 @@ impl Sampling {
         // Without one the caller waits, and what does not fit into the buffers is lost.
         let Some(pidfd) = pidfd else { return };
         let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
+        let mut can_wait_for_rings = true;
         while !sys::has_exited(pid) {
             // A buffer is ready when it is half full.
-            let borrowed = self.rings.iter().map(sys::descriptor_of);
+            let rings = self.rings.iter().filter(|_| can_wait_for_rings);
+            let borrowed = rings.map(sys::descriptor_of);
             let polled = std::iter::once(pidfd.as_fd()).chain(borrowed);
             let mut fds: Vec<PollFd<'_>> =
                 polled.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
@@ -176,6 +178,9 @@ impl Sampling {
                 // It has ended, or a signal came, which the caller looks at.
                 return;
             }
+            // That of a CPU which was switched off would be ready for ever.
+            let gone = PollFlags::HUP | PollFlags::ERR;
+            can_wait_for_rings &= !fds[1..].iter().any(|fd| fd.revents().intersects(gone));
             drop(fds);
             self.drain();
         }
