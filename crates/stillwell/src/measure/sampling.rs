@@ -19,7 +19,9 @@ use stats::Stream;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::measure::jit::JitFiles;
-use crate::measure::stack_copies::{ask_for_stacks, chain_end, cut_unused, stack_copy};
+use crate::measure::stack_copies::{
+    CHAIN_AT, ask_for_stacks, chain_end, cut_unused, long, stack_copy,
+};
 use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::measure::waiting::WaitingLog;
 use crate::measure::wire::{RowId, SamplingSettings};
@@ -43,8 +45,6 @@ const UNSAMPLED_EVERY: u32 = 8;
 /// `PERF_RECORD_MMAP2`, and where its path begins.
 pub const RECORD_MMAP2: u32 = 10;
 pub const MMAP2_PATH: usize = 64;
-/// Where the addresses of a sample begin.
-const SAMPLE_CHAIN: usize = 32;
 /// The buffers are emptied at least so often while a run lasts.
 const DRAIN_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The same for a run whose events are counted: each page fault has a record.
@@ -279,12 +279,11 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
         RECORD_FORK => jit.add_process(process),
         RECORD_MMAP2 => {
             let path = body.get(MMAP2_PATH..).unwrap_or_default().split(|&byte| byte == 0).next();
-            let number = |at: usize| body.get(at..at + 8).and_then(|it| it.try_into().ok());
-            let [start, len] = [8, 16].map(|at| number(at).map_or(0, u64::from_ne_bytes));
+            let [start, len] = [8, 16].map(|at| long(body, at).unwrap_or_default());
             jit.add_mapping(process, path.unwrap_or_default(), start..start.saturating_add(len));
         }
         RECORD_SAMPLE => {
-            let chain = chain_end(body).and_then(|end| body.get(SAMPLE_CHAIN..end));
+            let chain = chain_end(body).and_then(|end| body.get(CHAIN_AT..end));
             let chain = chain.unwrap_or_default().chunks_exact(8);
             let addresses = chain.filter_map(|it| it.try_into().ok()).map(u64::from_ne_bytes);
             addresses.for_each(|it| jit.add_address(it));

@@ -3,9 +3,10 @@
 
 use perf_event::{Builder, SampleFlag};
 
-/// Where the number of addresses of a sample is, and where the addresses begin.
-const CHAIN_LENGTH_AT: usize = 24;
-const CHAIN_AT: usize = 32;
+/// Where a sample has its process, its number of addresses, and these (perf_event_open(2)).
+pub const PROCESS_AT: usize = 8;
+pub const CHAIN_LENGTH_AT: usize = 24;
+pub const CHAIN_AT: usize = 32;
 
 /// The registers that are copied: the kernel's number (asm/perf_regs.h) and that of DWARF (System V ABI, AMD64 supplement,
 /// figure 3.36; DWARF for the Arm 64-bit architecture, section 4.1), in the order of the former.
@@ -125,7 +126,8 @@ fn size_at(body: &[u8]) -> Option<usize> {
         .then_some(end + 8 + 8 * REGISTERS.len())
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
+/// The number of 8 bytes at a place.
+pub fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 

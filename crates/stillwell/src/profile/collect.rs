@@ -13,7 +13,7 @@ use crate::profile::columns::SAMPLES_MIN;
 use crate::profile::entries::{CountedEvent, SampledRun, TaskRecord, next_run};
 use crate::profile::jit::JitMaps;
 use crate::profile::maps::AddressSpaces;
-use crate::profile::names::{file_name, system_call};
+use crate::profile::names::{file_name, is_file, system_call};
 use crate::profile::saved::{CountedEvents, Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
 use crate::profile::waits::{TaskChange, WaitingTasks};
@@ -80,7 +80,7 @@ fn differing(of_arms: &[BTreeSet<String>]) -> BTreeSet<String> {
 }
 
 /// What is counted for the whole machine.
-const HUGE_PAGES: &str = "huge pages of the machine";
+const HUGE_PAGES: &str = "huge pages (machine)";
 /// Runs of each arm whose mappings are looked at.
 const RUNS_LOOKED_AT: usize = 3;
 
@@ -95,8 +95,7 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
         n_runs[arm] += 1;
         for (_, record) in run.records {
             if let TaskRecord::Map { path, .. } = record
-                && path.starts_with('/')
-                && !path.starts_with("//")
+                && is_file(&path)
             {
                 found[arm].insert(path);
             }

@@ -7,6 +7,7 @@ use crate::measure::jit::JitFunction;
 use crate::measure::sampling::{
     ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
 };
+use crate::measure::stack_copies::long;
 use crate::measure::switches::{
     RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT,
 };
@@ -273,10 +274,6 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,7 +302,7 @@ mod tests {
     }
 
     fn end() -> Vec<u8> {
-        entry(RUN_ENDS, 0, &longs(&[3, 1, 5]))
+        entry(RUN_ENDS, 0, &longs(&[3, 1, 5, 7]))
     }
 
     #[test]
@@ -374,6 +371,7 @@ mod tests {
         let calls = entry(OF_CALLS + RECORD_SAMPLE, 2, &call);
         let run = next_run(&mut &[begin(), faults, calls, end()].concat()[..]).unwrap().unwrap();
         assert_eq!((run.counted_every, run.counts_calls, run.n_uncounted), (16, true, 5));
+        assert_eq!(run.n_huge_pages, Some(7));
         let counted = |what| TaskRecord::Counted { process: 30, what, chain: vec![5] };
         let [fault, call] = [CountedEvent::PageFault, CountedEvent::SystemCall(39)].map(counted);
         assert_eq!(run.records, [(13, fault), (14, call)]);

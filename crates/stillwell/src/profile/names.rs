@@ -19,6 +19,11 @@ const CLONES: [&str; 9] = [
 /// The same without a number.
 const PARTS: [&str; 3] = [".cold", ".localalias", ".part"];
 
+/// Whether a mapping of code is of a file, and not of code that was made at run time or that the kernel gives (`[vdso]`).
+pub fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/dev/")
+}
+
 /// The name of a function as its source has it: without the hash of Rust's compiler and the suffixes of clones.
 pub fn readable(symbol: &str) -> String {
     let symbol = symbol.split('@').next().filter(|it| !it.is_empty()).unwrap_or(symbol);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::profile::jit::JitMaps;
 use crate::profile::kernel_entry::{entry, wait};
 use crate::profile::maps::AddressSpaces;
-use crate::profile::names::file_name;
+use crate::profile::names::{file_name, is_file};
 use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 use crate::profile::symbols::SymbolTable;
 use crate::profile::whole_chains::CHAIN_IS_WHOLE;
@@ -285,7 +285,7 @@ impl FunctionTable {
             return Some(Rc::clone(known));
         }
         let path = self.files[file as usize].path.clone();
-        if !path.starts_with('/') || path.starts_with("//anon") || path.starts_with("/dev/") {
+        if !is_file(&path) {
             // Compiled at run time, or a part that the kernel gives, such as [vdso].
             let jit =
                 self.jit.find(process, address).map(|name| self.without_script(name).to_owned());

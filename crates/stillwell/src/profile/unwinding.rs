@@ -11,6 +11,7 @@ use crate::measure::stack_copies::{
 };
 use crate::profile::frame_rules::{FrameRule, FrameRules};
 use crate::profile::maps::AddressSpaces;
+use crate::profile::names::is_file;
 
 /// Calls in a chain at most, as a deep recursion has.
 const DEPTH_MAX: usize = 512;
@@ -127,7 +128,7 @@ impl Unwinder {
                 Some((rules, rule)) => by_rule(rules, &rule, &registers, &stack),
                 None => {
                     let mut found = by_frame_pointer(&registers, &stack).filter(is_caller);
-                    if found.is_none() && !is_innermost && self.is_made_at_run_time(file) {
+                    if found.is_none() && !is_innermost && !is_file(&self.files[file as usize].0) {
                         found = by_trampoline(&registers, &stack);
                     }
                     found.map_or(CallerFrame::Unknown, |next| CallerFrame::Found(next, false))
@@ -147,12 +148,6 @@ impl Unwinder {
             }
         }
         chain
-    }
-
-    /// Whether a mapping is of no file.
-    fn is_made_at_run_time(&self, file: u32) -> bool {
-        let path = &self.files[file as usize].0;
-        !path.starts_with('/') || path.starts_with("//")
     }
 
     /// The rules for code at an offset of a file.

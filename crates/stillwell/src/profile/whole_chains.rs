@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::measure::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
-use crate::measure::stack_copies::{chain_end, stack_copy};
+use crate::measure::stack_copies::{CHAIN_AT, CHAIN_LENGTH_AT, PROCESS_AT, chain_end, stack_copy};
 use crate::measure::switches::RECORD_SAMPLE;
 use crate::profile::entries::{TaskRecord, next_entry, timed_record};
 use crate::profile::maps::AddressSpaces;
@@ -17,10 +17,6 @@ use crate::profile::unwinding::{Unwinder, UnwoundChain};
 const CONTEXT_USER: u64 = -512_i64 as u64;
 /// Behind the addresses of a chain that begins where the stack does. The kernel has no such mark.
 pub const CHAIN_IS_WHOLE: u64 = -4000_i64 as u64;
-/// Where a sample has its process, its number of addresses, and these.
-const PROCESS_AT: usize = 8;
-const CHAIN_LENGTH_AT: usize = 24;
-const CHAIN_AT: usize = 32;
 
 /// Takes the samples out of the launcher's file, and keeps them with whole chains.
 pub struct ChainKeeper {

@@ -176,6 +176,38 @@ fn the_function_with_more_page_faults_is_named_and_system_calls_are_counted() {
     assert_eq!(change("mmap system calls", None), None, "{tallies:?}");
 }
 
+/// A program of 10 MiB in pages of 4 KiB, or in huge ones if `LARGE` is 1.
+const HUGE_PAGES: &str = "
+#include <sys/mman.h>
+int main(void) {
+    char *pages = mmap(0, 10 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, 10 << 20, LARGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    for (int at = 0; at < 10 << 20; at += 4096) ((volatile char *)pages)[at] = 1;
+    return 0;
+}
+";
+
+#[test]
+fn huge_pages_are_counted() {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    if !setting.is_ok_and(|it| !it.contains("[never]")) {
+        return skipped("the kernel gives no huge pages");
+    }
+    let Some(bench) = builds() else { return };
+    bench.write("huge.c", HUGE_PAGES);
+    for (name, define) in [("small", "-DLARGE=0"), ("large", "-DLARGE=1")] {
+        let mut compile = bench.command("cc");
+        Ran::from(compile.args(["-O1", "-o", name, define, "huge.c"]).output().unwrap())
+            .ends_with(0);
+    }
+    let ran = bench.stillwell(&["why", "-r", "80", "--json", "./small", "./large"]);
+    let found: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
+    let tallies = found["tallies"].as_array().unwrap();
+    let huge = tallies.iter().find(|it| it["what"] == "huge pages (machine)").unwrap();
+    // Four or five are aligned in 10 MiB; the kernel may lack some.
+    assert!((1.0..=5.5).contains(&huge["estimate"].as_f64().unwrap()), "{huge}");
+}
+
 #[test]
 fn folded_stacks_have_the_time_of_both_programs() {
     let Some(bench) = builds() else { return };

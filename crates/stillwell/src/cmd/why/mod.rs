@@ -71,8 +71,9 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     let seed = session.spec.length.seed.unwrap_or_default();
     let new_file = || NamedTempFile::new().context("cannot make a temporary file for the samples");
     let (samples, chains) = (new_file()?, new_file()?);
-    let what = || format!("cannot take the call chains out of {}", samples.path().display());
-    let mut keeper = ChainKeeper::new(samples.path(), chains.path()).with_context(what)?;
+    let what = format!("cannot keep the call chains in {}", chains.path().display());
+    let keeper = ChainKeeper::new(samples.path(), chains.path());
+    let mut keeper = keeper.with_context(|| what.clone())?;
     let period_ns = NS_PER_S / u64::from(verb.rate.unwrap_or(defaults::SAMPLES_PER_S));
     let settings = SamplingSettings {
         file: samples.path().as_os_str().as_bytes().to_vec(),
@@ -81,8 +82,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
         seed,
         system_calls: system_call_tracepoint(&Host::new("/")),
     };
-    let in_words = what();
-    let take = move || keeper.take().with_context(|| in_words.clone());
+    let take = move || keeper.take().with_context(|| what.clone());
     let sampling = SampledSession { settings, take: Box::new(take) };
     let (record, end) = measure_profiled(session, sampling, |plan| {
         change(plan);
