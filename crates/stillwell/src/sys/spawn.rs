@@ -125,6 +125,8 @@ struct ChildJob<'a> {
     probes_core: bool,
     /// CPU time that the child uses up before anything is measured, ns.
     delay_ns: u64,
+    /// The process that waits for the child.
+    parent: c_int,
     shared: *mut Shared,
 }
 
@@ -219,6 +221,7 @@ impl Launcher {
             reads_schedstat: self.reads_schedstat,
             probes_core: self.probes_core,
             delay_ns: self.delay_ns,
+            parent: std::process::id().cast_signed(),
             shared: &raw mut shared,
         };
         // Stacks grow down; the top must be 16-byte aligned (System V ABI).
@@ -348,6 +351,11 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         if let Some(user) = &attributes.run_as {
             become_user(user).ok_or(Stage::User)?;
+        }
+        // A parent that was killed before the child asked for the signal sends none (prctl(2), PR_SET_PDEATHSIG), and
+        // the run would outlive its session. No error: nobody is left to read it.
+        if libc::getppid() != job.parent {
+            libc::_exit(127);
         }
     }
     Ok(())

@@ -80,3 +80,37 @@ fn a_program_that_does_not_exist_is_an_error_of_exec() {
         .unwrap_err();
     assert_eq!((error.stage, error.errno), (Stage::Exec, libc::ENOENT));
 }
+
+/// The exit code of a child that makes ready for exec and ends with 0, when its parent should be the process `parent`.
+fn code_when_the_parent_should_be(parent: u32) -> i32 {
+    stop_ignoring_children();
+    let attributes = Attributes::default();
+    let job = ChildJob {
+        path: c"",
+        argv: std::ptr::null(),
+        envp: std::ptr::null(),
+        stdio: [ChildStdio::Inherit; 3],
+        kept: &[],
+        attributes: &attributes,
+        reads_schedstat: false,
+        probes_core: false,
+        delay_ns: 0,
+        parent: parent.cast_signed(),
+        shared: std::ptr::null_mut(),
+    };
+    // SAFETY: the child makes system calls only, as `set_up` must, and ends.
+    let pid = unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::_exit(set_up(&job).is_err().into());
+        }
+        pid
+    };
+    reap(pid).unwrap().0
+}
+
+#[test]
+fn a_child_whose_parent_has_ended_executes_nothing() {
+    assert_eq!(code_when_the_parent_should_be(std::process::id()), 0);
+    assert_eq!(code_when_the_parent_should_be(1), 127);
+}
