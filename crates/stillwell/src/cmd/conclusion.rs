@@ -17,7 +17,7 @@ use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
 use crate::terminal;
-use crate::values::{FailOn, exit_code};
+use crate::values::{DecideOn, FailOn, exit_code};
 
 /// The options for the output of a session.
 pub struct Presentation<'a> {
@@ -117,9 +117,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         Some(failure) => Some(explain_failure(&assessment.record, failure, quote)),
         None if has_runs => None,
         None if end.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
-        None => {
-            Some(format!("every run took longer than --timeout; they are in {}", path.display()))
-        }
+        None => Some(why_nothing_counts(&assessment, path)),
     };
     let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
     if output.json {
@@ -145,6 +143,22 @@ fn error_of(end: &SessionEnd, exit_code: u8, message: Option<&str>) -> Option<Er
     Some(ErrorObject { code, message, exit_code })
 }
 
+/// Whether any run took longer than `--timeout`.
+fn has_timed_out(assessment: &Assessment) -> bool {
+    assessment.analysis.arms.iter().any(|arm| arm.n_timed_out > 0)
+}
+
+/// Why a session has no result although no run failed.
+fn why_nothing_counts(assessment: &Assessment, record: &Path) -> String {
+    let record = record.display();
+    if has_timed_out(assessment) {
+        return format!("every run took longer than --timeout; they are in {record}");
+    }
+    let decides = assessment.record.rows.compared().decide_on;
+    let what = decides.map_or_else(|| "what decides".into(), DecideOn::name);
+    format!("no run has a value of {what}; they are in {record}; choose another --decide-on")
+}
+
 fn exit_code_of(
     reason: EndReason,
     has_runs: bool,
@@ -153,7 +167,11 @@ fn exit_code_of(
 ) -> u8 {
     match reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
-            exit_code::TIMEOUT
+            if has_timed_out(assessment) {
+                exit_code::TIMEOUT
+            } else {
+                exit_code::ERROR
+            }
         }
         EndReason::Complete | EndReason::Decided | EndReason::Precise => {
             assessment.exit_code(fail_on)

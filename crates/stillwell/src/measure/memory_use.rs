@@ -71,6 +71,11 @@ impl MemoryUse {
                 file.map_err(|error| failed(&path, error))
             };
             let counts = (open(peak, true)?, open(usage, false)?);
+            // Version 2 before Linux 6.12 opens the file for root, and refuses each write.
+            counts.0.write_all_at(b"0", 0).map_err(|error| {
+                let what = group.join(peak);
+                format!("{}; a peak can be reset since Linux 6.12", failed(&what, error))
+            })?;
             let processes = group.join(PROCESSES);
             let entered = std::fs::write(&processes, process.to_string());
             entered.map_err(|error| failed(&processes, error))?;
