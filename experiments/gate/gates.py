@@ -60,8 +60,8 @@ def is_called(record):
 
 
 def gate(stillwell, old, new, budget, number, procs, programs=()):
-    """Runs a gate of this stillwell. Returns its exit code, its time, the largest ratio of the medians of its runs in percent, and whether
-    benchstat calls anything different."""
+    """Runs a gate of this stillwell. Returns its exit code, its time, the largest ratio of the medians of its runs in percent, whether
+    benchstat calls anything different, and the names of the benchmarks that it calls slower."""
     record = f"gate-{number}.suite"
     words = [stillwell, "gate", "--old", old, "--new", new, "--budget", budget, "--json", "gate.json", "-o", record, *programs]
     start = time.monotonic()
@@ -72,14 +72,16 @@ def gate(stillwell, old, new, budget, number, procs, programs=()):
         sys.exit(f"{' '.join(map(str, words))}: {done.stdout}{done.stderr}")
     if not pathlib.Path(record).exists():
         # The builds are the same but for what is not loaded, such as the lines of the source: nothing is measured.
-        return done.returncode, took, 0.0, False
+        return done.returncode, took, 0.0, False, []
     shown = subprocess.run([common.STILLWELL, "show", "--json", record], stdout=subprocess.PIPE, check=True)
     arms = json.loads(shown.stdout)["analysis"]["arms"]
     medians = [arm["wall"]["median"]["value"] for arm in arms]
     worst = max(new / old for old, new in zip(medians[::2], medians[1::2]))
     called = is_called(record)
     shutil.rmtree(record)
-    return done.returncode, took, 100 * (worst - 1), called
+    effects = json.loads(pathlib.Path("gate.json").read_text())["conclusion"]["effects"]
+    slower = [effect["name"].removesuffix(": head") for effect in effects if effect["verdict"] == "slower"]
+    return done.returncode, took, 100 * (worst - 1), called, slower
 
 
 def table(found):

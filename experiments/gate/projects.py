@@ -1,0 +1,189 @@
+"""Projects from the registries with their own benchmarks, as they are, and copies of them with a change."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+N_VARIANTS = 4
+
+
+def shell(text, cwd="."):
+    """Runs a line of sh. Its output is shown if it fails."""
+    done = subprocess.run(["sh", "-ec", text], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise OSError(f"{text}: {' '.join(done.stdout.split()[-40:])}")
+    return done.stdout
+
+
+class Project:
+    """Where the source is from, how it is built, and the file with its functions."""
+
+    name = fetch = build = source = start = comment = ""
+    # The benchmark that work can be added to, and its file.
+    hit = hit_source = ""
+    programs = hit_programs = ()
+
+    def own(self, old, new):
+        """Whether the framework's own comparison of the two builds calls anything slower; None where it has none."""
+        return None
+
+    def folder(self):
+        """Its directory, whose name is a word of sh."""
+        return pathlib.Path(self.name.split()[0])
+
+    def prepare(self):
+        """Fetches and builds it. Returns its directory."""
+        folder = self.folder()
+        folder.mkdir()
+        shell(self.fetch, folder)
+        shell(self.build, folder / "src")
+        return folder / "src"
+
+    def copy(self, name, source, change):
+        """Builds a copy in which the text of this file is changed by a function. Returns its directory."""
+        copy = self.folder() / name
+        shutil.copytree(self.folder() / "src", copy, symlinks=True)
+        file = copy / source
+        text = change(file.read_text())
+        assert text != file.read_text(), f"{self.name}: {source} has no place for the change"
+        file.write_text(text)
+        shell(self.build, copy)
+        return copy
+
+    def unchanged(self):
+        """Builds that change nothing, N_VARIANTS of them."""
+        return [self.copy(f"pr{number}", self.source, lambda text: self.changed(text, number)) for number in range(N_VARIANTS)]
+
+    def slower(self, percent):
+        """A build in which the benchmark `hit` has so much more work."""
+        return self.copy(f"slower{percent}", self.hit_source, lambda text: self.with_work(text, percent))
+
+    def changed(self, text, number):
+        """The text with a comment at its top, or with two functions in another order."""
+        if number % 2 == 0:
+            return f"{self.comment} A comment that changes nothing, {number}.\n" + text
+        starts = [found.start() for found in re.finditer(self.start, text, re.MULTILINE)]
+        starts.append(len(text))
+        first = number // 2 % (len(starts) - 2)
+        a, b, c = starts[first:first + 3]
+        return text[:a] + text[b:c] + text[a:b] + text[c:]
+
+
+class Uuid(Project):
+    name = "uuid (Go)"
+    fetch = "cp -r \"$(go mod download -json github.com/google/uuid@v1.6.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; chmod -R u+w src"
+    build, source, start, comment = "go test -c -o uuid.test .", "uuid_test.go", r"^func Benchmark", "//"
+    hit, hit_source = "BenchmarkUUID_UnmarshalJSON", "json_test.go"
+
+    def with_work(self, text, percent):
+        """Every so many turns of 1 µs do their work twice."""
+        again = f"\t\tif i%{100 // percent} == 0 {{\n\t\t\tjson.Unmarshal(js, &x)\n\t\t}}\n"
+        head, loop, tail = text.rpartition("\t\terr := json.Unmarshal(js, &x)\n")
+        return head + again + loop + tail
+
+    def own(self, old, new):
+        """benchstat of six counts, the old program first."""
+        benchstat = os.environ.get("BENCHSTAT") or shutil.which("benchstat")
+        if not benchstat:
+            return None
+        for folder, name in ((old, "own-old.txt"), (new, "own-new.txt")):
+            said = shell("./uuid.test -test.run '^$' -test.bench . -test.count 6 -test.benchtime 5ms", folder)
+            pathlib.Path(name).write_text(said)
+        said = shell(f"{benchstat} own-old.txt own-new.txt")
+        return bool(re.search(r"\+\d+\.\d+% \(p=", said))
+
+
+class FancyRegex(Project):
+    name = "fancy-regex (criterion)"
+    fetch = ("curl -sSfL https://static.crates.io/crates/fancy-regex/fancy-regex-0.14.0.crate | tar xz; mv fancy-regex-0.14.0 src; "
+             "printf '\\n[workspace]\\n' >> src/Cargo.toml")
+    build, source, start, comment = "cargo bench --no-run", "benches/bench.rs", r"^fn \w+\(c: &mut Criterion", "//"
+    hit, hit_source = "parse_misc", source
+
+    def with_work(self, text, percent):
+        """Every so many turns of 0.5 µs do their work twice."""
+        def twice(found):
+            work = found[1]
+            return f"let mut n = 0; b.iter(|| {{ n += 1; if n % {100 // percent} == 0 {{ criterion::black_box({work}); }} {work} }})"
+        return re.sub(r"b\.iter\(\|\| (Expr::parse_tree\(\"\^\\\\p.*\)\.unwrap\(\))\)", twice, text)
+
+    def own(self, old, new):
+        """A baseline of the old program."""
+        options = "--bench --noplot --warm-up-time 0.1 --measurement-time 0.3"
+        home = pathlib.Path("own-criterion").absolute()
+        shutil.rmtree(home, ignore_errors=True)
+        for folder, option in ((old, "--save-baseline old"), (new, "--baseline old")):
+            program = next(path for path in (folder / "target/release/deps").glob("bench-*") if os.access(path, os.X_OK))
+            said = shell(f"CRITERION_HOME={home} {program.absolute()} {options} {option}", folder)
+        return "Performance has regressed" in said
+
+
+class Snappy(Project):
+    name = "snappy (Google Benchmark)"
+    fetch = ("curl -sSfLO https://deb.debian.org/debian/pool/main/s/snappy/snappy_1.2.2.orig.tar.gz; tar xf snappy_*; mv snappy-1.2.2 src; cd src; "
+             "cmake -B build -DCMAKE_BUILD_TYPE=Release -DSNAPPY_BUILD_TESTS=OFF -DSNAPPY_BUILD_BENCHMARKS=OFF . > /dev/null; cmake --build build; "
+             "mv build/config.h build/snappy-stubs-public.h build/libsnappy.a .; rm -r build")
+    build = ("c++ -O2 -g -DNDEBUG -DHAVE_CONFIG_H -I. snappy_benchmark.cc snappy_test_data.cc snappy-test.cc libsnappy.a -lbenchmark -lbenchmark_main "
+             "-lpthread -lz -o bench")
+    source, start, comment = "snappy_benchmark.cc", r"^void BM_(?:UIOVec|UFlatSink|ZFlat)", "//"
+    hit, hit_source = "BM_ZFlat/3/1", source
+
+    def with_work(self, text, percent):
+        """Every so many compressions of 200 bytes are done twice."""
+        call = re.search(r"void BM_ZFlat\(.*?(    snappy::RawCompress\(.*?;\n)", text, re.DOTALL)
+        again = f"    static int turn = 0;\n    if (file_index == 3 && level == 1 && ++turn % {100 // percent} == 0)\n  {call[1]}"
+        return text[:call.start(1)] + again + text[call.start(1):]
+
+
+class Cattrs(Project):
+    name = "cattrs (pytest)"
+    fetch = ("python3 -m venv venv; venv/bin/pip install -q pytest pytest-benchmark attrs exceptiongroup typing-extensions; "
+             "venv/bin/pip download -q --no-deps --no-binary :all: --no-build-isolation cattrs==24.1.2 || "
+             "venv/bin/pip download -q --no-deps --no-binary :all: cattrs==24.1.2; tar xf cattrs-*.tar.gz; rm cattrs-*.tar.gz; mv cattrs-* src; mkdir src/.git")
+    build, source, start, comment = "true", "bench/test_primitives.py", r"^@pytest", "#"
+    hit, hit_source = "bench/test_attrs_collections.py::test_structure_attrs_mappings[BaseConverter]", "bench/test_attrs_collections.py"
+
+    def __init__(self):
+        self.python = (self.folder() / "venv/bin/python").absolute()
+        self.words = f"'{self.python}' -m pytest -o pythonpath=src {self.source}"
+        self.programs = (self.words,)
+        self.hit_programs = (self.words.replace(self.source, self.hit_source),)
+
+    def with_work(self, text, percent):
+        """A loop before each call, because each round is one call."""
+        said = shell(f"{self.hit_programs[0]} -q -k 'structure_attrs_mappings and BaseConverter and not un' --benchmark-json {self.folder().absolute()}/hit.json; "
+                     f"{self.python} -m timeit -u usec -n 2000 'for _ in range(1000): pass' | tail -n 1", self.folder() / "src")
+        call_us = 1e6 * json.loads((self.folder() / "hit.json").read_text())["benchmarks"][0]["stats"]["min"]
+        turn_us = float(re.search(r"([\d.]+) usec per loop", said)[1]) / 1000
+        turns = round(percent / 100 * call_us / turn_us)
+        slower = f"def slower(call):\n    def longer(*given):\n        for _ in range({turns}):\n            pass\n        return call(*given)\n    return longer\n"
+        before, hit, after = text.rpartition("    benchmark(c.structure, raw, C)")
+        return before + "    benchmark(slower(c.structure) if converter_cls is BaseConverter else c.structure, raw, C)" + after + "\n\n" + slower
+
+    def own(self, old, new):
+        """--benchmark-compare-fail of the means by 10 %."""
+        storage = pathlib.Path("own-pytest").absolute()
+        shutil.rmtree(storage, ignore_errors=True)
+        shell(f"{self.words} -q --benchmark-max-time 0.1 --benchmark-storage {storage} --benchmark-save old", old)
+        try:
+            shell(f"{self.words} -q --benchmark-max-time 0.1 --benchmark-storage {storage} --benchmark-compare --benchmark-compare-fail mean:10%", new)
+        except OSError:
+            return True
+        return False
+
+
+def prepared():
+    """Each project that can be installed, built. PROJECTS names some of them, separated by commas."""
+    names = list(filter(None, os.environ.get("PROJECTS", "").split(",")))
+    for kind in (Uuid, FancyRegex, Snappy, Cattrs):
+        project = kind()
+        if names and not any(project.name.startswith(name) for name in names):
+            continue
+        try:
+            project.prepare()
+            yield project
+        except OSError as error:
+            print(f"skipped: {project.name}: {error}", flush=True)
