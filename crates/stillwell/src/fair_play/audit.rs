@@ -120,10 +120,12 @@ fn is_survival(left: &Survivors) -> bool {
     left.n_ended > 0 || left.late_cpu_us > LATE_CPU_US
 }
 
-/// Judges what outlived the runs of a session: a finding for the attempts if the reference, arm 0, leaves nothing.
-pub fn judge_survivors(left: &[Survivors]) -> Option<CheatFinding> {
+/// Judges what outlived the runs of a session: a finding for the attempts if the reference leaves nothing. Each benchmark has
+/// `n_programs` arms, the reference first.
+pub fn judge_survivors(left: &[Survivors], n_programs: usize) -> Option<CheatFinding> {
+    let is_of_reference = |it: &Survivors| (it.arm as usize).is_multiple_of(n_programs);
     let (reference, attempts): (Vec<_>, Vec<_>) =
-        left.iter().filter(|it| is_survival(it)).cloned().partition(|it| it.arm == 0);
+        left.iter().filter(|it| is_survival(it)).cloned().partition(is_of_reference);
     survivor_finding(&attempts, !reference.is_empty())
 }
 
@@ -301,7 +303,7 @@ mod tests {
             n_detached,
             late_cpu_us,
         };
-        let kind = |left: &[Survivors]| judge_survivors(left).map(|finding| finding.kind);
+        let kind = |left: &[Survivors]| judge_survivors(left, 2).map(|finding| finding.kind);
         assert_eq!(kind(&[left(1, 0, 0, 900)]), None);
         assert_eq!(kind(&[left(1, 0, 0, 60_000)]), Some(CheatKind::Survivor));
         assert_eq!(kind(&[left(1, 1, 0, 0)]), Some(CheatKind::Survivor));

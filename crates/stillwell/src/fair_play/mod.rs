@@ -12,7 +12,7 @@ use crate::values::CheatKind;
 pub use audit::{AuditFacts, ProgramRuns, judge, judge_survivors};
 pub use draw::{Half, half_of, seeds};
 pub use facts::{Act, RunFacts, WatchRequest};
-pub use outputs::{OutputRules, RunOutput, judge_outputs};
+pub use outputs::{OutputRules, RunOutput, judge_outputs, judge_outputs_of_benchmarks};
 
 /// Something that is not fair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -73,6 +73,22 @@ impl Mismatch {
     }
 }
 
+/// The same of a session of several benchmarks, whose arms follow each other. Each benchmark has `n_programs` of them, the
+/// reference first.
+pub fn judge_outputs_of_benchmarks(
+    outputs: &[RunOutput],
+    rules: OutputRules<'_>,
+    n_programs: usize,
+) -> AuditReport {
+    let mut of_benchmarks: BTreeMap<usize, Vec<RunOutput>> = BTreeMap::new();
+    for output in outputs {
+        let own = RunOutput { arm: output.arm % n_programs, ..output.clone() };
+        of_benchmarks.entry(output.arm / n_programs).or_default().push(own);
+    }
+    let reports = of_benchmarks.into_values().map(|outputs| judge_outputs(&outputs, rules));
+    reports.fold(AuditReport::default(), AuditReport::merge)
+}
+
 /// Compares the runs of all arms with those of the reference that had the same inputs.
 pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditReport {
     let expected = expected(outputs, rules);
@@ -183,6 +199,17 @@ mod tests {
         assert!(report.findings[0].sentence.contains("in 1 of 2 runs, first in block 2"));
         assert!(report.findings[1].sentence.contains("is missing"));
         assert_eq!(judged(&wrong, 2, true).findings[0].kind, CheatKind::HardCoded);
+    }
+
+    #[test]
+    fn each_benchmark_has_a_reference_of_its_own() {
+        let mut outputs = [output(0, Some(0), "a", None), output(1, Some(0), "a", None)].to_vec();
+        outputs.extend([output(2, Some(0), "b", None), output(3, Some(0), "b", None)]);
+        let rules = OutputRules { files: &[], period: 1, is_held_back: false };
+        let judged = |outputs: &[RunOutput]| judge_outputs_of_benchmarks(outputs, rules, 2);
+        assert_eq!(judged(&outputs), AuditReport::default());
+        outputs[3].stdout = "a".into();
+        assert_eq!(judged(&outputs).findings[0].kind, CheatKind::Stdout);
     }
 
     #[test]

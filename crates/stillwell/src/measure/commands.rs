@@ -15,7 +15,7 @@ use crate::measure::prepared::is_telling;
 use crate::measure::programs;
 use crate::measure::value::ValueTask;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use crate::plan::{ARM_WORD, Arm, Plan, ValueRule, ValueSource};
+use crate::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
 use crate::sys::User;
 use crate::values::OutputTarget;
 use crate::words::{bytes_of, reason};
@@ -202,7 +202,7 @@ impl Commands {
         run: (usize, Option<u32>),
         command: &str,
     ) -> Result<Command, String> {
-        let command = command.replace(ARM_WORD, &run.0.to_string());
+        let command = for_arm(command, run.0);
         let hook = self.of_hook(plan, run, &command)?;
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 /// In the command that validates: the index of the arm.
 pub const ARM_WORD: &str = "{fair-play-arm}";
 
+/// The command that validates, for an arm.
+pub fn for_arm(validate: &str, arm: usize) -> String {
+    validate.replace(ARM_WORD, &arm.to_string())
+}
+
 /// What the session does so that an attempt cannot win without being faster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairPlayRules {

@@ -34,7 +34,7 @@ pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
-pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules};
+pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};
 pub use suite::SuiteMembership;
 pub use trial::TrialRule;

@@ -38,7 +38,7 @@ pub enum CampaignAction {
 /// `campaign new`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "stillwell campaign new [OPTIONS] DIR -- COMMAND\n       stillwell campaign new [OPTIONS] DIR --program COMMAND --trusted",
+    override_usage = "stillwell campaign new [OPTIONS] DIR -- COMMAND\n       stillwell campaign new [OPTIONS] DIR --suite FILE [-- PREFIX]\n       stillwell campaign new [OPTIONS] DIR --program COMMAND --trusted",
     after_help = "docs/campaign.md shows a whole campaign, and what the error rate means"
 )]
 pub struct CampaignNew {
@@ -47,7 +47,7 @@ pub struct CampaignNew {
     pub directory: PathBuf,
     /// The command to make faster: one word is read as a shell would, several are its arguments. With --build it is executed
     /// in the checkout of each attempt
-    #[arg(last = true, required_unless_present = "program", value_name = "COMMAND", value_parser = command_parser())]
+    #[arg(last = true, required_unless_present_any = ["program", "suite"], value_name = "COMMAND", value_parser = command_parser())]
     pub command: Vec<String>,
     /// Make this program of benchmarks faster in place of a command: one of a benchmark framework, or one that speaks the worker
     /// protocol (docs/frameworks.md). What decides is the geometric mean of its benchmarks. It says its own times, so it needs
@@ -57,6 +57,14 @@ pub struct CampaignNew {
         "env", "input", "output", "show_output", "ignore_failure", "expect_exit", "value", "value_json", "script",
     ])]
     pub program: Option<String>,
+    /// Make the commands of this suite faster together in place of one (docs/suites.md). What decides is the geometric mean of
+    /// their times. COMMAND is then what each of them begins with, or what their {prefix} is. The suite's variants, budgets
+    /// and policies do not count
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "program", "shell", "setup", "prepare", "conclude", "cleanup", "validate", "env", "input", "output", "show_output",
+        "ignore_failure", "expect_exit", "value", "value_json", "input_set", "seeds", "script",
+    ])]
+    pub suite: Option<PathBuf>,
     /// With --program: this benchmark counts; can be repeated [default: all]
     #[arg(long, value_name = "NAME", requires = "program")]
     pub only: Vec<String>,

@@ -12,6 +12,7 @@ mod budget;
 mod calibrate;
 mod calibration;
 mod campaign;
+mod campaign_suite;
 mod check;
 mod clean_time;
 mod compare;

@@ -7,6 +7,7 @@ use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
+use crate::cmd::campaign::of_suite::KeptSuite;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::plan::{TrialRule, defaults};
 use crate::render::campaign::CampaignFacts;
@@ -25,9 +26,11 @@ pub(super) struct CampaignManifest {
     pub seed: u64,
     /// The program of the beginning.
     pub original: Program,
-    /// With `--program`: the benchmarks that decide.
+    /// With `--program` and `--suite`: the benchmarks that decide.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmarks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<KeptSuite>,
 }
 
 impl StepManifest for CampaignManifest {
@@ -54,8 +57,9 @@ pub(super) struct CampaignOptions {
     pub rules: CampaignRules,
     pub trial: TrialRule,
     pub budget: TimeSpan,
-    /// With `--program`: the benchmarks that decide.
+    /// With `--program` and `--suite`: the benchmarks that decide.
     pub benchmarks: Vec<String>,
+    pub suite: Option<KeptSuite>,
 }
 
 impl CampaignOptions {
@@ -72,7 +76,7 @@ impl CampaignOptions {
         let aim = new.aim.map_or(at_least + defaults::CAMPAIGN_AIM_PCT / 100.0, |it| it.0 / 100.0);
         let trial = TrialRule { at_least, aim, miss: defaults::CAMPAIGN_MISS };
         let budget = new.budget.unwrap_or(defaults::CAMPAIGN_BUDGET);
-        Self { new, rules, trial, budget, benchmarks: Vec::new() }
+        Self { new, rules, trial, budget, benchmarks: Vec::new(), suite: None }
     }
 
     /// What the output says about the rules.
@@ -89,7 +93,8 @@ impl CampaignOptions {
         match Cli::try_parse_from(words)?.verb {
             Verb::Campaign(verb) => match verb.action {
                 CampaignAction::New(new) => {
-                    Ok(Self { benchmarks: manifest.benchmarks.clone(), ..Self::of(*new) })
+                    let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
+                    Ok(Self { benchmarks, suite, ..Self::of(*new) })
                 }
                 _ => bail!("the manifest is not of `campaign new`"),
             },

@@ -10,6 +10,7 @@ use crate::analysis::{Comparison, Evidence, PairedTest, trial_outcome};
 use crate::campaign::{Gain, Program};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
+use crate::cmd::campaign::of_suite::SuiteCommands;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::made_up::MadeUpTimes;
@@ -133,12 +134,15 @@ impl<'a> CampaignMeasurer<'a> {
         // The next session has other coins.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let made_up = self.made_up(programs)?;
-        let mut verb = self.session(programs, budget, record.clone());
+        let suite = self.options.suite.as_ref().map(|it| it.commands(programs)).transpose()?;
+        let mut verb = self.session(programs, suite.as_ref(), budget, record.clone());
         verb.script = made_up.as_ref().map(|it| it.path().to_owned());
-        let fair = self.fair_play(&verb, length)?;
+        let fair = self.fair_play((&verb.spec, programs.len()), length)?;
         self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
         let place = |plan: &mut Plan| {
-            for (arm, runnable) in plan.arms.iter_mut().zip(programs) {
+            suite.iter().for_each(|suite| suite.place(plan, programs));
+            let arms = plan.arms.iter_mut().filter(|arm| !arm.role.is_control());
+            for (arm, runnable) in arms.zip(programs.iter().cycle()) {
                 if let Some(built) = &runnable.built {
                     arm.directories.clone_from(&built.directories);
                     arm.git = Some(built.git.clone());
@@ -167,12 +171,15 @@ impl<'a> CampaignMeasurer<'a> {
         let mut audit = AuditReport::default();
         if let Some(fair) = &fair {
             audit = fair.verdict(&path)?;
-            if self.says_value() && self.options.new.hooks.validate.is_none() {
+            if says_value(&verb.spec) && verb.spec.hooks.validate.is_none() {
                 audit.unchecked.push(VALUE_IN_OUTPUT.into());
             }
             // An attempt that is about to be accepted is worth some untimed runs.
             if audit.is_fair() && matches!(length, SessionLength::Blocks(_)) {
-                audit = audit.merge(fair.audit(&verb.spec, Some(&path), &place)?);
+                for first_arm in (0..verb.spec.commands.len()).step_by(programs.len()) {
+                    let attempt = (&verb.spec, first_arm);
+                    audit = audit.merge(fair.audit(attempt, Some(&path), &place)?);
+                }
             }
         }
         of_record(path, programs.len(), audit).map(Ok)
@@ -186,7 +193,11 @@ impl<'a> CampaignMeasurer<'a> {
     }
 
     /// The rules of a session: none where the user trusts the attempts, and none where nothing is accepted.
-    fn fair_play(&self, verb: &RunVerb, length: SessionLength) -> Result<Option<FairPlay>> {
+    fn fair_play(
+        &self,
+        (spec, n_programs): (&RunSpec, usize),
+        length: SessionLength,
+    ) -> Result<Option<FairPlay>> {
         let new = &self.options.new;
         let half = match length {
             SessionLength::Trial { .. } => Half::Try,
@@ -199,14 +210,8 @@ impl<'a> CampaignMeasurer<'a> {
         let (seed, since_ns) = (self.campaign_seed, self.since_ns);
         let side = Side { half, seed, is_undercover, since_ns };
         let mut options = new.fair.clone();
-        options.allow.extend(self.says_value().then_some(CheatKind::Stdout));
-        FairPlay::begin(&options, side, &verb.spec).map(Some)
-    }
-
-    /// Whether the standard output has the value of a run, so that it differs from run to run.
-    fn says_value(&self) -> bool {
-        let value = &self.options.new.process.execution.value;
-        (value.value.is_some() || value.value_json.is_some()) && value.value_file.is_none()
+        options.allow.extend(says_value(spec).then_some(CheatKind::Stdout));
+        FairPlay::begin(&options, side, (spec, n_programs)).map(Some)
     }
 
     fn lengthen(&self, plan: &mut Plan, length: SessionLength) {
@@ -228,19 +233,29 @@ impl<'a> CampaignMeasurer<'a> {
         }
     }
 
-    fn session(&self, programs: &[&Runnable], budget: TimeSpan, record: PathBuf) -> RunVerb {
+    fn session(
+        &self,
+        programs: &[&Runnable],
+        suite: Option<&SuiteCommands>,
+        budget: TimeSpan,
+        record: PathBuf,
+    ) -> RunVerb {
         let new = &self.options.new;
-        let command = |runnable: &&Runnable| command_of(runnable);
-        let mut spec =
-            RunSpec { commands: programs.iter().map(command).collect(), ..RunSpec::default() };
-        spec.arms.command_names = programs.iter().map(|it| it.name.clone()).collect();
-        spec.arms.shell.clone_from(&new.shell);
+        let mut spec = RunSpec { process: new.process.clone(), ..RunSpec::default() };
+        if let Some(suite) = suite {
+            (spec.commands, spec.hooks) = (suite.spec.commands.clone(), suite.spec.hooks.clone());
+            spec.arms.shell.clone_from(&suite.spec.arms.shell);
+            spec.process.execution = suite.spec.process.execution.clone();
+        } else {
+            spec.commands = programs.iter().map(|it| command_of(it)).collect();
+            spec.arms.command_names = programs.iter().map(|it| it.name.clone()).collect();
+            spec.arms.shell.clone_from(&new.shell);
+            spec.hooks = new.hooks.clone();
+        }
         spec.length.stop.budget = Some(budget);
         spec.length.max_runs = Some(TRIAL_BLOCKS_MAX);
         spec.length.seed = Some(self.seed);
         new.judged.apply(&mut spec.judgement);
-        spec.hooks = new.hooks.clone();
-        spec.process = new.process.clone();
         spec.output = OutputOptions {
             record: Some(record),
             json: self.is_json,
@@ -249,6 +264,12 @@ impl<'a> CampaignMeasurer<'a> {
         };
         RunVerb::of(spec, &new.host_root)
     }
+}
+
+/// Whether the standard output has the value of a run, so that it differs from run to run.
+fn says_value(spec: &RunSpec) -> bool {
+    let value = &spec.process.execution.value;
+    (value.value.is_some() || value.value_json.is_some()) && value.value_file.is_none()
 }
 
 /// The command line, with the commit in the place of `{revision}`.

@@ -4,6 +4,7 @@ mod confirming;
 mod folder;
 mod measuring;
 mod of_program;
+mod of_suite;
 mod trying;
 
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::values::exit_code;
 use crate::words::text_of;
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
+use of_suite::KeptSuite;
 
 /// Begins a campaign, goes on with one, or shows it.
 pub fn campaign(verb: CampaignVerb) -> Result<u8> {
@@ -71,7 +73,11 @@ fn begin(new: CampaignNew) -> Result<u8> {
         None => command_line(&options.new.command),
     };
     let original = Program { command, commit };
-    let benchmarks = of_program::benchmarks(&options, place, &original)?;
+    let suite = options.new.suite.as_deref().map(KeptSuite::read).transpose()?;
+    let benchmarks = match &suite {
+        Some(suite) => suite.names()?,
+        None => of_program::benchmarks(&options, place, &original)?,
+    };
     let words = std::env::args_os().skip(1);
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let manifest = CampaignManifest {
@@ -80,6 +86,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
         seed: options.new.seed.map_or_else(drawn_seed, Ok)?,
         original,
         benchmarks,
+        suite,
     };
     StepDirectory::<_, CampaignEvent>::open(directory.clone(), || Ok(manifest))?;
     let (options, campaign) = CampaignFolder::look(&directory)?;

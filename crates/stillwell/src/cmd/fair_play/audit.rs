@@ -13,7 +13,7 @@ use crate::fair_play::{
 };
 use crate::host::{Facts, Host};
 use crate::measure::supervised::prepared;
-use crate::plan::{Arm, Plan, decide_run};
+use crate::plan::{Arm, Plan, decide_run, for_arm};
 use crate::record::Record;
 use crate::spec::RunSpec;
 use crate::sys::own_path;
@@ -41,33 +41,39 @@ const SETTINGS_OF_CPUS: [&str; 3] = ["scaling_governor", "scaling_min_freq", "sc
 struct Runs<'a> {
     fair: &'a FairPlay,
     plan: &'a Plan,
+    /// The arm of the reference; the attempt is the next.
+    first_arm: usize,
     as_caller: bool,
     programs: [ProgramRuns; 2],
     outputs: Vec<RunOutput>,
 }
 
 impl FairPlay {
-    /// Runs the first two commands of `spec`, the reference and the attempt, some times, untimed and mostly undercover.
-    /// `record` is the session in which they were measured, and `change` what it made of the plan.
+    /// Runs two commands of `spec`, the reference `first_arm` and the attempt after it, some times, untimed and mostly
+    /// undercover. `record` is the session in which they were measured, and `change` what it made of the plan.
     ///
     /// # Errors
     /// A command cannot be started, or the record cannot be read.
     pub fn audit(
         &self,
-        spec: &RunSpec,
+        (spec, first_arm): (&RunSpec, usize),
         record: Option<&Path>,
         change: &dyn Fn(&mut Plan),
     ) -> Result<AuditReport> {
         let mut plan = decide_run(spec, &Facts::default(), 0)?;
         change(&mut plan);
-        ensure!(plan.arms.len() >= 2, "an audit needs two commands: the reference and an attempt");
+        ensure!(
+            plan.arms.len() >= first_arm + 2,
+            "an audit needs two commands: the reference and an attempt"
+        );
         let before = settings();
         let as_caller = !spec.process.rights.as_root;
         let programs = [ProgramRuns::default(), ProgramRuns::default()];
-        let mut runs = Runs { fair: self, plan: &plan, as_caller, programs, outputs: Vec::new() };
+        let outputs = Vec::new();
+        let mut runs = Runs { fair: self, plan: &plan, first_arm, as_caller, programs, outputs };
         let has_words = self.options.input_set.is_some() || self.options.seeds;
         let measured_us = match record.filter(|_| !has_words) {
-            Some(record) => Some(cpu_times(&Record::read(record)?)),
+            Some(record) => Some(cpu_times(&Record::read(record)?, first_arm)),
             None => None,
         };
         runs.plain()?;
@@ -139,21 +145,22 @@ impl Runs<'_> {
     }
 
     fn run(&mut self, arm: usize, block: u32, is_traced: bool, is_overt: bool) -> Result<RunFacts> {
-        let Arm { argv, accept, .. } = &self.plan.arms[arm];
-        let checkout = self.plan.arms[arm].directory(Some(block)).map(str::to_owned);
+        let index = self.first_arm + arm;
+        let Arm { argv, accept, .. } = &self.plan.arms[index];
+        let checkout = self.plan.arms[index].directory(Some(block)).map(str::to_owned);
         let (fair, plan) = (self.fair, self.plan);
         let filled = |text: &str| fair.rules.filled(text, Some(block));
         let folder = fair.folder.path();
         let fresh = fair.options.fresh.as_deref();
         let request = WatchRequest {
             argv: argv.iter().map(|word| filled(word)).collect(),
-            environment: plan.process.environment_of(&plan.arms[arm]),
+            environment: plan.process.environment_of(&plan.arms[index]),
             input: plan.input.as_deref().map(filled),
             folder: text(folder)?,
             directory: fresh.map(|_| text(&folder.join(RUN))).transpose()?.or(checkout),
             copy_of: fresh.map(text).transpose()?,
             files: fair.options.files.clone(),
-            validate: plan.validate.as_deref().map(filled),
+            validate: plan.validate.as_deref().map(|hook| filled(&for_arm(hook, index))),
             is_traced,
             is_overt,
             since_ns: fair.since_ns,
@@ -190,10 +197,10 @@ fn watched(request: &WatchRequest, as_caller: bool) -> Result<RunFacts> {
     serde_json::from_slice(&output.stdout).context("the audit's facts")
 }
 
-/// CPU times of the timed runs of the first two arms, µs.
-fn cpu_times(record: &Record) -> [Vec<f64>; 2] {
+/// CPU times of the timed runs of an arm and the next, µs.
+fn cpu_times(record: &Record, first_arm: usize) -> [Vec<f64>; 2] {
     let rows = &record.rows;
-    [0, 1].map(|arm| {
+    [first_arm, first_arm + 1].map(|arm| {
         let timed = (0..rows.len()).filter(|&it| rows.arm(it) == arm && rows.block(it).is_some());
         let time = |index| {
             let part = |metric| rows.get(index, metric);

@@ -44,10 +44,10 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     let half = if verb.confirm { Half::Confirm } else { Half::Try };
     let seed = verb.seed.unwrap_or(0);
     let side = Side { half, seed, is_undercover: verb.undercover, since_ns: None };
-    let fair = FairPlay::begin(&verb.options, side, &spec)?;
+    let fair = FairPlay::begin(&verb.options, side, (&spec, spec.commands.len()))?;
     let report = match verb.runs {
         Some(n_runs) => measured(&fair, &spec, n_runs)?,
-        None => fair.audit(&spec, None, &|_| ())?,
+        None => fair.audit((&spec, 0), None, &|_| ())?,
     };
     if verb.json {
         let text = serde_json::to_string_pretty(&report)?;
@@ -69,7 +69,7 @@ fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport>
     let verb = RunVerb::of(session, Path::new("/"));
     let (record, end) = measure_revisions(&verb, &[], |plan| fair.apply(plan))?;
     ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
-    Ok(fair.verdict(&record)?.merge(fair.audit(spec, Some(&record), &|_| ())?))
+    Ok(fair.verdict(&record)?.merge(fair.audit((spec, 0), Some(&record), &|_| ())?))
 }
 
 fn text_of(report: &AuditReport) -> String {

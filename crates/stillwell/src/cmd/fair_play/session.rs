@@ -4,6 +4,7 @@
     reason = "makes and reads its own files, and looks for inputs"
 )]
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Write as _, stdin};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::fair_play::{
-    AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs,
+    AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs_of_benchmarks,
     judge_survivors, seeds,
 };
 use crate::host::with_their_files;
@@ -69,16 +70,22 @@ pub struct FairPlay {
     /// Blocks after which inputs and numbers begin again.
     pub(super) period: u32,
     has_validate: bool,
+    /// Programs that are compared. Each benchmark has an arm of each, the reference first.
+    n_programs: usize,
     /// Files that no run may change, with their digests.
     guarded: Vec<(PathBuf, CheatKind, Option<String>)>,
 }
 
 impl FairPlay {
-    /// Makes the directories. `spec` has the commands, the reference first.
+    /// Makes the directories. `spec` has the commands: of each benchmark those of `n_programs` programs, the reference first.
     ///
     /// # Errors
     /// A directory of the options cannot be used, or there are too few inputs.
-    pub fn begin(options: &FairPlayOptions, side: Side, spec: &RunSpec) -> Result<Self> {
+    pub fn begin(
+        options: &FairPlayOptions,
+        side: Side,
+        (spec, n_programs): (&RunSpec, usize),
+    ) -> Result<Self> {
         let fresh = options.fresh.as_ref().map(|fresh| {
             fresh.canonicalize().with_context(|| format!("--fresh {}", fresh.display()))
         });
@@ -112,6 +119,7 @@ impl FairPlay {
             rules: FairPlayRules { words, is_undercover: side.is_undercover },
             period,
             has_validate: spec.hooks.validate.is_some(),
+            n_programs,
             guarded: Vec::new(),
             options,
         };
@@ -131,15 +139,16 @@ impl FairPlay {
         HookSettings { fresh: self.options.fresh.clone(), files: self.options.files.clone() }
     }
 
-    /// The inputs, and the files that the reference's command names.
+    /// The inputs, and the files that the reference's commands name.
     fn files_to_guard(
         &self,
         spec: &RunSpec,
         inputs: Vec<String>,
     ) -> Vec<(PathBuf, CheatKind, Option<String>)> {
-        let reference = spec.arms.reference.as_ref().or_else(|| spec.commands.first());
-        let words = reference.and_then(|command| shell_words::split(command).ok());
-        let tools = words.unwrap_or_default().into_iter().map(|word| (word, CheatKind::Tool));
+        let references = spec.commands.iter().step_by(self.n_programs);
+        let words: BTreeSet<String> =
+            references.filter_map(|command| shell_words::split(command).ok()).flatten().collect();
+        let tools = words.into_iter().map(|word| (word, CheatKind::Tool));
         let inputs = inputs.into_iter().map(|input| (input, CheatKind::OutsideFile));
         let digests = tools.chain(inputs).map(|(path, kind)| (PathBuf::from(path), kind));
         let digests = digests.map(|(path, kind)| {
@@ -185,7 +194,7 @@ impl FairPlay {
         }
         for event in &record.events {
             if let Event::Launcher { survivors, .. } = event {
-                report.findings.extend(judge_survivors(survivors));
+                report.findings.extend(judge_survivors(survivors, self.n_programs));
             }
         }
         Ok(report.merge(self.changes()).without(&self.options.allow))
@@ -200,7 +209,8 @@ impl FairPlay {
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()
             .context("the digests")?;
-        let mut report = judge_outputs(&outputs, self.output_rules());
+        let mut report =
+            judge_outputs_of_benchmarks(&outputs, self.output_rules(), self.n_programs);
         for arm in 0..record.header.plan.arms.len() {
             let n_runs = record.rows.iter().filter(|row| row.arm as usize == arm).count();
             let n_seen = outputs.iter().filter(|output| output.arm == arm).count();

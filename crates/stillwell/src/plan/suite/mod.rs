@@ -28,8 +28,9 @@ use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 use crate::values::Cpus;
 use crate::words::in_words;
 
-use candidates::CommandOptions;
-pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
+pub use candidates::{
+    BenchmarkKind, Candidate, CommandOptions, VariantBuild, candidates, environment_of,
+};
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.
 const SHARE_MAX: u64 = 4;

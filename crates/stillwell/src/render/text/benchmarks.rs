@@ -1,5 +1,7 @@
 //! The summary of several benchmarks: one line for each.
 
+use std::collections::HashSet;
+
 use crate::analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
 use crate::render::columns::{shorten, wrap, wrap_headline};
 use crate::render::exported::shown_value;
@@ -82,7 +84,8 @@ fn counts(
     let text = match programs {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
-            format!("{new} against {old} in {n} {what}: {}", said.join(", "))
+            let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
+            format!("{new} against {old} in {what}: {}", said.join(", "))
         }
         _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
     };
@@ -105,13 +108,14 @@ fn compared(
 ) -> ([String; 4], anstyle::Style) {
     let old = &page.analysis.arms[found.reference];
     let (ratio, word) = ranked::ratio_and_word(&found.evidence, judgement, page.plan);
-    let benchmark = name(page, found.arm).to_owned();
+    let benchmark = together(page).unwrap_or_else(|| name(page, found.arm).to_owned());
     let row = if programs.len() > 2 {
         format!("{benchmark}: {}", page.analysis.arms[found.arm].label)
     } else {
         benchmark
     };
-    ([row, t0(page, old), ratio, word], page.styles.verdict(judgement.verdict))
+    let old = if page.plan.by_geometric_mean { String::new() } else { t0(page, old) };
+    ([row, old, ratio, word], page.styles.verdict(judgement.verdict))
 }
 
 /// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
@@ -132,7 +136,8 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &
     for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
-            let text = format!("{}: {label}: {numbers}", name(page, found.arm));
+            let benchmark = together(page).unwrap_or_else(|| name(page, found.arm).to_owned());
+            let text = format!("{benchmark}: {label}: {numbers}");
             wrap(out, "", 6, &text);
         }
     }
@@ -150,6 +155,13 @@ fn programs(page: &SummaryContext<'_>) -> Vec<String> {
         }
     }
     programs
+}
+
+/// What is compared if all benchmarks of a program are compared together.
+fn together(page: &SummaryContext<'_>) -> Option<String> {
+    let names: HashSet<_> = page.candidates().map(|arm| name(page, arm.arm)).collect();
+    let is_together = page.plan.by_geometric_mean && names.len() > 1;
+    is_together.then(|| format!("the geometric mean of {} benchmarks", names.len()))
 }
 
 fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
@@ -182,6 +194,9 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec
 
 /// Benchmarks that only one program has.
 fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
+    if page.plan.by_geometric_mean {
+        return Vec::new();
+    }
     let is_in = |arm: &ArmSummary| {
         page.analysis
             .comparisons

@@ -1,0 +1,220 @@
+//! `--suite`: the commands of a suite in place of one command.
+#![expect(clippy::disallowed_methods, reason = "reads the suite file")]
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::cmd::campaign::measuring::{Runnable, command_of};
+use crate::plan::suite::{BenchmarkKind, Candidate, CommandOptions, VariantBuild, candidates};
+use crate::plan::{ARM_WORD, Plan};
+use crate::spec::RunSpec;
+use crate::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
+
+/// The hook of a benchmark that has none, where others have one.
+const NOTHING: &str = ":";
+
+/// A suite as it was when the campaign began: an edit of the file does not change what is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptSuite {
+    path: PathBuf,
+    text: String,
+    /// Where its commands run, unless they are built.
+    directory: String,
+}
+
+/// The commands of a suite for some programs: of each benchmark one for each program, in the same order.
+pub(super) struct SuiteCommands {
+    pub spec: RunSpec,
+    names: Vec<String>,
+    directory: String,
+}
+
+impl KeptSuite {
+    /// # Errors
+    /// The file cannot be read, or has no benchmarks that can be measured together.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let path = path.canonicalize().with_context(|| format!("cannot find {shown}"))?;
+        let directory = path.parent().unwrap_or(Path::new("/")).to_str();
+        let directory = directory.with_context(|| format!("{shown} is not UTF-8"))?.to_owned();
+        Ok(Self { path, text, directory })
+    }
+
+    /// The names of its benchmarks.
+    ///
+    /// # Errors
+    /// The file has a mistake, or a benchmark that cannot be measured with the others.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        Ok(self.commands(&[])?.names)
+    }
+
+    fn text(&self) -> Text<'_> {
+        Text { path: &self.path, text: &self.text }
+    }
+
+    /// Its benchmarks with these variants in place of its own.
+    fn candidates(&self, variants: &[VariantBuild]) -> Result<Vec<Candidate>, Mistake> {
+        let mut file: SuiteFile = parse(self.text())?;
+        file.benchmarks.iter_mut().for_each(|benchmark| benchmark.variants = None);
+        candidates(self.text(), &file, variants, &self.directory)
+    }
+
+    /// The session of these programs.
+    ///
+    /// # Errors
+    /// As [`Self::names`].
+    pub(super) fn commands(&self, programs: &[&Runnable]) -> Result<SuiteCommands> {
+        let mut variants: Vec<VariantBuild> = programs.iter().map(|it| variant(it)).collect();
+        if variants.is_empty() {
+            variants.push(bare(Variant::default()));
+        }
+        let found = self.candidates(&variants)?;
+        let mut session = Together::default();
+        for candidate in &found {
+            session.add(candidate).map_err(|flaw| {
+                let flaw = flaw.of(&format!("the benchmark {:?}", candidate.name));
+                self.text().wrong(Some(&candidate.place), flaw)
+            })?;
+        }
+        let names = found.into_iter().map(|candidate| candidate.name).collect();
+        let directory = self.directory.clone();
+        Ok(SuiteCommands { spec: session.finish(variants.len()), names, directory })
+    }
+}
+
+impl SuiteCommands {
+    /// Makes the arms those of benchmarks that are compared by their geometric mean.
+    pub(super) fn place(&self, plan: &mut Plan, programs: &[&Runnable]) {
+        // The start of a shell is in the times of all of them: no command could be subtracted from a geometric mean.
+        plan.arms.truncate(self.names.len() * programs.len());
+        plan.control = None;
+        for (index, arm) in plan.arms.iter_mut().enumerate() {
+            let runnable = programs[index % programs.len()];
+            arm.name = Some(runnable.name.clone());
+            arm.benchmark = Some(self.names[index / programs.len()].clone());
+            if runnable.built.is_none() {
+                arm.directories = vec![self.directory.clone()];
+            }
+        }
+        plan.by_geometric_mean = plan.has_benchmarks();
+    }
+}
+
+/// A program as a variant of the suite.
+fn variant(runnable: &Runnable) -> VariantBuild {
+    let prefix = Some(command_of(runnable));
+    bare(Variant { name: runnable.name.clone(), prefix, ..Variant::default() })
+}
+
+fn bare(variant: Variant) -> VariantBuild {
+    VariantBuild { variant, directories: Vec::new(), git: None, is_relinked: false }
+}
+
+/// The benchmarks of a suite in one session.
+#[derive(Default)]
+struct Together {
+    spec: RunSpec,
+    names: HashSet<String>,
+    setups: Vec<String>,
+    cleanups: Vec<String>,
+    /// Of each benchmark, or of none.
+    validates: Vec<String>,
+}
+
+impl Together {
+    fn add(&mut self, candidate: &Candidate) -> Result<(), Flaw> {
+        let BenchmarkKind::Commands { commands, options } = &candidate.kind else {
+            let what = "a campaign measures the commands of a suite only; `campaign new --program` takes a program";
+            return Err(Flaw::key(candidate.key(), what));
+        };
+        if !self.names.insert(candidate.name.clone()) {
+            return Err(Flaw::value(&["name"], "another benchmark has this name"));
+        }
+        self.take_common(options)?;
+        let (spec, hooks) = (&mut self.spec, &options.hooks);
+        let lists = [
+            (&mut spec.hooks.prepare, &hooks.prepare),
+            (&mut spec.hooks.conclude, &hooks.conclude),
+        ];
+        for (all, own) in lists {
+            match own.as_slice() {
+                [] => all.extend(commands.iter().map(|_| NOTHING.to_owned())),
+                own => all.extend_from_slice(own),
+            }
+        }
+        let words = |environment: &Vec<(String, String)>| {
+            shell_words::join(environment.iter().map(|(name, value)| format!("{name}={value}")))
+        };
+        let variables = candidate.variants.iter().map(|variant| words(&variant.environment));
+        spec.process.execution.env.extend(variables);
+        spec.commands.extend_from_slice(commands);
+        self.setups.extend(hooks.setup.clone());
+        self.cleanups.extend(hooks.cleanup.clone());
+        self.validates.extend(hooks.validate.clone());
+        match self.validates.len() {
+            0 => Ok(()),
+            n if n == self.names.len() => Ok(()),
+            _ => Err(Flaw::whole(
+                "some benchmarks have `validate` and others do not; a campaign needs it in all or in none",
+            )),
+        }
+    }
+
+    /// The options that all benchmarks have in common, because a session has them once.
+    fn take_common(&mut self, options: &CommandOptions) -> Result<(), Flaw> {
+        let (has, own) = (&mut self.spec.process.execution, &options.execution);
+        if self.names.len() == 1 {
+            *has = own.clone();
+            self.spec.arms.shell.clone_from(&options.shell);
+            return Ok(());
+        }
+        let differs = [
+            ("shell", self.spec.arms.shell != options.shell),
+            ("input", has.input != own.input),
+            ("expect_exit", has.expect_exit != own.expect_exit),
+            ("value", has.value != own.value),
+        ];
+        match differs.into_iter().find(|(_, differs)| *differs) {
+            None => Ok(()),
+            Some((key, _)) => Err(Flaw::value(
+                &[key],
+                format!(
+                    "its `{key}` is not that of the first benchmark; a campaign needs one for all"
+                ),
+            )),
+        }
+    }
+
+    fn finish(self, n_programs: usize) -> RunSpec {
+        let mut spec = self.spec;
+        for all in [&mut spec.hooks.prepare, &mut spec.hooks.conclude] {
+            if all.iter().all(|hook| hook == NOTHING) {
+                all.clear();
+            }
+        }
+        if spec.process.execution.env.iter().all(String::is_empty) {
+            spec.process.execution.env.clear();
+        }
+        let in_subshells = |hooks: Vec<String>, joint: &str| {
+            let hooks: Vec<String> = hooks.iter().map(|hook| format!("({hook}\n)")).collect();
+            (!hooks.is_empty()).then(|| hooks.join(joint))
+        };
+        spec.hooks.setup = in_subshells(self.setups, " &&\n");
+        spec.hooks.cleanup = in_subshells(self.cleanups, "\n");
+        if !self.validates.is_empty() {
+            let mut text = format!("case {ARM_WORD} in\n");
+            for (benchmark, validate) in self.validates.iter().enumerate() {
+                let arms = benchmark * n_programs..(benchmark + 1) * n_programs;
+                let arms: Vec<String> = arms.map(|arm| arm.to_string()).collect();
+                writeln!(text, "{}) {validate}\n;;", arms.join("|")).ok();
+            }
+            spec.hooks.validate = Some(text + "esac");
+        }
+        spec
+    }
+}
