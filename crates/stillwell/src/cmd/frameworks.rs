@@ -40,8 +40,15 @@ pub fn listed(
     let mut all = Vec::new();
     for (index, (program, found)) in programs.iter().zip(&harnesses).enumerate() {
         let Some(found) = found else {
+            // `target/release/deps/NAME-*` matches it too.
+            let is_list = program.argv.first().is_some_and(|file| file.ends_with(".d"));
+            let why = if is_list {
+                "is a file in which Cargo notes dependencies; leave it out"
+            } else {
+                "is of no framework that is known; compare them apart"
+            };
             bail!(
-                "program {} ({:?}) is of {}, and program {} ({:?}) of no framework that is known; compare them apart",
+                "program {} ({:?}) is of {}, and program {} ({:?}) {why}",
                 first + 1,
                 programs[first].label(),
                 harness.name(),

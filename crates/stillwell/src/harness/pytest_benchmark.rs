@@ -22,8 +22,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         // The test takes the place of the files and directories that have it.
-        let is_place = |word: &&String| !word.starts_with('-') && covers(word, benchmark);
-        let others: Vec<String> = program.iter().filter(|word| !is_place(word)).cloned().collect();
+        let place = |word: &String| (!word.starts_with('-')).then(|| located(word, benchmark))?;
+        let benchmark = &*program.iter().find_map(place).unwrap_or_else(|| benchmark.to_owned());
+        let others = program.iter().filter(|word| place(word).is_none());
+        let others: Vec<String> = others.cloned().collect();
         let short =
             ["--benchmark-min-rounds=5", "--benchmark-max-time=0.1", "--benchmark-warmup=on"];
         with(&others, &[&COMMON[..], &short, &[&*json(), benchmark]].concat())
@@ -44,12 +46,36 @@ fn json() -> String {
     format!("--benchmark-json={RESULT_FILE}")
 }
 
-/// Whether a path names the file of a test, or a directory above it.
-fn covers(place: &str, test: &str) -> bool {
-    let place = place.strip_prefix("./").unwrap_or(place);
-    let place = place.trim_end_matches('/').split("::").next().unwrap_or(place);
-    let file = test.split("::").next().unwrap_or(test);
-    place == "." || file == place || file.strip_prefix(place).is_some_and(|it| it.starts_with('/'))
+/// The test as an argument of pytest, if the path names its file or a directory above it. Names of tests begin at pytest's
+/// rootdir, which may be below or above the current directory, and arguments at the current directory
+/// (docs.pytest.org, "Initialization: determining rootdir and configfile").
+fn located(place: &str, test: &str) -> Option<String> {
+    let place = place.split("::").next().unwrap_or(place);
+    let place: Vec<&str> = place
+        .split('/')
+        .enumerate()
+        .filter(|(at, it)| *at == 0 || !it.is_empty())
+        .map(|it| it.1)
+        .collect();
+    let place = place.strip_prefix(&["."]).unwrap_or(&place);
+    let (file, rest) = test.split_once("::").map_or((test, ""), |(file, rest)| (file, rest));
+    let file: Vec<&str> = file.split('/').collect();
+    let joined = |words: &[&str]| {
+        let path = words.join("/");
+        if rest.is_empty() { path } else { format!("{path}::{rest}") }
+    };
+    if place.is_empty() {
+        return Some(test.to_owned());
+    }
+    // The path ends with what the name begins with: `old/t` and `t/b.py` are `old/t/b.py`.
+    for from in 0..place.len() {
+        if file.starts_with(&place[from..]) {
+            return Some(joined(&[&place[..from], &file].concat()));
+        }
+    }
+    // The name has the whole path in it: `t` and `old/t/b.py` are `t/b.py`.
+    let at = file.windows(place.len()).position(|part| part == place)?;
+    Some(joined(&file[at..]))
 }
 
 fn benchmarks(text: &str) -> Vec<Value> {
@@ -75,5 +101,22 @@ mod tests {
         );
         assert_eq!(command[..4], words("python3 -m pytest -x"));
         assert_eq!(command.last().unwrap(), "t/b.py::test_x");
+    }
+
+    #[test]
+    fn a_test_is_found_from_another_directory() {
+        for (place, test, argument) in [
+            ("old/t", "t/b.py::test_x", "old/t/b.py::test_x"),
+            ("/a/old/t/", "t/b.py::test_x[1/2]", "/a/old/t/b.py::test_x[1/2]"),
+            ("old/t/b.py", "t/b.py::test_x", "old/t/b.py::test_x"),
+            ("t", "old/t/b.py::test_x", "t/b.py::test_x"),
+            ("./b.py::C", "t/b.py::C::test_x", "b.py::C::test_x"),
+            (".", "t/b.py::test_x", "t/b.py::test_x"),
+        ] {
+            assert_eq!(super::located(place, test).as_deref(), Some(argument), "{place}");
+        }
+        for place in ["x", "old/x", "python3", "t/c.py"] {
+            assert_eq!(super::located(place, "t/b.py::test_x"), None, "{place}");
+        }
     }
 }

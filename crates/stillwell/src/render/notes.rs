@@ -147,6 +147,13 @@ fn counters_disagree(finding: &Finding, name: &str) -> String {
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     let audience = Audience::of(plan);
     let advice = match finding {
+        // The framework warms its processes up, and the gate has no option for it.
+        Finding::MajorFaults { .. } | Finding::SlowStart { .. } | Finding::WarmUp { .. }
+            if audience == Audience::Gate =>
+        {
+            return None;
+        }
+        Finding::NoFloor { .. } if audience == Audience::Gate => "a longer --budget",
         Finding::Lost { parts, .. } => {
             let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
             let more = "`stillwell noise` shows more";
@@ -169,6 +176,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         }
         Finding::NoFloor { .. } => "more runs, or --estimand typical",
         Finding::Unstable { n_warmups, .. } => {
+            let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
             let start =
                 n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
             let trust = "trust the +- of its t0 less; a paired comparison is not affected";
@@ -346,8 +354,8 @@ mod tests {
     #[test]
     fn what_would_help_in_a_suite_is_in_its_file() {
         let mut plan = plan();
-        let suite = SuiteMembership { name: "s".into(), benchmark: "b".into(), family: 1 };
-        plan.suite = Some(suite);
+        let (name, benchmark) = ("s".into(), "b".into());
+        plan.suite = Some(SuiteMembership { name, benchmark, family: 1, is_gate: false });
         let arm = 0;
         let findings = [
             Finding::Lost {
@@ -381,8 +389,13 @@ mod tests {
         let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
         assert_eq!(advice(&slow_start, &plan).as_deref(), Some("`policy.warmup = 4`"));
         // Workers have no remedy for a slow start.
-        let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: None };
+        let later = Finding::SlowStart { n_blocks: 3, n_warmups: None };
+        assert_eq!(advice(&later, &plan), None);
+        // A gate has one option for it, and no file.
+        plan.suite.iter_mut().for_each(|suite| suite.is_gate = true);
         assert_eq!(advice(&slow_start, &plan), None);
+        let no_floor = advice(&Finding::NoFloor { arm }, &plan);
+        assert_eq!(no_floor.as_deref(), Some("a longer --budget"));
     }
 
     /// In a table of benchmarks, commands have no numbers.

@@ -21,6 +21,8 @@ pub enum Audience {
     Workers,
     /// The user sets keys of a suite file and options of `bench`.
     Suite,
+    /// The user sets options of `gate`.
+    Gate,
     /// The user sets options of `system`, `shield` and `noise`, which have no session.
     Machine,
 }
@@ -29,6 +31,7 @@ impl Audience {
     /// Returns the origin of this plan's session.
     pub fn of(plan: &Plan) -> Self {
         match (&plan.suite, &plan.workers) {
+            (Some(suite), _) if suite.is_gate => Self::Gate,
             (Some(_), _) => Self::Suite,
             (None, Some(_)) => Self::Workers,
             (None, None) => Self::Run,
@@ -39,7 +42,7 @@ impl Audience {
     pub fn warmups(self, n: usize) -> String {
         match self {
             Self::Run | Self::Workers | Self::Machine => format!("--warmup {n}"),
-            Self::Suite => format!("`policy.warmup = {n}`"),
+            Self::Suite | Self::Gate => format!("`policy.warmup = {n}`"),
         }
     }
 
@@ -47,7 +50,7 @@ impl Audience {
     pub fn blocks(self, n: usize) -> String {
         match self {
             Self::Run | Self::Machine => format!("--runs {n}"),
-            Self::Workers | Self::Suite => format!("--blocks {n}"),
+            Self::Workers | Self::Suite | Self::Gate => format!("--blocks {n}"),
         }
     }
 
@@ -56,7 +59,7 @@ impl Audience {
         match self {
             Self::Run | Self::Machine => format!("--max-blocks {n}"),
             Self::Workers => self.blocks(n),
-            Self::Suite => format!("`policy.max_blocks = {n}`"),
+            Self::Suite | Self::Gate => format!("`policy.max_blocks = {n}`"),
         }
     }
 
@@ -65,7 +68,7 @@ impl Audience {
         match self {
             Self::Run | Self::Machine => "--isolate, or --affinity on a quiet CPU",
             Self::Workers => "--affinity on a quiet CPU, or `stillwell shield`",
-            Self::Suite => "bench --affinity on a quiet CPU, or `stillwell shield`",
+            Self::Suite | Self::Gate => "bench --affinity on a quiet CPU, or `stillwell shield`",
         }
     }
 
@@ -93,7 +96,11 @@ impl Audience {
 
     /// Returns the name for a placeholder. `None` for an unknown one.
     fn name(self, key: &str) -> Option<&'static str> {
-        Some(match (key, self) {
+        // A gate measures a suite that it makes itself.
+        let of_suite = if self == Self::Gate { Self::Suite } else { self };
+        Some(match (key, of_suite) {
+            ("decide-on", _) if self == Self::Gate => "--decide-on",
+            ("timeout", _) if self == Self::Gate => "--timeout",
             ("affinity", Self::Machine) => "--cpus",
             ("affinity", Self::Suite) => "bench --affinity",
             ("affinity", _) => "--affinity",
@@ -167,8 +174,8 @@ impl Audience {
 mod tests {
     use super::*;
 
-    const ALL: [Audience; 4] =
-        [Audience::Run, Audience::Workers, Audience::Suite, Audience::Machine];
+    const ALL: [Audience; 5] =
+        [Audience::Run, Audience::Workers, Audience::Suite, Audience::Gate, Audience::Machine];
 
     #[test]
     fn each_audience_has_names_of_its_own() {

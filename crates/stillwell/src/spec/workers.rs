@@ -122,6 +122,9 @@ pub struct BenchSpec {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Suite files (docs/suites.md)")]
 pub struct SuiteOptions {
+    /// Whether a gate makes the suite.
+    #[arg(skip)]
+    pub is_gate: bool,
     /// Only benchmarks with TEXT in their names; can be repeated: any of them
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,

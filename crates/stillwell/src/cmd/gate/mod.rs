@@ -94,9 +94,10 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
         None => record::new_path(&Zoned::now())?.with_extension("suite"),
     };
     let words = bench_words(verb, &file, &directory);
-    let Verb::Bench(bench) = Cli::try_parse_from(words)?.verb else {
+    let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
         unreachable!("the words begin with bench")
     };
+    bench.spec.suite.is_gate = true;
     let code = suites::bench(&bench)?;
     if directory.is_dir() {
         keep_programs(&directory, pairs)?;

@@ -88,8 +88,8 @@ impl Changes {
         lists.into_iter().for_each(|names| names.sort());
         if n_found + all.pairs.len() + all.failing.len() == 0 {
             bail!(
-                "there is no benchmark program of a known framework in {} and {}; name the programs, or build them first \
-                 (docs/frameworks.md)",
+                "there is no benchmark program of a known framework in {} and {}; build them first, or \
+                 name them, for example 'java -jar target/benchmarks.jar' or 'pytest benchmarks' (docs/frameworks.md)",
                 trees.directories[0].display(),
                 trees.directories[1].display()
             );

@@ -19,6 +19,7 @@ use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
+use crate::plan::Plan;
 use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
 use crate::render::budget::short_budget_of_suite;
 use crate::render::depth::Depth;
@@ -88,6 +89,10 @@ pub fn measure(
     }
 }
 
+fn is_of_gate(plan: &Plan) -> bool {
+    plan.suite.as_ref().is_some_and(|suite| suite.is_gate)
+}
+
 /// The session of a suite.
 struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
@@ -115,37 +120,71 @@ impl SuiteSession<'_> {
     /// Visits benchmarks until all are decided or the budget is used up. Returns whether ^C came.
     fn passes(&mut self) -> Result<bool> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
-        let mut is_first = true;
+        let (mut is_first, mut of_suspects_ns) = (true, 0);
+        let began_ns = self.spent_ns();
         loop {
-            let mut open: Vec<usize> =
-                (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect();
+            let mut open = self.open();
             stream.shuffle(&mut open);
             let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
             for (index, &at) in open.iter().enumerate() {
-                if self.interrupt.take() {
-                    return Ok(true);
-                }
                 // The first visits share the time, so that a short budget is not used up before the last benchmark.
                 let n_to_come = if is_first { (open.len() - index) as u64 } else { 1 };
-                let left_ns = self.left_ns() / n_to_come;
-                if self.entries[at].is_open() && self.visit(at, left_ns)? {
+                if self.visit_and_judge(at, self.left_ns() / n_to_come)? {
                     return Ok(true);
                 }
-                self.judge_together()?;
-                let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
-                over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
             }
             if std::mem::take(&mut is_first) {
                 self.warn_of_budget();
             }
-            let all = 0..self.entries.len();
-            let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
+            // A suspect gets as much time as all passes together.
+            while self.spent_ns() - began_ns >= 2 * of_suspects_ns {
+                let Some(suspect) = self.suspect() else { break };
+                let (start_ns, n_before) = (self.spent_ns(), self.n_blocks(suspect));
+                if self.visit_and_judge(suspect, self.left_ns())? {
+                    return Ok(true);
+                }
+                of_suspects_ns += self.spent_ns() - start_ns;
+                if self.n_blocks(suspect) == n_before {
+                    break;
+                }
+            }
+            let open = self.open();
             let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
             // If a pass measured nothing, the remaining time is too short for another block.
             if open.is_empty() || (self.left_ns() == 0 || after == before) {
                 return Ok(false);
             }
         }
+    }
+
+    fn open(&self) -> Vec<usize> {
+        (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect()
+    }
+
+    /// In a gate, the open benchmark that is closest to being called slower than allowed, so that a slowdown is found soon
+    /// among many benchmarks. What its looks may spend does not depend on it (docs/methodology.md, "Gates").
+    fn suspect(&self) -> Option<usize> {
+        let evidence = |at: usize| {
+            let plan = &self.entries[at].member.plan;
+            let state = self.entries[at].state.as_ref().filter(|_| is_of_gate(plan))?;
+            let watched = state.watch()?.candidates().first()?;
+            let (estimate, err) = watched.test.rough()?;
+            let evidence = (estimate - plan.slower_limit.ln_1p()) / err;
+            Some((at, evidence)).filter(|(_, evidence)| *evidence > 0.0)
+        };
+        let found = self.open().into_iter().filter_map(evidence);
+        found.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
+    }
+
+    /// Visits one benchmark if it is open, and ends what is decided. Returns whether ^C came.
+    fn visit_and_judge(&mut self, at: usize, left_ns: u64) -> Result<bool> {
+        if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, left_ns)?) {
+            return Ok(true);
+        }
+        self.judge_together()?;
+        let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
+        over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
+        Ok(false)
     }
 
     /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.

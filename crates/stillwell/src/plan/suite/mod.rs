@@ -72,6 +72,9 @@ pub struct SuiteMembership {
     pub benchmark: String,
     /// Comparisons of the whole suite, which are judged together.
     pub family: usize,
+    /// Whether it is that of a gate, in which half of the time goes to what is closest to being slower.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_gate: bool,
 }
 
 /// Whether the command line selects a benchmark.
@@ -170,11 +173,11 @@ fn share_out(
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
     let most_ns = budget_ns.min(SHARE_MAX * budget_ns / members.len() as u64);
-    let name = file.name.as_deref().unwrap_or_default();
+    let (name, is_gate) = (file.name.as_deref().unwrap_or_default(), said.suite.is_gate);
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
-        plan.suite =
-            Some(SuiteMembership { name: name.into(), benchmark: member.name.clone(), family });
+        let (name, benchmark) = (name.to_owned(), member.name.clone());
+        plan.suite = Some(SuiteMembership { name, benchmark, family, is_gate });
         let alpha = plan.policy.alpha;
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max, firm } = &mut plan.blocks {

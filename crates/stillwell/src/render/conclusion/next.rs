@@ -71,7 +71,7 @@ pub fn measure_longer(
 /// of another program.
 fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec<String> {
     let header = &record.header;
-    if Audience::of(plan) == Audience::Suite || header.imported.is_some() {
+    if matches!(Audience::of(plan), Audience::Suite | Audience::Gate) || header.imported.is_some() {
         return Vec::new();
     }
     let mut options = more_blocks(needed, plan);

@@ -99,6 +99,8 @@ pub fn code(failure: &MeasurementFailure) -> ErrorCode {
 /// Returns the remedy for a failed run, if the command itself is correct.
 fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
     match (audience, timed_out) {
+        (Audience::Gate, true) => "--timeout can be longer".into(),
+        (Audience::Gate, false) => "run it by itself to see why".into(),
         (Audience::Suite, true) => "`policy.timeout` can be longer".into(),
         (Audience::Suite, false) => {
             let status = if exit < 0 { 128 - exit } else { exit };

@@ -298,6 +298,8 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
             let whole = "a longer `budget` of the suite".to_owned();
             (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
         }
+        // Its budget is for all benchmarks, of which others may be decided sooner.
+        Audience::Gate => (vec!["a longer --budget".to_owned()], " "),
         _ => (more_blocks(to_decide, plan), " "),
     };
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }

@@ -164,14 +164,16 @@ fn verdicts_in_words() {
     is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
     is(to_decide(800, Some(3e9)), "would decide (--max-blocks 800); these");
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
-    let in_suite = |to_decide: PairedTest, expected: &str| {
+    let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
-        let suite = SuiteMembership { name: "s".into(), benchmark: "b".into(), family: 1 };
-        record.header.plan.suite = Some(suite);
+        let (name, benchmark) = ("s".into(), "b".into());
+        record.header.plan.suite = Some(SuiteMembership { name, benchmark, family: 1, is_gate });
         let text = show_comparison_of(&record, Evidence::Paired(to_decide));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(expected), "{text}");
     };
+    in_suite_of(true, to_decide(240, Some(3e9)), "would decide (a longer --budget); these");
+    let in_suite = |to_decide, expected: &str| in_suite_of(false, to_decide, expected);
     in_suite(to_decide(240, Some(3e9)), "would decide (a longer `budget` of the suite); these");
     in_suite(
         to_decide(540, Some(300e9)),
