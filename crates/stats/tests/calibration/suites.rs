@@ -5,8 +5,12 @@ use stillwell_stats::Stream;
 use stillwell_stats::relabel::{Estimand, Pairs};
 use stillwell_stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
 use stillwell_stats::spending::{InterimPoint, Spending, by_pairs, sizes};
+use stillwell_stats::suspects::evidence;
 
 use crate::noise::*;
+
+/// Pairs of each member in the first pass of a gate.
+const SCREENING: usize = 5;
 
 /// A suite of equal benchmarks. Their pairs cost the same.
 #[derive(Clone, Copy)]
@@ -23,6 +27,8 @@ struct SuiteShape {
 /// A benchmark of a suite: all its pairs, its test, and the number of pairs so far.
 struct Member {
     pairs: Pairs,
+    /// Its log ratios, new to old.
+    logs: Vec<f64>,
     test: SequentialTest,
     n_pairs: usize,
 }
@@ -37,13 +43,13 @@ struct Session {
 impl Session {
     fn new(shape: SuiteShape, stream: &mut Stream, noise: Noise, ratio: f64) -> Self {
         let member = |at: usize| {
-            let pairs =
-                experiment(stream, noise, shape.n_pairs_max, if at == 0 { ratio } else { 1.0 });
+            let ratio = if at == 0 { ratio } else { 1.0 };
+            let (pairs, logs) = experiment_with_logs(stream, noise, shape.n_pairs_max, ratio);
             let spending = Spending { alpha: 0.05, family: shape.n_members, n_min: 0 };
             let (estimand, margin) = (Estimand::Adaptive, 0.01);
             let seed = stream.next_u64();
             let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
-            Member { pairs, test: SequentialTest::new(design), n_pairs: 0 }
+            Member { pairs, logs, test: SequentialTest::new(design), n_pairs: 0 }
         };
         let members = (0..shape.n_members).map(member).collect();
         Self { shape, members, left: shape.budget }
@@ -68,18 +74,21 @@ impl Session {
 
     /// The open member that is closest to being called slower.
     fn suspect(&self) -> Option<usize> {
-        let evidence = |at: usize| {
-            let (estimate, err) = self.members[at].test.rough()?;
-            Some((at, estimate / err)).filter(|(_, evidence)| *evidence > 0.0)
-        };
-        let found = self.open().into_iter().filter_map(evidence);
-        found.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+        let mut logs = vec![Vec::new(); self.members.len()];
+        for at in self.open() {
+            let Member { logs: all, n_pairs, .. } = &self.members[at];
+            logs[at] = all[..*n_pairs].to_vec();
+        }
+        let found = evidence(&logs, 0.0).into_iter().enumerate();
+        let above = found.filter_map(|(at, z)| Some((at, z.filter(|z| *z > 0.0)?)));
+        above.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
     }
 
-    /// Visits a member up to its next look. Returns its pairs; `None` if the time is used up.
-    fn visit(&mut self, at: usize) -> Option<usize> {
+    /// Visits a member up to its next look, or for so many pairs. Returns its pairs; `None` if the time is used up.
+    fn visit(&mut self, at: usize, n_max: usize) -> Option<usize> {
         let (shape, before) = (self.shape, self.members[at].n_pairs);
         let next = sizes(shape.n_pairs_max).into_iter().find(|&size| size > before)?;
+        let next = next.min(before.saturating_add(n_max));
         self.left = self.left.checked_sub(next - before)?;
         self.look(at, next, false);
         Some(next - before)
@@ -98,11 +107,12 @@ impl Session {
     /// Measures until the time is used up or all is decided.
     fn measure(&mut self) {
         let (mut of_passes, mut of_suspects) = (0, 0);
-        while let Some(n_pairs) = self.pass() {
-            of_passes += n_pairs;
+        let mut n_max = if self.shape.is_steered { SCREENING } else { usize::MAX };
+        while let Some(n_pairs) = self.pass(n_max) {
+            (n_max, of_passes) = (usize::MAX, of_passes + n_pairs);
             while self.shape.is_steered && of_suspects < of_passes {
                 let Some(suspect) = self.suspect() else { break };
-                let Some(n_pairs) = self.visit(suspect) else { return };
+                let Some(n_pairs) = self.visit(suspect, usize::MAX) else { return };
                 of_suspects += n_pairs;
             }
         }
@@ -116,9 +126,9 @@ impl Session {
     }
 
     /// Visits each open member. Returns their pairs; `None` if the time is used up.
-    fn pass(&mut self) -> Option<usize> {
+    fn pass(&mut self, n_max: usize) -> Option<usize> {
         let open = self.open();
-        let visited = open.iter().map(|&at| self.visit(at)).sum::<Option<usize>>();
+        let visited = open.iter().map(|&at| self.visit(at, n_max)).sum::<Option<usize>>();
         visited.filter(|&n_pairs| n_pairs > 0)
     }
 }
@@ -158,6 +168,7 @@ fn a_gate_finds_more_with_suspects_first() {
 /// The error rates and the power of gates, for docs/experiments.md: `STILLWELL_GATES=200 cargo test --release -p
 /// stillwell-stats --test calibration the_gates -- --nocapture`.
 #[test]
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "an experiment on request")]
 fn the_gates_of_the_experiments() {
     let n = std::env::var("STILLWELL_GATES").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let noises: [(&str, Noise); 2] = [("autocorrelated", autocorrelated), ("bursts", bursts)];

@@ -5,6 +5,7 @@ mod builds;
 mod entry;
 mod list;
 mod session;
+mod suspects;
 mod variants;
 
 use std::collections::HashSet;

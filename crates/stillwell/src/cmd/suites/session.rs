@@ -14,12 +14,12 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
+use crate::cmd::suites::suspects::{SCREENING_BLOCKS, is_of_gate, suspect};
 use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
-use crate::plan::Plan;
 use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
 use crate::render::budget::short_budget_of_suite;
 use crate::render::depth::Depth;
@@ -89,10 +89,6 @@ pub fn measure(
     }
 }
 
-fn is_of_gate(plan: &Plan) -> bool {
-    plan.suite.as_ref().is_some_and(|suite| suite.is_gate)
-}
-
 /// The session of a suite.
 struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
@@ -122,25 +118,27 @@ impl SuiteSession<'_> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
         let (mut is_first, mut of_suspects_ns) = (true, 0);
         let began_ns = self.spent_ns();
+        let is_gate = self.entries.first().is_some_and(|entry| is_of_gate(&entry.member.plan));
         loop {
             let mut open = self.open();
             stream.shuffle(&mut open);
             let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
+            let n_blocks_max = if is_first && is_gate { SCREENING_BLOCKS } else { u32::MAX };
             for (index, &at) in open.iter().enumerate() {
                 // The first visits share the time, so that a short budget is not used up before the last benchmark.
                 let n_to_come = if is_first { (open.len() - index) as u64 } else { 1 };
-                if self.visit_and_judge(at, self.left_ns() / n_to_come)? {
+                if self.visit_and_judge(at, (self.left_ns() / n_to_come, n_blocks_max))? {
                     return Ok(true);
                 }
             }
-            if std::mem::take(&mut is_first) {
+            if std::mem::take(&mut is_first) && !is_gate {
                 self.warn_of_budget();
             }
-            // A suspect gets as much time as all passes together.
-            while self.spent_ns() - began_ns >= 2 * of_suspects_ns {
-                let Some(suspect) = self.suspect() else { break };
+            // Suspects get as much time as all passes together.
+            while is_gate && self.spent_ns() - began_ns >= 2 * of_suspects_ns {
+                let Some(suspect) = suspect(&self.entries) else { break };
                 let (start_ns, n_before) = (self.spent_ns(), self.n_blocks(suspect));
-                if self.visit_and_judge(suspect, self.left_ns())? {
+                if self.visit_and_judge(suspect, (self.left_ns(), u32::MAX))? {
                     return Ok(true);
                 }
                 of_suspects_ns += self.spent_ns() - start_ns;
@@ -152,6 +150,9 @@ impl SuiteSession<'_> {
             let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
             // If a pass measured nothing, the remaining time is too short for another block.
             if open.is_empty() || (self.left_ns() == 0 || after == before) {
+                if is_gate {
+                    self.warn_of_budget();
+                }
                 return Ok(false);
             }
         }
@@ -161,24 +162,9 @@ impl SuiteSession<'_> {
         (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect()
     }
 
-    /// In a gate, the open benchmark that is closest to being called slower than allowed, so that a slowdown is found soon
-    /// among many benchmarks. What its looks may spend does not depend on it (docs/methodology.md, "Gates").
-    fn suspect(&self) -> Option<usize> {
-        let evidence = |at: usize| {
-            let plan = &self.entries[at].member.plan;
-            let state = self.entries[at].state.as_ref().filter(|_| is_of_gate(plan))?;
-            let watched = state.watch()?.candidates().first()?;
-            let (estimate, err) = watched.test.rough()?;
-            let evidence = (estimate - plan.slower_limit.ln_1p()) / err;
-            Some((at, evidence)).filter(|(_, evidence)| *evidence > 0.0)
-        };
-        let found = self.open().into_iter().filter_map(evidence);
-        found.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
-    }
-
     /// Visits one benchmark if it is open, and ends what is decided. Returns whether ^C came.
-    fn visit_and_judge(&mut self, at: usize, left_ns: u64) -> Result<bool> {
-        if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, left_ns)?) {
+    fn visit_and_judge(&mut self, at: usize, most: (u64, u32)) -> Result<bool> {
+        if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, most)?) {
             return Ok(true);
         }
         self.judge_together()?;
@@ -239,8 +225,8 @@ impl SuiteSession<'_> {
         Ok(())
     }
 
-    /// Visits one benchmark for at most this long. Returns whether ^C came.
-    fn visit(&mut self, at: usize, left_ns: u64) -> Result<bool> {
+    /// Visits one benchmark for at most this long, in ns, and so many blocks. Returns whether ^C came.
+    fn visit(&mut self, at: usize, (left_ns, n_blocks_max): (u64, u32)) -> Result<bool> {
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
         let name = one_line(&self.entries[at].member.name);
         let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
@@ -257,6 +243,7 @@ impl SuiteSession<'_> {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
             left_ns,
+            n_blocks_max,
         };
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {
