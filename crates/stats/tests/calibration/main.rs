@@ -8,5 +8,4 @@ mod nodes;
 mod noise;
 mod pairs;
 mod series;
-mod suites;
 mod together;

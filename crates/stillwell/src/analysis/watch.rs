@@ -70,18 +70,13 @@ struct LookRule {
     n_blocks_min: usize,
     n_blocks_max: usize,
     budget_ns: u64,
-    /// Whether evidence decides how far the session comes, as in a gate. Each look then spends what is its own, the last
-    /// one too: a larger part for it would depend on the labels.
-    is_steered: bool,
 }
 
 impl LookRule {
     fn of(plan: &Plan) -> Self {
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
         let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
-        let is_steered = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
-        let (stopping, n_blocks_max) = (plan.stopping, n_max as usize);
-        Self { stopping, n_blocks_min, n_blocks_max, budget_ns, is_steered }
+        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max: n_max as usize, budget_ns }
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -105,7 +100,7 @@ impl LookRule {
                 InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
             }));
         }
-        if is_over && !self.is_steered {
+        if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
             points.push(InterimPoint { n_pairs, fraction: 1.0 });
         }

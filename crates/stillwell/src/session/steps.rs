@@ -118,13 +118,6 @@ impl SessionState {
         self.watch.as_ref()
     }
 
-    /// The log ratios of the first comparison, block by block.
-    pub fn log_ratios(&self) -> Vec<f64> {
-        let first = self.watch.as_ref().and_then(|watch| watch.candidates().first());
-        let ratios = first.map(|it| self.walls.ratios(it.reference, it.arm)).unwrap_or_default();
-        ratios.into_iter().map(|(_, ratio)| ratio.ln()).collect()
-    }
-
     /// The first step without a row.
     pub fn next_step(&self) -> u32 {
         self.next_step

@@ -5,7 +5,6 @@ mod builds;
 mod entry;
 mod list;
 mod session;
-mod suspects;
 mod variants;
 
 use std::collections::HashSet;

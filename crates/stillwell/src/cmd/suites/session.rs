@@ -14,7 +14,6 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
-use crate::cmd::suites::suspects::{SCREENING_BLOCKS, is_of_gate, suspect};
 use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
@@ -116,61 +115,37 @@ impl SuiteSession<'_> {
     /// Visits benchmarks until all are decided or the budget is used up. Returns whether ^C came.
     fn passes(&mut self) -> Result<bool> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
-        let (mut is_first, mut of_suspects_ns) = (true, 0);
-        let began_ns = self.spent_ns();
-        let is_gate = self.entries.first().is_some_and(|entry| is_of_gate(&entry.member.plan));
+        let mut is_first = true;
         loop {
-            let mut open = self.open();
+            let mut open: Vec<usize> =
+                (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect();
             stream.shuffle(&mut open);
             let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
-            let n_blocks_max = if is_first && is_gate { SCREENING_BLOCKS } else { u32::MAX };
             for (index, &at) in open.iter().enumerate() {
+                if self.interrupt.take() {
+                    return Ok(true);
+                }
                 // The first visits share the time, so that a short budget is not used up before the last benchmark.
                 let n_to_come = if is_first { (open.len() - index) as u64 } else { 1 };
-                if self.visit_and_judge(at, (self.left_ns() / n_to_come, n_blocks_max))? {
+                let left_ns = self.left_ns() / n_to_come;
+                if self.entries[at].is_open() && self.visit(at, left_ns)? {
                     return Ok(true);
                 }
+                self.judge_together()?;
+                let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
+                over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
             }
-            if std::mem::take(&mut is_first) && !is_gate {
+            if std::mem::take(&mut is_first) {
                 self.warn_of_budget();
             }
-            // Suspects get as much time as all passes together.
-            while is_gate && self.spent_ns() - began_ns >= 2 * of_suspects_ns {
-                let Some(suspect) = suspect(&self.entries) else { break };
-                let (start_ns, n_before) = (self.spent_ns(), self.n_blocks(suspect));
-                if self.visit_and_judge(suspect, (self.left_ns(), u32::MAX))? {
-                    return Ok(true);
-                }
-                of_suspects_ns += self.spent_ns() - start_ns;
-                if self.n_blocks(suspect) == n_before {
-                    break;
-                }
-            }
-            let open = self.open();
+            let all = 0..self.entries.len();
+            let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
             let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
             // If a pass measured nothing, the remaining time is too short for another block.
             if open.is_empty() || (self.left_ns() == 0 || after == before) {
-                if is_gate {
-                    self.warn_of_budget();
-                }
                 return Ok(false);
             }
         }
-    }
-
-    fn open(&self) -> Vec<usize> {
-        (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect()
-    }
-
-    /// Visits one benchmark if it is open, and ends what is decided. Returns whether ^C came.
-    fn visit_and_judge(&mut self, at: usize, most: (u64, u32)) -> Result<bool> {
-        if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, most)?) {
-            return Ok(true);
-        }
-        self.judge_together()?;
-        let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
-        over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
-        Ok(false)
     }
 
     /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.
@@ -225,8 +200,8 @@ impl SuiteSession<'_> {
         Ok(())
     }
 
-    /// Visits one benchmark for at most this long, in ns, and so many blocks. Returns whether ^C came.
-    fn visit(&mut self, at: usize, (left_ns, n_blocks_max): (u64, u32)) -> Result<bool> {
+    /// Visits one benchmark for at most this long. Returns whether ^C came.
+    fn visit(&mut self, at: usize, left_ns: u64) -> Result<bool> {
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
         let name = one_line(&self.entries[at].member.name);
         let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
@@ -243,7 +218,6 @@ impl SuiteSession<'_> {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
             left_ns,
-            n_blocks_max,
         };
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {

@@ -72,7 +72,7 @@ pub struct SuiteMembership {
     pub benchmark: String,
     /// Comparisons of the whole suite, which are judged together.
     pub family: usize,
-    /// Whether it is that of a gate, in which half of the time goes to what is closest to being slower.
+    /// Whether a gate made it: its user has other options, and no file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_gate: bool,
 }
