@@ -124,6 +124,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/pool/run
 	experiments/gate/run
 	experiments/gate/real
+	experiments/gate/planted
 	experiments/referee/race
 	experiments/why/run
 	experiments/referee/run
