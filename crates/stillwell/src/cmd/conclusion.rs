@@ -155,6 +155,9 @@ fn why_nothing_counts(assessment: &Assessment, record: &Path) -> String {
         return format!("every run took longer than --timeout; they are in {record}");
     }
     let decides = assessment.record.rows.compared().decide_on;
+    if decides == Some(DecideOn::Value) {
+        return format!("no run has said its value; they are in {record}");
+    }
     let what = decides.map_or_else(|| "what decides".into(), DecideOn::name);
     format!("no run has a value of {what}; they are in {record}; choose another --decide-on")
 }

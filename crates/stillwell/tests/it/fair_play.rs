@@ -219,7 +219,9 @@ fn cheat_7_a_process_that_outlives_the_run() {
     audit.catches("survivor", cheat);
     let measured = audit.with(&["--runs", "2"]);
     let report = measured.catches("survivor", cheat);
-    assert!(report.text.contains("2 runs of the attempt left sleep behind"), "{report:#?}");
+    // On a busy machine it may be seen before it has become `sleep`.
+    let left = |name| report.text.contains(&format!("2 runs of the attempt left {name} behind"));
+    assert!(left("sleep") || left("sh"), "{report:#?}");
     // A reference that does it too is no better.
     Audit { reference: cheat.into(), ..measured }.is_fair(cheat);
 }

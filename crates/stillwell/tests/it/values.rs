@@ -83,7 +83,10 @@ fn a_run_that_does_not_say_its_value_is_a_failure() {
     assert_eq!(bench.record().end(), Some("failed"));
     let ignored = Bench::new();
     ignored.script("never", "#!/bin/sh\nexit 3\n");
-    ignored.run(&["--value", "x", "-i", "-w", "0", "-r", "3", "./never"]).ends_with(124);
+    ignored
+        .run(&["--value", "x", "-i", "-w", "0", "-r", "3", "./never"])
+        .ends_with(2)
+        .says(&["no run has said its value"]);
 }
 
 #[test]

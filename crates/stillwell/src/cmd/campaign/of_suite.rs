@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::cmd::campaign::measuring::{Runnable, command_of};
 use crate::plan::suite::{BenchmarkKind, Candidate, CommandOptions, VariantBuild, candidates};
 use crate::plan::{ARM_WORD, Plan};
 use crate::spec::RunSpec;
@@ -24,6 +23,16 @@ pub(super) struct KeptSuite {
     text: String,
     /// Where its commands run, unless they are built.
     directory: String,
+}
+
+/// A program whose commands are measured.
+pub(super) struct SuiteProgram<'a> {
+    /// Its name in the records.
+    pub name: &'a str,
+    /// What its commands begin with.
+    pub prefix: String,
+    /// Whether it runs in a checkout.
+    pub is_built: bool,
 }
 
 /// The commands of a suite for some programs: of each benchmark one for each program, in the same order.
@@ -68,8 +77,8 @@ impl KeptSuite {
     ///
     /// # Errors
     /// As [`Self::names`].
-    pub(super) fn commands(&self, programs: &[&Runnable]) -> Result<SuiteCommands> {
-        let mut variants: Vec<VariantBuild> = programs.iter().map(|it| variant(it)).collect();
+    pub(super) fn commands(&self, programs: &[SuiteProgram<'_>]) -> Result<SuiteCommands> {
+        let mut variants: Vec<VariantBuild> = programs.iter().map(variant).collect();
         if variants.is_empty() {
             variants.push(bare(Variant::default()));
         }
@@ -89,15 +98,15 @@ impl KeptSuite {
 
 impl SuiteCommands {
     /// Makes the arms those of benchmarks that are compared by their geometric mean.
-    pub(super) fn place(&self, plan: &mut Plan, programs: &[&Runnable]) {
+    pub(super) fn place(&self, plan: &mut Plan, programs: &[SuiteProgram<'_>]) {
         // The start of a shell is in the times of all of them: no command could be subtracted from a geometric mean.
         plan.arms.truncate(self.names.len() * programs.len());
         plan.control = None;
         for (index, arm) in plan.arms.iter_mut().enumerate() {
-            let runnable = programs[index % programs.len()];
-            arm.name = Some(runnable.name.clone());
+            let program = &programs[index % programs.len()];
+            arm.name = Some(program.name.to_owned());
             arm.benchmark = Some(self.names[index / programs.len()].clone());
-            if runnable.built.is_none() {
+            if !program.is_built {
                 arm.directories = vec![self.directory.clone()];
             }
         }
@@ -106,9 +115,9 @@ impl SuiteCommands {
 }
 
 /// A program as a variant of the suite.
-fn variant(runnable: &Runnable) -> VariantBuild {
-    let prefix = Some(command_of(runnable));
-    bare(Variant { name: runnable.name.clone(), prefix, ..Variant::default() })
+fn variant(program: &SuiteProgram<'_>) -> VariantBuild {
+    let (name, prefix) = (program.name.to_owned(), Some(program.prefix.clone()));
+    bare(Variant { name, prefix, ..Variant::default() })
 }
 
 fn bare(variant: Variant) -> VariantBuild {
