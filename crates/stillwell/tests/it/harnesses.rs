@@ -133,7 +133,8 @@ fn each_framework_is_recognised_listed_and_compared() {
         let listed = bench.stillwell(&["bench", "./old", "./new", "--list"]).ends_with(0);
         assert_eq!(listed.stdout.lines().next(), Some(of.first), "{}", of.name);
         assert_eq!(listed.stdout.lines().count(), 2, "{listed:#?}");
-        let words = ["bench", "./old", "./new", "--blocks", "20", "-o", "r.swell", "--json"];
+        let words =
+            ["bench", "./old", "./new", "--blocks", "20", "--seed", "7", "-o", "r.swell", "--json"];
         let ran = bench.stillwell(&words).ends_with(0);
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
         let judged = document["judgements"].as_array().unwrap();
