@@ -352,8 +352,8 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         if let Some(user) = &attributes.run_as {
             become_user(user).ok_or(Stage::User)?;
         }
-        // A parent that was killed before the child asked for the signal sends none (prctl(2), PR_SET_PDEATHSIG), and
-        // the run would outlive its session. No error: nobody is left to read it.
+        // The kernel sends no signal for a parent that ended before PR_SET_PDEATHSIG (prctl(2)). The run would outlive
+        // its session. There is no error, because the parent would have read it.
         if libc::getppid() != job.parent {
             libc::_exit(127);
         }
