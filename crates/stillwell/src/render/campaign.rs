@@ -35,7 +35,11 @@ fn size(gain: &Gain) -> String {
 
 /// A program in a line.
 fn shown(program: &Program) -> String {
-    let command = one_line(&program.command);
+    let command = match &*program.command {
+        // Its commands begin with nothing of their own.
+        "" => "the suite".to_owned(),
+        command => one_line(command),
+    };
     match &program.commit {
         Some(commit) => format!("{command} at {}", &commit[..commit.len().min(SHORT)]),
         None => command,

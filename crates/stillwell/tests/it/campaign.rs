@@ -149,14 +149,14 @@ fn git(bench: &Bench, arguments: &[&str]) -> String {
     Ran::from(command.args(arguments).output().unwrap()).ends_with(0).stdout
 }
 
-fn in_repository(bench: &Bench, words: &[&str]) -> Ran {
+pub fn in_repository(bench: &Bench, words: &[&str]) -> Ran {
     let mut command = bench.command(STILLWELL);
     command.current_dir(bench.path("repo")).arg("campaign").args(words);
     Ran::from(command.output().unwrap())
 }
 
 /// A file whose lines are times that add up, and one patch for each line that makes it shorter.
-fn repository() -> Option<Bench> {
+pub fn repository() -> Option<Bench> {
     let bench = Bench::new();
     if bench.command("git").arg("--version").output().is_err() {
         skipped("there is no git");

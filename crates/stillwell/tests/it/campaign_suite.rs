@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran};
+use crate::campaign::{in_repository, repository};
 
 /// Says its arguments; those that are above 150 times 0.9, if it is called with 0.9.
 const SCALED: &str =
@@ -107,4 +108,30 @@ fn mistakes_have_their_place() {
         .says(&["cannot read nowhere.toml"]);
     let words = ["campaign", "new", "c", "--suite", "s.toml", "--setup", "x"];
     bench.stillwell(&words).ends_with(2).says(&["--setup"]);
+}
+
+/// The commands run in the checkout of each attempt. The times in the repository are 60 and 40, and the patches make one
+/// of them 50 or 35.
+#[test]
+fn commands_of_a_suite_run_where_an_attempt_is_built() {
+    let Some(bench) = repository() else { return };
+    let suite = "[[benchmark]]\nname = \"{n}\"\ncommand = \"cat {n}\"\nmatrix = { n = [\"first\", \"second\"] }\n\
+                 value = \"(.+)\"\n";
+    bench.write("s.toml", suite);
+    let build = "awk '/[0-9]/ { print > (n++ ? \"second\" : \"first\") }' times";
+    let begin = ["new", "../c", "--suite", "../s.toml", "--build", build, "--seed", "3"];
+    let began = in_repository(&bench, &begin).ends_with(0);
+    assert!(words(&began).starts_with("the suite at "), "{began:#?}");
+    let attempt = |name: &str, file: &str| {
+        let tried = in_repository(&bench, &["try", "../c", name, "--patch", file]).ends_with(0);
+        assert!(!tried.stdout.contains("not checked: the audit"), "{tried:#?}");
+        words(&tried)
+    };
+    // 1 - the square root of 50 : 60.
+    assert!(attempt("first", "../first.patch").contains("8.7 % faster"));
+    attempt("second", "../second.patch");
+    let ran = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let gain = found["gain"]["ratio"].as_f64().unwrap();
+    assert!((gain - (50.0_f64 / 60.0 * 35.0 / 40.0).sqrt()).abs() < 1e-9, "{gain}");
 }

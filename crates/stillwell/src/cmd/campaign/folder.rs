@@ -29,6 +29,7 @@ pub(super) struct CampaignManifest {
     /// With `--program` and `--suite`: the benchmarks that decide.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmarks: Vec<String>,
+    /// With `--suite`: the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<KeptSuite>,
 }
@@ -59,6 +60,7 @@ pub(super) struct CampaignOptions {
     pub budget: TimeSpan,
     /// With `--program` and `--suite`: the benchmarks that decide.
     pub benchmarks: Vec<String>,
+    /// With `--suite`: the suite.
     pub suite: Option<KeptSuite>,
 }
 

@@ -19,7 +19,7 @@ use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use crate::fair_play::{AuditReport, Half};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
-use crate::spec::run::{OutputOptions, Style};
+use crate::spec::run::{OutputOptions, ProcessOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
 use crate::values::{CheatKind, TimeSpan};
 
@@ -234,6 +234,17 @@ impl<'a> CampaignMeasurer<'a> {
         }
     }
 
+    /// The commands of programs, without a suite.
+    fn of_commands(&self, programs: &[&Runnable]) -> RunSpec {
+        let new = &self.options.new;
+        let commands = programs.iter().map(|it| command_of(it)).collect();
+        let (hooks, process) = (new.hooks.clone(), new.process.clone());
+        let mut spec = RunSpec { commands, hooks, process, ..RunSpec::default() };
+        spec.arms.command_names = programs.iter().map(|it| it.name.clone()).collect();
+        spec.arms.shell.clone_from(&new.shell);
+        spec
+    }
+
     fn session(
         &self,
         programs: &[&Runnable],
@@ -242,17 +253,9 @@ impl<'a> CampaignMeasurer<'a> {
         record: PathBuf,
     ) -> RunVerb {
         let new = &self.options.new;
-        let mut spec = RunSpec { process: new.process.clone(), ..RunSpec::default() };
-        if let Some(suite) = suite {
-            (spec.commands, spec.hooks) = (suite.spec.commands.clone(), suite.spec.hooks.clone());
-            spec.arms.shell.clone_from(&suite.spec.arms.shell);
-            spec.process.execution = suite.spec.process.execution.clone();
-        } else {
-            spec.commands = programs.iter().map(|it| command_of(it)).collect();
-            spec.arms.command_names = programs.iter().map(|it| it.name.clone()).collect();
-            spec.arms.shell.clone_from(&new.shell);
-            spec.hooks = new.hooks.clone();
-        }
+        let mut spec = suite.map_or_else(|| self.of_commands(programs), |suite| suite.spec.clone());
+        let execution = spec.process.execution;
+        spec.process = ProcessOptions { execution, ..new.process.clone() };
         spec.length.stop.budget = Some(budget);
         spec.length.max_runs = Some(TRIAL_BLOCKS_MAX);
         spec.length.seed = Some(self.seed);

@@ -108,7 +108,7 @@ fn compared(
 ) -> ([String; 4], anstyle::Style) {
     let old = &page.analysis.arms[found.reference];
     let (ratio, word) = ranked::ratio_and_word(&found.evidence, judgement, page.plan);
-    let benchmark = together(page).unwrap_or_else(|| name(page, found.arm).to_owned());
+    let benchmark = compared_name(page, found);
     let row = if programs.len() > 2 {
         format!("{benchmark}: {}", page.analysis.arms[found.arm].label)
     } else {
@@ -136,8 +136,7 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &
     for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
-            let benchmark = together(page).unwrap_or_else(|| name(page, found.arm).to_owned());
-            let text = format!("{benchmark}: {label}: {numbers}");
+            let text = format!("{}: {label}: {numbers}", compared_name(page, found));
             wrap(out, "", 6, &text);
         }
     }
@@ -162,6 +161,11 @@ fn together(page: &SummaryContext<'_>) -> Option<String> {
     let names: HashSet<_> = page.candidates().map(|arm| name(page, arm.arm)).collect();
     let is_together = page.plan.by_geometric_mean && names.len() > 1;
     is_together.then(|| format!("the geometric mean of {} benchmarks", names.len()))
+}
+
+/// The benchmark of a comparison, or all of them.
+fn compared_name(page: &SummaryContext<'_>, found: &Comparison) -> String {
+    together(page).unwrap_or_else(|| name(page, found.arm).to_owned())
 }
 
 fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
