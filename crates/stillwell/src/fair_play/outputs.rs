@@ -29,6 +29,15 @@ pub struct OutputRules<'a> {
     pub period: u32,
     /// Whether the inputs were held back.
     pub is_held_back: bool,
+    /// The name of the benchmark, where there are several.
+    pub benchmark: Option<&'a str>,
+}
+
+impl OutputRules<'_> {
+    /// Where it was seen, as the end of a noun.
+    fn place(&self) -> String {
+        self.benchmark.map_or_else(String::new, |name| format!(" in the benchmark {name:?}"))
+    }
 }
 
 /// The outputs of the reference, and which of them are the same in all its runs with the same inputs.
@@ -74,18 +83,21 @@ impl Mismatch {
 }
 
 /// The same of a session of several benchmarks, whose arms follow each other. Each benchmark has `n_programs` of them, the
-/// reference first.
+/// reference first. `names`: those of the benchmarks, or none of a session without benchmarks.
 pub fn judge_outputs_of_benchmarks(
     outputs: &[RunOutput],
     rules: OutputRules<'_>,
-    n_programs: usize,
+    (n_programs, names): (usize, &[String]),
 ) -> AuditReport {
     let mut of_benchmarks: BTreeMap<usize, Vec<RunOutput>> = BTreeMap::new();
     for output in outputs {
         let own = RunOutput { arm: output.arm % n_programs, ..output.clone() };
         of_benchmarks.entry(output.arm / n_programs).or_default().push(own);
     }
-    let reports = of_benchmarks.into_values().map(|outputs| judge_outputs(&outputs, rules));
+    let reports = of_benchmarks.into_iter().map(|(index, outputs)| {
+        let benchmark = names.get(index).map(String::as_str);
+        judge_outputs(&outputs, OutputRules { benchmark, ..rules })
+    });
     reports.fold(AuditReport::default(), AuditReport::merge)
 }
 
@@ -98,6 +110,7 @@ pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditRepo
         let of_arm: Vec<&RunOutput> = outputs.iter().filter(|output| output.arm == arm).collect();
         let (stdout, files) = mismatches(&of_arm, &expected, rules);
         let who = if n_arms == 2 { "the attempt" } else { &format!("command {}", arm + 1) };
+        let who = format!("{who}{}", rules.place());
         let (n, is_held_back) = (of_arm.len(), rules.is_held_back);
         let what = format!("the standard output of {who}");
         report.findings.extend(stdout.finding(CheatKind::Stdout, &what, n, is_held_back));
@@ -137,8 +150,9 @@ fn unsteady(expected: &Expected<'_>, rules: OutputRules<'_>) -> Vec<String> {
     let files = files.filter(|(_, is_steady)| !**is_steady).map(|(file, _)| file.as_str());
     let sentence = |what| {
         format!(
-            "wrong output: the reference's own {what} differs from run to run, so it cannot be compared; a \
-             --validate command can decide"
+            "wrong output: the reference's own {what}{} differs from run to run, so it cannot be compared; a \
+             --validate command can decide",
+            rules.place()
         )
     };
     stdout.into_iter().chain(files).map(sentence).collect()
@@ -179,7 +193,7 @@ mod tests {
 
     fn judged(outputs: &[RunOutput], period: u32, is_held_back: bool) -> AuditReport {
         let files = ["out".to_owned()];
-        judge_outputs(outputs, OutputRules { files: &files, period, is_held_back })
+        judge_outputs(outputs, OutputRules { files: &files, period, is_held_back, benchmark: None })
     }
 
     #[test]
@@ -205,11 +219,19 @@ mod tests {
     fn each_benchmark_has_a_reference_of_its_own() {
         let mut outputs = [output(0, Some(0), "a", None), output(1, Some(0), "a", None)].to_vec();
         outputs.extend([output(2, Some(0), "b", None), output(3, Some(0), "b", None)]);
-        let rules = OutputRules { files: &[], period: 1, is_held_back: false };
-        let judged = |outputs: &[RunOutput]| judge_outputs_of_benchmarks(outputs, rules, 2);
+        let rules = OutputRules { files: &[], period: 1, is_held_back: false, benchmark: None };
+        let names = ["one", "two"].map(str::to_owned);
+        let judged =
+            |outputs: &[RunOutput]| judge_outputs_of_benchmarks(outputs, rules, (2, &names));
         assert_eq!(judged(&outputs), AuditReport::default());
         outputs[3].stdout = "a".into();
-        assert_eq!(judged(&outputs).findings[0].kind, CheatKind::Stdout);
+        let report = judged(&outputs);
+        assert_eq!(report.findings.len(), 1);
+        let sentence = &report.findings[0].sentence;
+        assert!(
+            sentence.contains("output of the attempt in the benchmark \"two\" differs"),
+            "{sentence}"
+        );
     }
 
     #[test]

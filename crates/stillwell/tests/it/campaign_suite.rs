@@ -74,6 +74,7 @@ fn each_benchmark_is_compared_with_its_own_reference() {
     assert!(code != Some(2) && !honest.contains("not fair"), "{honest}");
     let (code, wrong) = words_of("wrong", "0.9");
     assert!(code == Some(1) && wrong.contains("not fair"), "{wrong}");
+    assert!(wrong.contains("of the attempt in the benchmark"), "{wrong}");
 }
 
 #[test]

@@ -209,8 +209,10 @@ impl FairPlay {
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()
             .context("the digests")?;
-        let mut report =
-            judge_outputs_of_benchmarks(&outputs, self.output_rules(), self.n_programs);
+        let arms = record.header.plan.arms.iter().step_by(self.n_programs);
+        let names: Vec<String> = arms.filter_map(|arm| arm.benchmark.clone()).collect();
+        let programs = (self.n_programs, &names[..]);
+        let mut report = judge_outputs_of_benchmarks(&outputs, self.output_rules(), programs);
         for arm in 0..record.header.plan.arms.len() {
             let n_runs = record.rows.iter().filter(|row| row.arm as usize == arm).count();
             let n_seen = outputs.iter().filter(|output| output.arm == arm).count();
@@ -231,6 +233,7 @@ impl FairPlay {
             files: &self.options.files,
             period: self.period,
             is_held_back: has_words && self.side.half == Half::Confirm,
+            benchmark: None,
         }
     }
 
