@@ -44,6 +44,7 @@ pub mod series;
 pub mod shift;
 mod sorted;
 pub mod spending;
+pub mod suspects;
 pub mod two_level;
 pub mod two_sample;
 pub mod verdict;

@@ -8,4 +8,5 @@ mod nodes;
 mod noise;
 mod pairs;
 mod series;
+mod suites;
 mod together;

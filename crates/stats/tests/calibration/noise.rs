@@ -98,6 +98,16 @@ pub const GENERATORS: [(&str, Noise); 10] = [
 
 /// `n` pairs whose new arm takes `ratio` times as long.
 pub fn experiment(stream: &mut Stream, noise: Noise, n: usize, ratio: f64) -> Pairs {
+    experiment_with_logs(stream, noise, n, ratio).0
+}
+
+/// The same, with the log ratios of the pairs, new to old.
+pub fn experiment_with_logs(
+    stream: &mut Stream,
+    noise: Noise,
+    n: usize,
+    ratio: f64,
+) -> (Pairs, Vec<f64>) {
     let coins = stream.bits(n);
     let logs = noise(stream, 2 * n);
     let slot = |second: usize| -> Vec<f64> {
@@ -105,7 +115,10 @@ pub fn experiment(stream: &mut Stream, noise: Noise, n: usize, ratio: f64) -> Pa
         let time = |j: usize| 1e6 * logs[2 * j + second].exp() * if new(j) { ratio } else { 1.0 };
         (0..n).map(time).collect()
     };
-    Pairs::new(&slot(0), &slot(1), &coins).unwrap()
+    let (first, second) = (slot(0), slot(1));
+    let log = |j: usize| if coins[j] { first[j] / second[j] } else { second[j] / first[j] }.ln();
+    let ratios = (0..n).map(log).collect();
+    (Pairs::new(&first, &second, &coins).unwrap(), ratios)
 }
 
 /// Fails if `hits` of `n` is more than two standard deviations above `rate`.

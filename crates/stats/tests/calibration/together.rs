@@ -1,12 +1,12 @@
-//! Calibration of joint decisions: families, suites, machines.
+//! Calibration of joint decisions: families, machines.
 
 use rayon::prelude::*;
 use stillwell_stats::Stream;
 use stillwell_stats::multiplicity::holm;
 use stillwell_stats::pooled::{Center, PooledTest, RandomEffects, centers, residuals};
-use stillwell_stats::relabel::{Estimand, Pairs};
+use stillwell_stats::relabel::Estimand;
 use stillwell_stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
-use stillwell_stats::spending::{InterimPoint, Spending, by_pairs, sizes};
+use stillwell_stats::spending::{Spending, by_pairs};
 
 use crate::nodes::pool_shapes;
 use crate::noise::*;
@@ -42,91 +42,6 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
     }
     at_most("any false", n_false, 20, 0.05);
     assert!(n_found >= 15, "{n_found} of 20");
-}
-
-/// A benchmark of a suite: all its pairs, its test, and the number of pairs so far.
-struct Member {
-    pairs: Pairs,
-    test: SequentialTest,
-    n_pairs: usize,
-}
-
-const MEMBERS: usize = 6;
-const MEMBER_PAIRS: usize = 60;
-
-impl Member {
-    fn new(stream: &mut Stream, ratio: f64) -> Self {
-        let pairs = experiment(stream, bursts, MEMBER_PAIRS, ratio);
-        let spending = Spending { alpha: 0.05, family: MEMBERS, n_min: 0 };
-        let (estimand, margin) = (Estimand::Adaptive, 0.01);
-        let seed = stream.next_u64();
-        let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
-        Self { pairs, test: SequentialTest::new(design), n_pairs: 0 }
-    }
-
-    /// Adds pairs up to `n_pairs`. With `is_last`, the last look follows.
-    fn visit(&mut self, n_pairs: usize, is_last: bool) {
-        let mut points = by_pairs(MEMBER_PAIRS);
-        points.retain(|point| point.n_pairs < n_pairs + usize::from(!is_last));
-        points.extend(is_last.then_some(InterimPoint { n_pairs, fraction: 1.0 }));
-        self.test.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
-        self.n_pairs = n_pairs;
-    }
-}
-
-/// Indices of the members that are not settled, at the shares of alpha of the whole family.
-fn open(members: &[Member]) -> Vec<usize> {
-    let all: Vec<&SequentialTest> = members.iter().map(|member| &member.test).collect();
-    let shares = holm_shares(&all, MEMBERS).into_iter().enumerate();
-    shares.filter(|&(at, share)| !all[at].is_settled(share)).map(|(at, _)| at).collect()
-}
-
-/// Visits the open members in turns, each up to its next look, until their common time is used up.
-/// Each member that is open then has one more look.
-fn visit_in_turns(members: &mut [Member]) {
-    let mut left = 4 * MEMBER_PAIRS;
-    let mut is_over = false;
-    while !is_over {
-        let visited = open(members).into_iter().filter(|&at| members[at].n_pairs < MEMBER_PAIRS);
-        let visited: Vec<usize> = visited.collect();
-        is_over = visited.is_empty();
-        for at in visited {
-            let member = &mut members[at];
-            let mut sizes = sizes(MEMBER_PAIRS).into_iter();
-            let next = sizes.find(|&size| size > member.n_pairs).unwrap();
-            is_over |= next - member.n_pairs > left;
-            if !is_over {
-                left -= next - member.n_pairs;
-                member.visit(next, false);
-            }
-        }
-    }
-    for at in open(members) {
-        // The visit that the end of the time cuts short has a few more pairs.
-        let n_pairs = (members[at].n_pairs + left).min(MEMBER_PAIRS);
-        members[at].visit(n_pairs, true);
-    }
-}
-
-/// Six benchmarks on the noise of bursts; one is 5 % slower.
-#[test]
-fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
-    let (mut stream, mut n_false, mut n_found) = (Stream::new(21), 0, 0);
-    let n = 12;
-    for _ in 0..n {
-        let mut members: Vec<Member> = (0..MEMBERS)
-            .map(|at| Member::new(&mut stream, if at == 0 { 1.05 } else { 1.0 }))
-            .collect();
-        visit_in_turns(&mut members);
-        let all: Vec<&SequentialTest> = members.iter().map(|member| &member.test).collect();
-        let shares = holm_shares(&all, MEMBERS);
-        let different: Vec<bool> =
-            all.iter().zip(shares).map(|(it, share)| it.is_different(share)).collect();
-        n_found += usize::from(different[0]);
-        n_false += usize::from(different[1..].contains(&true));
-    }
-    at_most("any false", n_false, n, 0.05);
-    assert!(n_found >= 8, "{n_found} of {n}");
 }
 
 /// Nodes that differ, with unequal noise and numbers of pairs. Rejecting a mean of 0 is rare, and
