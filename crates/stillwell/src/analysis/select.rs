@@ -43,6 +43,7 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
         | Event::IsolationLost { .. }
         | Event::Taken { .. }
         | Event::Failure { .. }
+        | Event::Suspect
         | Event::End { .. }
         | Event::Unknown => true,
     });

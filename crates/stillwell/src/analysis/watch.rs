@@ -6,6 +6,7 @@ use stats::Invalid;
 use stats::relabel;
 use stats::sequential::{Conclusion, SequentialDesign, SequentialTest, holm_shares};
 use stats::spending::{InterimPoint, Spending, sizes};
+use stats::suspects::share_of_looks;
 use stats::verdict::IntervalVerdict;
 
 use crate::analysis::comparison::RatioInterval;
@@ -13,7 +14,7 @@ use crate::analysis::end::end_reason;
 use crate::analysis::trial::{GainTrial, TrialOutcome};
 use crate::analysis::walls::Walls;
 use crate::plan::{Plan, Stopping};
-use crate::record::{EndReason, Record};
+use crate::record::{EndReason, Event, Record};
 use crate::values::Estimand;
 
 /// Separates the random stream of re-labellings from that of the schedule.
@@ -70,13 +71,17 @@ struct LookRule {
     n_blocks_min: usize,
     n_blocks_max: usize,
     budget_ns: u64,
+    /// Whether suspects get more time, so that less is spent.
+    has_suspects: bool,
 }
 
 impl LookRule {
     fn of(plan: &Plan) -> Self {
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
         let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
-        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max: n_max as usize, budget_ns }
+        let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
+        let n_blocks_max = n_max as usize;
+        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects }
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -94,17 +99,27 @@ impl LookRule {
         if self.stopping != Stopping::AtTheEnd {
             let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
             points.extend(reached.map(|n_pairs| {
-                let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
-                let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
-                let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
-                InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
+                let fraction = self.fraction(walls, (old, new), n_pairs);
+                let spent =
+                    if self.has_suspects { share_of_looks(fraction, false) } else { fraction };
+                InterimPoint { n_pairs, fraction: spent }
             }));
         }
         if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
-            points.push(InterimPoint { n_pairs, fraction: 1.0 });
+            let fraction = self.fraction(walls, (old, new), n_pairs);
+            let spent = if self.has_suspects { share_of_looks(fraction, true) } else { 1.0 };
+            points.push(InterimPoint { n_pairs, fraction: spent });
         }
         points
+    }
+
+    /// The fraction of a session at so many pairs, by its blocks or its time.
+    fn fraction(&self, walls: &Walls, (old, new): (usize, usize), n_pairs: usize) -> f64 {
+        let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
+        let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
+        let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
+        of_time.max(of_blocks).min(1.0)
     }
 }
 
@@ -142,9 +157,11 @@ impl SessionComparisons {
         let mut watch = Self::new(plan);
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
-            // The last block and the end of the budget are independent of the labels of the arms.
+            // The last block and the end of the budget are independent of the labels of the arms, but not the last block
+            // of a suspect.
             Stopping::WhenDecided | Stopping::AtADifference => {
                 end_reason(record) == Some(EndReason::Complete)
+                    && !record.events.contains(&Event::Suspect)
             }
         };
         watch.take(walls)?;

@@ -39,9 +39,11 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         pyperf::prepare(&mut commands)?;
     }
     let workers = &spec.session.workers;
-    let maker = WorkerFactory::new(spec.fork_server, user_of_commands(workers.rights.as_root))?;
+    let maker =
+        WorkerFactory::new(spec.fork_server, user_of_commands(workers.machine.rights.as_root))?;
     if spec.list {
-        return Guard::bare(workers.rights).hold(|guard| measure(verb, &commands, maker, guard));
+        return Guard::bare(workers.machine.rights)
+            .hold(|guard| measure(verb, &commands, maker, guard));
     }
     Guard::for_workers(&verb.host_root, workers)?
         .hold(|guard| measure(verb, &commands, maker, guard))
@@ -57,7 +59,7 @@ fn measure(
     let session = by_suffix(&spec.session)?;
     let host = Host::new(&verb.host_root);
     let survey = guard.survey(&host);
-    let user = user_of_commands(spec.session.workers.rights.as_root);
+    let user = user_of_commands(spec.session.workers.machine.rights.as_root);
     let asks = spec.fork_server.is_none() && !spec.as_pyperf;
     let of_frameworks = if asks {
         frameworks::listed(commands, user.as_ref(), spec.session.workers.timeout)?
@@ -94,8 +96,8 @@ fn started<T>(
 ) -> Result<T> {
     let SessionOptions { workers, output, .. } = &verb.spec.session;
     let host = Host::new(&verb.host_root);
-    raise(&mut plan.process, &workers.priority, || may_raise_priority(HIGHEST));
-    place(&host, &mut plan, &workers.placement, guard, &mut survey)?;
+    raise(&mut plan.process, &workers.machine.priority, || may_raise_priority(HIGHEST));
+    place(&host, &mut plan, &workers.machine.placement, guard, &mut survey)?;
     let record = by_suffix(&verb.spec.session)?.output.record;
     let mut start = SessionStart::new(&plan, survey, record.as_deref(), guard);
     start.maker = Some(maker);
@@ -110,7 +112,7 @@ fn started<T>(
 pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
     let commands = std::slice::from_ref(program);
     let workers = &verb.spec.session.workers;
-    let user = user_of_commands(workers.rights.as_root);
+    let user = user_of_commands(workers.machine.rights.as_root);
     let timeout = workers.timeout;
     let listed = match frameworks::listed(commands, user.as_ref(), timeout) {
         Ok(Some(found)) => Ok(found),
@@ -137,7 +139,7 @@ pub fn measure_at(
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
     let workers = &spec.session.workers;
-    let maker = WorkerFactory::new(None, user_of_commands(workers.rights.as_root))?;
+    let maker = WorkerFactory::new(None, user_of_commands(workers.machine.rights.as_root))?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
         let mut plan = decide_bench(spec, programs, found, &survey.facts, drawn_seed()?)?;

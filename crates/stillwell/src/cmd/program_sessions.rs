@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use crate::spec::run::{ProcessOptions, Style};
-use crate::spec::workers::Affinity;
+use crate::spec::workers::{Affinity, MachineOptions};
 use crate::spec::{BenchVerb, Cli, Verb};
 use crate::values::TimeSpan;
 
@@ -37,11 +37,15 @@ impl ProgramSessions<'_> {
         let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
             unreachable!("the words begin with bench")
         };
-        let (process, workers) = (self.process, &mut bench.spec.session.workers);
-        workers.affinity = process.affinity.clone().map(Affinity::Cpus);
-        workers.tuning = process.tuning.clone();
-        (workers.placement, workers.rights) = (process.placement, process.rights);
-        (workers.priority, workers.layout) = (process.priority, process.layout);
+        let process = self.process;
+        bench.spec.session.workers.machine = MachineOptions {
+            affinity: process.affinity.clone().map(Affinity::Cpus),
+            tuning: process.tuning.clone(),
+            placement: process.placement,
+            rights: process.rights,
+            priority: process.priority,
+            layout: process.layout,
+        };
         bench.spec.session.output.style = self.style;
         bench.spec.session.output.json = self.json;
         self.host_root.clone_into(&mut bench.host_root);

@@ -22,8 +22,8 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);
         let mut plan = decide_timeit(&verb.spec, &revisions, &survey.facts, drawn_seed()?)?;
-        raise(&mut plan.process, &session.workers.priority, || may_raise_priority(HIGHEST));
-        place(&host, &mut plan, &session.workers.placement, guard, &mut survey)?;
+        raise(&mut plan.process, &session.workers.machine.priority, || may_raise_priority(HIGHEST));
+        place(&host, &mut plan, &session.workers.machine.placement, guard, &mut survey)?;
         for arm in &mut plan.arms {
             if let Some(executable) = behind_shim(&arm.argv[0], guard.user()) {
                 arm.argv[0] = executable;

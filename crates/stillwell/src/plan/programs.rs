@@ -152,7 +152,7 @@ fn decide_harnesses(
     if options.track_memory {
         judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
     }
-    let affinity = match &options.affinity {
+    let affinity = match &options.machine.affinity {
         Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
         Some(Affinity::All) | None => None,
     };
@@ -354,7 +354,7 @@ fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
 /// Puts all workers on one CPU, where they take turns: it is the same for all, and no time includes a migration. It
 /// is an isolated CPU if there is one. Otherwise it is the last CPU, because the first one serves most interrupts.
 pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
-    match &options.affinity {
+    match &options.machine.affinity {
         Some(Affinity::All) => return None,
         Some(Affinity::Cpus(cpus)) => return Some(cpus.clone()),
         None => {}

@@ -130,8 +130,8 @@ impl SessionRequest {
             },
             process: ProcessRequest {
                 affinity,
-                priority: options.priority,
-                layout: options.layout,
+                priority: options.machine.priority,
+                layout: options.machine.layout,
                 ..ProcessRequest::default()
             },
             judgement: judgement.clone(),

@@ -250,6 +250,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Metadata::is_empty")]
         metadata: Metadata,
     },
+    /// A gate measured it more often than others, because it may be slower. So its last look is not at the end.
+    Suspect,
     /// The session ended in order. Without this line, it was killed.
     End {
         /// The reason.

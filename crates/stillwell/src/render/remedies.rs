@@ -67,8 +67,8 @@ impl Audience {
     pub fn own_cpu(self) -> &'static str {
         match self {
             Self::Run | Self::Machine => "--isolate, or --affinity on a quiet CPU",
-            Self::Workers => "--affinity on a quiet CPU, or `stillwell shield`",
-            Self::Suite | Self::Gate => "bench --affinity on a quiet CPU, or `stillwell shield`",
+            Self::Workers | Self::Gate => "--affinity on a quiet CPU, or `stillwell shield`",
+            Self::Suite => "bench --affinity on a quiet CPU, or `stillwell shield`",
         }
     }
 
@@ -96,11 +96,8 @@ impl Audience {
 
     /// Returns the name for a placeholder. `None` for an unknown one.
     fn name(self, key: &str) -> Option<&'static str> {
-        // A gate measures a suite that it makes itself.
-        let of_suite = if self == Self::Gate { Self::Suite } else { self };
-        Some(match (key, of_suite) {
-            ("decide-on", _) if self == Self::Gate => "--decide-on",
-            ("timeout", _) if self == Self::Gate => "--timeout",
+        Some(match (key, self) {
+            (_, Self::Gate) => name_in_gate(key)?,
             ("affinity", Self::Machine) => "--cpus",
             ("affinity", Self::Suite) => "bench --affinity",
             ("affinity", _) => "--affinity",
@@ -170,6 +167,20 @@ impl Audience {
     }
 }
 
+/// The name for a placeholder in a gate, which measures a suite that it makes itself and has the options of `bench` for the
+/// machine.
+fn name_in_gate(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "decide-on" => "--decide-on",
+        "timeout" => "--timeout",
+        "run-tuned" => "gate --tune",
+        _ => {
+            let name = Audience::Suite.name(key)?;
+            name.strip_prefix("bench ").unwrap_or(name)
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +193,7 @@ mod tests {
         let words = |audience: Audience| audience.words("check ⟦input⟧ and ⟦affinity⟧, ⟦x⟧ or ⟦");
         assert_eq!(words(Audience::Run), "check --input and --affinity, ⟦x⟧ or ⟦");
         assert_eq!(words(Audience::Suite), "check `input` and bench --affinity, ⟦x⟧ or ⟦");
+        assert_eq!(words(Audience::Gate), "check `input` and --affinity, ⟦x⟧ or ⟦");
         assert_eq!(words(Audience::Machine), "check --input and --cpus, ⟦x⟧ or ⟦");
     }
 

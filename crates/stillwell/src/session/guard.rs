@@ -100,12 +100,12 @@ impl Guard {
     /// # Errors
     /// The guardian cannot start, or the machine is tuned already.
     pub fn for_workers(root: &Path, workers: &WorkerOptions) -> Result<Self> {
-        if workers.tuning.tune.is_none() {
-            return Ok(Self::bare(workers.rights));
+        if workers.machine.tuning.tune.is_none() {
+            return Ok(Self::bare(workers.machine.rights));
         }
-        let user = user_of_commands(workers.rights.as_root);
+        let user = user_of_commands(workers.machine.rights.as_root);
         let cpus = cpus_of_workers(workers, root);
-        Ok(Self { user, ..Self::start(root, cpus, &workers.tuning, None, Voice::Normal)? })
+        Ok(Self { user, ..Self::start(root, cpus, &workers.machine.tuning, None, Voice::Normal)? })
     }
 
     /// A shield alone.
@@ -220,7 +220,7 @@ impl Guard {
 fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     let host = Host::new(root);
     let cpus = affinity(workers, &look(&host).facts)?.0;
-    (workers.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
+    (workers.machine.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
 }
 
 /// The part of the cache for isolated runs.

@@ -29,7 +29,8 @@ impl SessionState {
         if plan.stopping == Stopping::AtADifference || plan.trial.is_some() {
             return Ok(true);
         }
-        let is_gate = plan.slower_limit > 0.0;
+        let is_of_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
+        let is_gate = plan.slower_limit > 0.0 || is_of_gate;
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
         let Some(watch) = &self.watch else { return Ok(true) };

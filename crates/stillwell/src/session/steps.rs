@@ -118,6 +118,20 @@ impl SessionState {
         self.watch.as_ref()
     }
 
+    /// Whether the comparisons are decided at the smallest share of alpha.
+    pub fn is_settled(&self) -> bool {
+        let candidates = self.watch.iter().flat_map(SessionComparisons::candidates);
+        let mut settled = candidates.map(|it| it.test.is_settled(1.0 / it.family.max(1) as f64));
+        settled.next().is_some_and(|first| first && settled.all(|it| it))
+    }
+
+    /// The log ratios of the first comparison, block by block.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        let first = self.watch.as_ref().and_then(|watch| watch.candidates().first());
+        let ratios = first.map(|it| self.walls.ratios(it.reference, it.arm)).unwrap_or_default();
+        ratios.into_iter().map(|(_, ratio)| ratio.ln()).collect()
+    }
+
     /// The first step without a row.
     pub fn next_step(&self) -> u32 {
         self.next_step

@@ -17,6 +17,8 @@ pub struct Visit {
     pub warms_up: bool,
     /// Time that the suite has left, ns.
     pub left_ns: u64,
+    /// Most blocks.
+    pub n_blocks_max: u32,
 }
 
 impl SessionState {
@@ -76,6 +78,7 @@ impl Session<'_> {
             }
         }
         let goal = self.goal(next_block, n_min).min(n_max);
+        let goal = goal.min(next_block.saturating_add(visit.n_blocks_max));
         let before_ns = self.state.spent_ns();
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use crate::spec::workers::MachineOptions;
 use crate::values::{DecideOn, FailOn, Percent, TimeSpan};
 
 /// `gate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code: 1 if a benchmark is slower, 3 if that is undecided, 2 after an error or if a benchmark fails, \
+    after_help = "Exit code: 1 if a benchmark is slower than --fail-on allows, 3 if that is undecided, 2 after an error or if a benchmark fails, \
                   otherwise 0"
 )]
 pub struct GateVerb {
@@ -48,7 +49,10 @@ pub struct GateVerb {
     /// Most time to measure; the gate ends as soon as all is decided [default: 300s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
-    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent [default: slower]
+    /// Seed of all random choices [default: drawn anew, and recorded]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent [default: slower:1%]
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     /// Differences below this many percent count as the same [default: 1]
@@ -72,6 +76,8 @@ pub struct GateVerb {
     /// Directory for the records; it must not exist [default: a new one in $XDG_STATE_HOME/stillwell]
     #[arg(short = 'o', long = "record", value_name = "DIR")]
     pub record: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "The processes and the machine")]
+    pub machine: MachineOptions,
 }
 
 /// Which programs a gate measures.

@@ -217,12 +217,6 @@ pub struct SessionOptions {
         "Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half \
          its interval) [default: 0.5 where nothing is compared]"
     )),
-    mut_arg("sched", |arg| arg.help(
-        "Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]"
-    )),
-    mut_arg("env_padding", |arg| arg.help(
-        "Bytes of padding in the environment: random, off, or a number [default: random, below 4096]"
-    )),
 )]
 pub struct WorkerOptions {
     /// Exactly this many processes of each; of a suite, blocks [default: until everything is decided, or --budget is used
@@ -271,6 +265,27 @@ pub struct WorkerOptions {
     /// Take off what an empty loop costs; it is shown in any case
     #[arg(long)]
     pub subtract_loop: bool,
+    #[command(flatten)]
+    pub machine: MachineOptions,
+    /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
+    #[arg(long, value_name = "VARS", value_delimiter = ',')]
+    pub inherit_environ: Option<Vec<String>>,
+    /// Seed of all random choices [default: drawn anew, and recorded]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+}
+
+/// Where the processes of workers run, with which rights, and what the machine is like meanwhile.
+#[derive(Args, Clone, Debug, Default)]
+#[command(
+    mut_arg("sched", |arg| arg.help(
+        "Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]"
+    )),
+    mut_arg("env_padding", |arg| arg.help(
+        "Bytes of padding in the environment: random, off, or a number [default: random, below 4096]"
+    )),
+)]
+pub struct MachineOptions {
     /// CPUs for the processes, for example 2 or 0-3; or all [default: one: the last that is isolated, or allowed]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Affinity>,
@@ -280,16 +295,10 @@ pub struct WorkerOptions {
     pub placement: PlacementOptions,
     #[command(flatten)]
     pub rights: RightsOptions,
-    /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
-    #[arg(long, value_name = "VARS", value_delimiter = ',')]
-    pub inherit_environ: Option<Vec<String>>,
     #[command(flatten)]
     pub priority: PriorityOptions,
     #[command(flatten)]
     pub layout: LayoutOptions,
-    /// Seed of all random choices [default: drawn anew, and recorded]
-    #[arg(long, value_name = "NUM")]
-    pub seed: Option<u64>,
 }
 
 /// Files and output as pyperf has them.

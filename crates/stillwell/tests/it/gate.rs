@@ -46,6 +46,41 @@ fn a_slowdown_fails_the_gate_and_is_in_every_file() {
     assert!(bench.read("r.html").contains("BM_fib/8"));
 }
 
+/// The record of a benchmark in the results of [`gate`].
+fn record(bench: &Bench, name: &str) -> String {
+    let files = std::fs::read_dir(bench.path("out.suite")).unwrap().flatten();
+    let mut paths = files.map(|file| file.path());
+    let path = paths.find(|path| path.to_string_lossy().ends_with(&format!("-{name}.swell")));
+    std::fs::read_to_string(path.unwrap()).unwrap()
+}
+
+/// After five blocks of each, the time goes to the one that may be slower. `show` has no look at its end either.
+#[test]
+fn the_benchmark_that_may_be_slower_is_a_suspect() {
+    let bench = builds(1300);
+    gate(&bench, &["--seed", "7"]).ends_with(1);
+    let [slow, other] = ["BM_fib-8", "BM_sum"].map(|name| record(&bench, name));
+    let suspect = "{\"event\":\"suspect\"}";
+    assert!(slow.contains(suspect) && !other.contains(suspect), "{slow}");
+    assert!(slow.lines().next().unwrap().contains("\"seed\":"));
+    let words = ["show", "out.suite", "--fail-on", "slower"];
+    let shown = bench.stillwell(&words).ends_with(1).stdout;
+    assert!(shown.contains("1 slower, 1 the same"), "{shown}");
+}
+
+#[test]
+fn a_gate_has_the_options_for_the_machine() {
+    let bench = builds(1300);
+    gate(&bench, &["--affinity", "all", "--nice", "3"]).ends_with(1);
+    let slow = record(&bench, "BM_fib-8");
+    let header: Value = serde_json::from_str(slow.lines().next().unwrap()).unwrap();
+    let process = &header["plan"]["process"];
+    assert_eq!((&process["affinity"], &process["nice"]), (&Value::Null, &3.into()));
+    let bench = builds(1300);
+    let ran = gate(&bench, &["--affinity", "4000"]).ends_with(2);
+    assert!(ran.stderr.contains("--affinity") && !ran.stderr.contains("bench --"), "{ran:#?}");
+}
+
 #[test]
 fn a_slowdown_within_the_limit_passes() {
     let bench = builds(1300);

@@ -98,6 +98,8 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
         unreachable!("the words begin with bench")
     };
     bench.spec.suite.is_gate = true;
+    bench.spec.session.workers.machine = verb.machine.clone();
+    bench.spec.session.workers.seed = verb.seed;
     let code = suites::bench(&bench)?;
     if directory.is_dir() {
         keep_programs(&directory, pairs)?;

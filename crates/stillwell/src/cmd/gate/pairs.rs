@@ -183,7 +183,7 @@ impl Finder<'_> {
         };
         let directories = vec![self.trees.directories[side].to_string_lossy().into_owned()];
         let arm = Arm { argv, directories, ..Arm::bare(name, Role::Candidate) };
-        let user = user_of_commands(false);
+        let user = user_of_commands(self.verb.machine.rights.as_root);
         let limit = Duration::from_nanos(timeout(self.verb).ns);
         let asker = Asker { run_as: user.as_ref(), limit };
         let words = |why: String| Audience::Workers.words(&why);

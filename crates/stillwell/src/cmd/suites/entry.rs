@@ -23,6 +23,8 @@ pub struct SuiteEntry<'a> {
     pub state: Option<SessionState>,
     /// The paces of its workers, from earlier visits.
     pub paces: Paces,
+    /// Whether a gate has measured it as a suspect.
+    pub is_suspect: bool,
     /// Whether its setup hook has run, so that a cleanup is due.
     pub is_set_up: bool,
     /// The last events of the launchers of its visits, as one.
@@ -46,6 +48,7 @@ impl<'a> SuiteEntry<'a> {
             path,
             state: None,
             paces: Paces::default(),
+            is_suspect: false,
             is_set_up: false,
             last_words: None,
             end: None,
@@ -62,6 +65,7 @@ impl<'a> SuiteEntry<'a> {
         };
         entry.end = end_reason(&record).filter(|reason| reason.is_final());
         entry.is_closed = entry.end.is_some();
+        entry.is_suspect = record.events.contains(&Event::Suspect);
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
             let (mut tail, _) = RecordTail::open(&entry.path)?;
@@ -110,6 +114,17 @@ impl<'a> SuiteEntry<'a> {
         let (mut tail, header) = RecordTail::open(&self.path)?;
         tail.follow(|_| Ok(()))?;
         Ok((Writer::open(&self.path)?, tail, header.columns))
+    }
+
+    /// Notes in its record that it is a suspect.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn suspect(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.is_suspect, true) {
+            return Ok(());
+        }
+        Writer::open(&self.path)?.append_event(&Event::Suspect)
     }
 
     /// Visits the benchmark with a runner. `Some` when it is done.

@@ -94,7 +94,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     drop(builder);
     if let Ok(suite) = &mut suite {
         let may_raise = may_raise_priority(HIGHEST);
-        let priority = &spec.session.workers.priority;
+        let priority = &spec.session.workers.machine.priority;
         let members = suite.members.iter_mut();
         members.for_each(|member| raise(&mut member.plan.process, priority, || may_raise));
     }
@@ -120,9 +120,9 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
 /// Decides where the threads and the memory of all benchmarks are.
 fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> {
     let workers = &verb.spec.session.workers;
-    let (host, guard) = (Host::new(&verb.host_root), Guard::bare(workers.rights));
+    let (host, guard) = (Host::new(&verb.host_root), Guard::bare(workers.machine.rights));
     let plans = suite.members.iter_mut().map(|member| &mut member.plan);
-    place_all(&host, plans, &workers.placement, &guard, survey)?;
+    place_all(&host, plans, &workers.machine.placement, &guard, survey)?;
     Ok(suite)
 }
 
@@ -357,7 +357,7 @@ fn listed(
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
-    let user = host::user_of_commands(workers.rights.as_root);
+    let user = host::user_of_commands(workers.machine.rights.as_root);
     let timeout = workers.timeout.or(candidate.policy.timeout);
     if let Some(found) = frameworks::listed(arms, user.as_ref(), timeout)? {
         return Ok(found);

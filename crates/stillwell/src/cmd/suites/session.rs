@@ -2,6 +2,8 @@
 //! order, and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks
 //! that need it, and a busy period of the machine is spread over all of them.
 
+mod suspects;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -14,6 +16,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
+use crate::cmd::suites::session::suspects::VisitLimits;
 use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
@@ -62,6 +65,7 @@ pub fn measure(
         readers: Readers::of(spec.session.output.shared),
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
+        of_suspects_ns: 0,
         clock: LineClock::start(),
     };
     session
@@ -99,6 +103,8 @@ struct SuiteSession<'a> {
     readers: Readers,
     started_ns: u64,
     spent_before_ns: u64,
+    /// Time of the visits to suspects, ns.
+    of_suspects_ns: u64,
     /// Says when a log gets its next line of progress.
     clock: LineClock,
 }
@@ -115,37 +121,60 @@ impl SuiteSession<'_> {
     /// Visits benchmarks until all are decided or the budget is used up. Returns whether ^C came.
     fn passes(&mut self) -> Result<bool> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
-        let mut is_first = true;
+        let mut first = Some(self.first_pass());
         loop {
-            let mut open: Vec<usize> =
-                (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect();
+            let mut open = self.open();
             stream.shuffle(&mut open);
-            let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
+            let before = self.n_blocks_of_all();
             for (index, &at) in open.iter().enumerate() {
-                if self.interrupt.take() {
-                    return Ok(true);
+                // Only the first pass goes on without time: each benchmark gets a block.
+                if first.is_none() && self.left_ns() == 0 {
+                    break;
                 }
                 // The first visits share the time, so that a short budget is not used up before the last benchmark.
-                let n_to_come = if is_first { (open.len() - index) as u64 } else { 1 };
-                let left_ns = self.left_ns() / n_to_come;
-                if self.entries[at].is_open() && self.visit(at, left_ns)? {
+                let n_to_come = (open.len() - index) as u64;
+                let limits = match &first {
+                    Some(first) => first.of_visit(self.left_ns(), n_to_come),
+                    None => VisitLimits { left_ns: self.left_ns(), n_blocks_max: u32::MAX },
+                };
+                if self.visit_and_judge(at, limits)? {
                     return Ok(true);
                 }
-                self.judge_together()?;
-                let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
-                over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
+                if first.is_none() && self.visit_suspects()? {
+                    return Ok(true);
+                }
             }
-            if std::mem::take(&mut is_first) {
+            if first.take().is_some() && !self.is_gate() {
                 self.warn_of_budget();
             }
-            let all = 0..self.entries.len();
-            let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
-            let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
             // If a pass measured nothing, the remaining time is too short for another block.
-            if open.is_empty() || (self.left_ns() == 0 || after == before) {
+            let is_stuck = self.n_blocks_of_all() == before;
+            if self.open().is_empty() || self.left_ns() == 0 || is_stuck {
+                if self.is_gate() {
+                    self.warn_of_budget();
+                }
                 return Ok(false);
             }
         }
+    }
+
+    fn open(&self) -> Vec<usize> {
+        (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect()
+    }
+
+    fn n_blocks_of_all(&self) -> u64 {
+        (0..self.entries.len()).map(|at| self.n_blocks(at)).sum()
+    }
+
+    /// Visits one benchmark if it is open, and ends what is decided. Returns whether ^C came.
+    fn visit_and_judge(&mut self, at: usize, limits: VisitLimits) -> Result<bool> {
+        if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, limits)?) {
+            return Ok(true);
+        }
+        self.judge_together(at)?;
+        let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
+        over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
+        Ok(false)
     }
 
     /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.
@@ -166,8 +195,10 @@ impl SuiteSession<'_> {
         self.entries[at].state.as_ref().map_or(0, SessionState::n_blocks)
     }
 
-    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha.
-    fn judge_together(&mut self) -> Result<()> {
+    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha. A gate ends only the one
+    /// that was visited: to judge the size of all of them after each visit takes too long.
+    fn judge_together(&mut self, visited: usize) -> Result<()> {
+        let is_gate = self.is_gate();
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
             self.entries.iter().map(|entry| entry.state.as_ref()?.watch()).collect();
@@ -182,13 +213,15 @@ impl SuiteSession<'_> {
             .entries
             .iter()
             .zip(&watches)
-            .map(|(entry, watch)| {
+            .enumerate()
+            .map(|(at, (entry, watch))| {
                 let (Some(watch), Some(state)) = (watch, &entry.state) else { return Ok(false) };
                 let judged: Vec<_> = watch.candidates().iter().zip(&mut shares).collect();
                 let is_decided = !judged.is_empty()
                     && judged.iter().all(|(watched, share)| watched.test.is_settled(*share));
                 let plan = &entry.member.plan;
-                Ok(is_decided && entry.is_open() && state.is_sized(plan, budget_ns, &judged)?)
+                let is_due = entry.is_open() && (!is_gate || at == visited);
+                Ok(is_decided && is_due && state.is_sized(plan, budget_ns, &judged)?)
             })
             .collect::<Result<_, Invalid>>()
             .context("the times are unfit for a comparison")?;
@@ -200,8 +233,8 @@ impl SuiteSession<'_> {
         Ok(())
     }
 
-    /// Visits one benchmark for at most this long. Returns whether ^C came.
-    fn visit(&mut self, at: usize, left_ns: u64) -> Result<bool> {
+    /// Visits one benchmark within these limits. Returns whether ^C came.
+    fn visit(&mut self, at: usize, limits: VisitLimits) -> Result<bool> {
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
         let name = one_line(&self.entries[at].member.name);
         let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
@@ -217,7 +250,8 @@ impl SuiteSession<'_> {
         let visit = Visit {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
-            left_ns,
+            left_ns: limits.left_ns,
+            n_blocks_max: limits.n_blocks_max,
         };
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {

@@ -33,6 +33,7 @@ pub use candidates::{
 };
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.
+/// In a gate, it is half of all time.
 const SHARE_MAX: u64 = 4;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
@@ -99,7 +100,7 @@ pub fn decide_suite(
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
     // The file is not at fault, so the message names no benchmark.
-    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
+    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.machine.affinity {
         check_online(cpus, facts)?;
     }
     let mut members: Vec<SuiteMember> = Vec::new();
@@ -172,8 +173,9 @@ fn share_out(
     let mut budget_ns = asked.unwrap_or_else(|| members.iter().map(usual).sum());
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
-    let most_ns = budget_ns.min(SHARE_MAX * budget_ns / members.len() as u64);
     let (name, is_gate) = (file.name.as_deref().unwrap_or_default(), said.suite.is_gate);
+    let share_max = if is_gate { members.len() as u64 / 2 } else { SHARE_MAX };
+    let most_ns = budget_ns.min(share_max.max(1) * budget_ns / members.len() as u64);
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
         let (name, benchmark) = (name.to_owned(), member.name.clone());
@@ -301,7 +303,7 @@ impl BenchmarkPlanner<'_> {
         let SessionOptions { workers, judgement, .. } = self.session();
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
-        let affinity = match &workers.affinity {
+        let affinity = match &workers.machine.affinity {
             Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
             Some(Affinity::All) | None => None,
         };
