@@ -72,7 +72,8 @@ fn with_schema(mut command: Command, name: &str) -> Command {
         Arg::new(SCHEMA).long("schema").action(ArgAction::SetTrue).exclusive(true).help(
             "Print the JSON Schema of what --json prints, and do nothing else (docs/json.md)",
         );
-    command.arg(if is_output { option.help_heading(OUTPUT) } else { option })
+    // Without a heading of its own, it would be below that of the last group.
+    command.arg(option.help_heading(is_output.then_some(OUTPUT)))
 }
 
 /// Reads the command line.

@@ -17,11 +17,17 @@ pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     }
 }
 
-/// A ratio and its interval, `1.0183 [1.0129, 1.0238]`. The interval need not be symmetric, so there is no `+-`.
+/// A ratio and its interval, `1.0183 [1.0129, 1.0238]`. The interval need not be symmetric, so there is no `+-`. It may have
+/// a lower end only.
 pub fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
     if !half.is_finite() {
-        return format!("{} [no interval]", uncertain::significant(interval.ratio, 3));
+        let RatioInterval { ratio, lo, .. } = interval;
+        let known = match lo {
+            1.0.. => format!("at least {}", apart(lo, uncertain::fixed(lo, RATIO_DECIMALS))),
+            _ => "no interval".into(),
+        };
+        return format!("{} [{known}]", uncertain::significant(ratio, 3));
     }
     let [lo, ratio, hi] = interval_ends(interval);
     format!("{ratio} [{lo}, {hi}]")
@@ -92,5 +98,19 @@ pub(in crate::render) fn change(ratio: f64) -> String {
         1.0.. => format!("{} slower", percent(ratio - 1.0)),
         0.5.. => format!("takes {} less time", percent(1.0 - ratio)),
         _ => format!("takes {} times as long", uncertain::significant(ratio, 2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_may_have_a_lower_end_only() {
+        let text = |lo, hi| ratio_and_interval(RatioInterval { ratio: 1.0412, lo, hi });
+        assert_eq!(text(1.0103, f64::INFINITY), "1.04 [at least 1.0103]");
+        assert_eq!(text(1.00001, f64::INFINITY), "1.04 [at least 1.00001]");
+        assert_eq!(text(0.9, f64::INFINITY), "1.04 [no interval]");
+        assert_eq!(text(1.01, 1.07), "1.041 [1.010, 1.070]");
     }
 }
