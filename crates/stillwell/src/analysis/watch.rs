@@ -79,7 +79,7 @@ impl LookRule {
     fn of(plan: &Plan) -> Self {
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
         let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
-        let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
+        let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
         let n_blocks_max = n_max as usize;
         Self { stopping: plan.stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects }
     }

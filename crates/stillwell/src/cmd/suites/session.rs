@@ -144,13 +144,13 @@ impl SuiteSession<'_> {
                     return Ok(true);
                 }
             }
-            if first.take().is_some() && !self.is_gate() {
+            if first.take().is_some() && !self.has_suspects() {
                 self.warn_of_budget();
             }
             // If a pass measured nothing, the remaining time is too short for another block.
             let is_stuck = self.n_blocks_of_all() == before;
             if self.open().is_empty() || self.left_ns() == 0 || is_stuck {
-                if self.is_gate() {
+                if self.has_suspects() {
                     self.warn_of_budget();
                 }
                 return Ok(false);
@@ -195,10 +195,10 @@ impl SuiteSession<'_> {
         self.entries[at].state.as_ref().map_or(0, SessionState::n_blocks)
     }
 
-    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha. A gate ends only the one
-    /// that was visited: to judge the size of all of them after each visit takes too long.
+    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha. With suspects, only the one
+    /// that was visited is ended: to judge the size of all of them after each visit takes too long.
     fn judge_together(&mut self, visited: usize) -> Result<()> {
-        let is_gate = self.is_gate();
+        let has_suspects = self.has_suspects();
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
             self.entries.iter().map(|entry| entry.state.as_ref()?.watch()).collect();
@@ -220,7 +220,7 @@ impl SuiteSession<'_> {
                 let is_decided = !judged.is_empty()
                     && judged.iter().all(|(watched, share)| watched.test.is_settled(*share));
                 let plan = &entry.member.plan;
-                let is_due = entry.is_open() && (!is_gate || at == visited);
+                let is_due = entry.is_open() && (!has_suspects || at == visited);
                 Ok(is_decided && is_due && state.is_sized(plan, budget_ns, &judged)?)
             })
             .collect::<Result<_, Invalid>>()

@@ -76,6 +76,9 @@ pub struct SuiteMembership {
     /// Whether a gate made it: its user has other options, and no file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_gate: bool,
+    /// Whether benchmarks that may be slower get more time, so that a look may spend less. Earlier gates had no suspects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_suspects: bool,
 }
 
 /// Whether the command line selects a benchmark.
@@ -179,7 +182,8 @@ fn share_out(
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
         let (name, benchmark) = (name.to_owned(), member.name.clone());
-        plan.suite = Some(SuiteMembership { name, benchmark, family, is_gate });
+        plan.suite =
+            Some(SuiteMembership { name, benchmark, family, is_gate, has_suspects: is_gate });
         let alpha = plan.policy.alpha;
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max, firm } = &mut plan.blocks {

@@ -58,7 +58,8 @@ fn an_unstable_arm_is_named_with_the_sizes() {
 fn what_would_help_in_a_suite_is_in_its_file() {
     let mut plan = plan();
     let (name, benchmark) = ("s".into(), "b".into());
-    plan.suite = Some(SuiteMembership { name, benchmark, family: 1, is_gate: false });
+    plan.suite =
+        Some(SuiteMembership { name, benchmark, family: 1, is_gate: false, has_suspects: false });
     let arm = 0;
     let findings = [
         Finding::Lost {

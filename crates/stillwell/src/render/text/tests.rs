@@ -167,7 +167,8 @@ fn verdicts_in_words() {
     let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
         let (name, benchmark) = ("s".into(), "b".into());
-        record.header.plan.suite = Some(SuiteMembership { name, benchmark, family: 1, is_gate });
+        record.header.plan.suite =
+            Some(SuiteMembership { name, benchmark, family: 1, is_gate, has_suspects: false });
         let text = show_comparison_of(&record, Evidence::Paired(to_decide));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(expected), "{text}");

@@ -35,13 +35,13 @@ impl FirstPass {
 }
 
 impl SuiteSession<'_> {
-    pub(super) fn is_gate(&self) -> bool {
+    pub(super) fn has_suspects(&self) -> bool {
         let first = self.entries.first().and_then(|entry| entry.member.plan.suite.as_ref());
-        first.is_some_and(|suite| suite.is_gate)
+        first.is_some_and(|suite| suite.has_suspects)
     }
 
     pub(super) fn first_pass(&self) -> FirstPass {
-        if self.is_gate() && self.entries.len() > 1 {
+        if self.has_suspects() && self.entries.len() > 1 {
             let kept_ns = self.manifest.suite.budget_ns / PARTS;
             FirstPass { kept_ns, n_blocks_max: SCREENING_BLOCKS }
         } else {
@@ -51,7 +51,7 @@ impl SuiteSession<'_> {
 
     /// In a gate, visits suspects until they have had their part of the time so far. Returns whether ^C came.
     pub(super) fn visit_suspects(&mut self) -> Result<bool> {
-        if !self.is_gate() {
+        if !self.has_suspects() {
             return Ok(false);
         }
         while PARTS * self.of_suspects_ns < self.spent_ns() {
