@@ -1,5 +1,6 @@
 //! What a budget is too short for, and what would be long enough.
 
+use crate::plan::suite::SUSPECT_PARTS;
 use crate::plan::{BlockRule, Plan};
 use crate::render::remedies::Audience;
 use crate::render::uncertain;
@@ -63,6 +64,11 @@ pub fn short_budget_of_suite(
     let timed_ns: u64 = found.iter().map(|(_, span_ns, _)| span_ns).sum();
     // Warm-up, hooks and the starts of workers take their share of the time here too.
     let enough_ns = needed_ns as f64 * spent_ns as f64 / timed_ns.max(1) as f64;
+    let has_suspects = |(plan, _): &(&Plan, Option<(u64, u64)>)| {
+        plan.suite.as_ref().is_some_and(|suite| suite.has_suspects)
+    };
+    let n_parts = if paces.iter().any(has_suspects) { SUSPECT_PARTS } else { 1 };
+    let enough_ns = enough_ns * n_parts as f64;
     let (has, enough) = (budget(budget_ns as f64), budget(MARGIN * enough_ns));
     Some(format!(
         "the budget of {has} has no room for the fewest blocks of {n_short} of {}; {enough} would have",
@@ -84,6 +90,7 @@ pub(super) fn budget(time_ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::suite::SuiteMembership;
     use crate::record::fixture::record;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -112,13 +119,20 @@ mod tests {
     fn a_suite_says_how_long_its_fewest_blocks_take() {
         let mut plan = record(&["a", "b"]).header.plan;
         plan.blocks = BlockRule::Budget { budget_ns: SECOND_NS, min: 10, max: 500, firm: 1 };
-        let text = |blocks: [u64; 2]| {
-            let paces = blocks.map(|n| (&plan, Some((n, n * 2 * SECOND_NS))));
+        let text_of = |plan: &Plan, blocks: [u64; 2]| {
+            let paces = blocks.map(|n| (plan, Some((n, n * 2 * SECOND_NS))));
             short_budget_of_suite((16 * SECOND_NS, 26 * SECOND_NS), &paces)
         };
         // Twice ten blocks of 2 s, and a tenth more.
         let expected = "the budget of 16s has no room for the fewest blocks of 2 of 2 benchmarks; 44s would have";
-        assert_eq!(text([4, 9]).as_deref(), Some(expected));
-        assert_eq!(text([10, 10]), None);
+        assert_eq!(text_of(&plan, [4, 9]).as_deref(), Some(expected));
+        assert_eq!(text_of(&plan, [10, 10]), None);
+        let (name, benchmark) = (String::new(), String::new());
+        let gate =
+            SuiteMembership { name, benchmark, family: 2, is_gate: true, has_suspects: true };
+        plan.suite = Some(gate);
+        // The rest of the time goes to suspects.
+        let text = text_of(&plan, [4, 9]).unwrap();
+        assert!(text.ends_with("; 88s would have"), "{text}");
     }
 }

@@ -33,8 +33,9 @@ pub use candidates::{
 };
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.
-/// In a gate, it is half of all time.
 const SHARE_MAX: u64 = 4;
+/// In a gate, suspects get one part in so many of the time, and a benchmark may take as much.
+pub const SUSPECT_PARTS: u64 = 2;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
 /// Separates the stream of the first builds from those of the benchmarks.
@@ -177,7 +178,7 @@ fn share_out(
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
     let (name, is_gate) = (file.name.as_deref().unwrap_or_default(), said.suite.is_gate);
-    let share_max = if is_gate { members.len() as u64 / 2 } else { SHARE_MAX };
+    let share_max = if is_gate { members.len() as u64 / SUSPECT_PARTS } else { SHARE_MAX };
     let most_ns = budget_ns.min(share_max.max(1) * budget_ns / members.len() as u64);
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;

@@ -5,12 +5,11 @@ use anyhow::Result;
 use stats::suspects::{evidence, suspect};
 
 use super::SuiteSession;
+use crate::plan::suite::SUSPECT_PARTS;
 use crate::session::SessionState;
 
 /// Blocks of each benchmark in the first pass of a gate, before there is a suspect.
 const SCREENING_BLOCKS: u32 = 5;
-/// A gate's first pass and all visits to suspects each take at most one part in so many of its time.
-const PARTS: u64 = 2;
 
 /// The limits of a visit.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +41,7 @@ impl SuiteSession<'_> {
 
     pub(super) fn first_pass(&self) -> FirstPass {
         if self.has_suspects() && self.entries.len() > 1 {
-            let kept_ns = self.manifest.suite.budget_ns / PARTS;
+            let kept_ns = self.manifest.suite.budget_ns / SUSPECT_PARTS;
             FirstPass { kept_ns, n_blocks_max: SCREENING_BLOCKS }
         } else {
             FirstPass { kept_ns: 0, n_blocks_max: u32::MAX }
@@ -54,7 +53,7 @@ impl SuiteSession<'_> {
         if !self.has_suspects() {
             return Ok(false);
         }
-        while PARTS * self.of_suspects_ns < self.spent_ns() {
+        while SUSPECT_PARTS * self.of_suspects_ns < self.spent_ns() {
             let Some(at) = self.suspect() else { break };
             let (start_ns, n_blocks) = (self.spent_ns(), self.n_blocks(at));
             self.entries[at].suspect()?;
