@@ -221,8 +221,10 @@ impl<'a> Session<'a> {
         let live = &self.state.live;
         let n_blocks = live.n_blocks() as u64 + u64::from(live.n_spoiled_blocks());
         let span_ns = live.span_ns();
-        let block_ns = span_ns.checked_div(n_blocks).unwrap_or(budget_ns).max(1);
-        usize::try_from(budget_ns.saturating_sub(span_ns) / block_ns).unwrap_or(usize::MAX)
+        let left_ns = budget_ns.saturating_sub(span_ns);
+        // Without a whole block, such as after a kill in the first one, there is no pace: one fits if there is time.
+        let block_ns = span_ns.checked_div(n_blocks).unwrap_or(left_ns).max(1);
+        usize::try_from(left_ns / block_ns).unwrap_or(usize::MAX)
     }
 
     /// Runs this many blocks. `Some` if the session ends.

@@ -55,6 +55,26 @@ fn check_blocks(record: &Record, n_blocks: i64, n_arms: i64) {
     assert_eq!(record.timed().count() as i64, n_blocks * n_arms);
 }
 
+/// A benchmark that was killed in its first block has no pace yet. It was said to have no time.
+#[test]
+fn a_benchmark_that_was_killed_in_its_first_block_goes_on() {
+    let bench = counted();
+    bench.write("go", "");
+    bench.stillwell(&["bench", "suite.toml", "--budget", "3s", "-o", "out"]).ends_with(0);
+    let path = records(&bench, "out").remove(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let is_timed = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row.as_array().is_some_and(|row| row[2] == 0)
+    };
+    let n_lines = 1 + text.lines().position(is_timed).unwrap();
+    let kept: Vec<&str> = text.lines().take(n_lines).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
+    assert_eq!(Record::read(&path).timed().count(), 1);
+    bench.stillwell(&["bench", "--resume", "out"]).ends_with(0);
+    assert!(Record::read(&path).timed().count() > 8);
+}
+
 #[test]
 fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
     for signal in [Signal::KILL, Signal::INT] {
