@@ -186,22 +186,24 @@ fn a_gate_finds_more_with_suspects_first() {
     assert!(n_found > n_in_turns, "{n_found} and {n_in_turns} of {n}");
 }
 
-/// The error rates and the power of gates, for docs/experiments.md: `STILLWELL_GATES=200 cargo test --release -p
-/// stillwell-stats --test calibration the_gates -- --nocapture`.
+/// Gates with and without suspects. `STILLWELL_GATES` of each are enough for docs/experiments.md; without it there are two.
 #[test]
-#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "an experiment on request")]
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "also an experiment")]
 fn the_gates_of_the_experiments() {
-    let n = std::env::var("STILLWELL_GATES").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let n = std::env::var("STILLWELL_GATES").ok().and_then(|n| n.parse().ok()).unwrap_or(2);
     let noises: [(&str, Noise); 2] = [("autocorrelated", autocorrelated), ("bursts", bursts)];
-    for (name, noise) in noises.into_iter().filter(|_| n > 0) {
+    let mut n_false_of_all = 0;
+    for (name, noise) in noises {
         for ratio in [1.0, 1.01, 1.02] {
             for is_steered in [false, true] {
                 let shape = SuiteShape { n_members: 15, n_pairs_max: 80, budget: 300, is_steered };
                 let (n_false, n_found) = counts(shape, noise, ratio, n);
+                n_false_of_all += n_false;
                 println!(
                     "{name}, {ratio}, suspects first {is_steered}: {n_false} false, {n_found} found of {n}"
                 );
             }
         }
     }
+    at_most("any false", n_false_of_all, 12 * n, 0.05);
 }
