@@ -99,27 +99,34 @@ impl LookRule {
         if self.stopping != Stopping::AtTheEnd {
             let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
             points.extend(reached.map(|n_pairs| {
-                let fraction = self.fraction(walls, (old, new), n_pairs);
-                let spent =
-                    if self.has_suspects { share_of_looks(fraction, false) } else { fraction };
-                InterimPoint { n_pairs, fraction: spent }
+                let fraction = self.fraction(walls, (old, new), n_pairs, false);
+                InterimPoint { n_pairs, fraction }
             }));
         }
         if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
-            let fraction = self.fraction(walls, (old, new), n_pairs);
-            let spent = if self.has_suspects { share_of_looks(fraction, true) } else { 1.0 };
-            points.push(InterimPoint { n_pairs, fraction: spent });
+            let fraction = self.fraction(walls, (old, new), n_pairs, true);
+            points.push(InterimPoint { n_pairs, fraction });
         }
         points
     }
 
-    /// The fraction of a session at so many pairs, by its blocks or its time.
-    fn fraction(&self, walls: &Walls, (old, new): (usize, usize), n_pairs: usize) -> f64 {
+    /// The fraction of a session at a look at so many pairs, or at its end.
+    fn fraction(
+        &self,
+        walls: &Walls,
+        (old, new): (usize, usize),
+        n_pairs: usize,
+        is_at_end: bool,
+    ) -> f64 {
+        if is_at_end && !self.has_suspects {
+            return 1.0;
+        }
         let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
         let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
         let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
-        of_time.max(of_blocks).min(1.0)
+        let fraction = of_time.max(of_blocks).min(1.0);
+        if self.has_suspects { share_of_looks(fraction, is_at_end) } else { fraction }
     }
 }
 
@@ -323,4 +330,34 @@ pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
 /// The times are unfit for a test.
 pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
     Ok(SessionComparisons::of(record, &Walls::of(record))?.trial())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::suite::SuiteMembership;
+    use crate::record::fixture::{record, run};
+
+    /// The last number of pairs depends on the labels of a suspect, so it has no look there.
+    #[test]
+    fn a_suspect_has_no_look_at_the_end_of_a_gate() {
+        let mut record = record(&["a", "b"]);
+        let (name, benchmark) = ("gate".to_owned(), "b".to_owned());
+        let suite =
+            SuiteMembership { name, benchmark, family: 1, is_gate: true, has_suspects: true };
+        record.header.plan.suite = Some(suite);
+        // A signal ended the first run of the fixture.
+        run(&mut record, 0, None, 1000);
+        for block in 0..12 {
+            run(&mut record, 0, Some(block), 1000 + u64::from(block % 3));
+            run(&mut record, 1, Some(block), 1010 + u64::from(block % 5));
+        }
+        let n_seen = |record: &Record| {
+            let found = SessionComparisons::of(record, &Walls::of(record)).unwrap();
+            found.candidates()[0].test.n_pairs_seen()
+        };
+        assert_eq!(n_seen(&record), 12);
+        record.events.insert(0, Event::Suspect);
+        assert_eq!(n_seen(&record), 10, "the last of the fixed numbers");
+    }
 }

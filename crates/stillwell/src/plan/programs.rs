@@ -152,10 +152,7 @@ fn decide_harnesses(
     if options.track_memory {
         judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
     }
-    let affinity = match &options.machine.affinity {
-        Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
-        Some(Affinity::All) | None => None,
-    };
+    let affinity = options.machine.chosen_cpus().cloned();
     let mut request = SessionRequest::of_workers(options, &judgement, affinity);
     // Each process warms itself up, and the list has shown that the programs work.
     request.length.n_warmups = Some(options.warmups.unwrap_or(0));

@@ -21,7 +21,7 @@ pub use progress::{LineClock, ProgressLine};
 pub use screen::Screen;
 pub use start::{SampledSession, SessionStart, require_decider};
 pub use steps::{Session, SessionEnd, SessionState};
-pub use visits::Visit;
+pub use visits::{Visit, VisitLimits};
 
 /// 32 random bits: enough for a seed, and short enough to type again.
 pub fn drawn_seed() -> Result<u64> {

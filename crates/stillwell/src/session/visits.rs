@@ -15,6 +15,12 @@ pub struct Visit {
     pub sets_up: bool,
     /// Whether to run the arms once before they are timed.
     pub warms_up: bool,
+    pub limits: VisitLimits,
+}
+
+/// How long a visit may be.
+#[derive(Clone, Copy, Debug)]
+pub struct VisitLimits {
     /// Time that the suite has left, ns.
     pub left_ns: u64,
     /// Most blocks.
@@ -78,13 +84,14 @@ impl Session<'_> {
             }
         }
         let goal = self.goal(next_block, n_min).min(n_max);
-        let goal = goal.min(next_block.saturating_add(visit.n_blocks_max));
+        let goal = goal.min(next_block.saturating_add(visit.limits.n_blocks_max));
         let before_ns = self.state.spent_ns();
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
             // Every benchmark gets one block, and what the user asked for, however little time there is.
             let spent_ns = self.state.spent_ns() - before_ns;
-            let fit_in_time = self.blocks_within(span_ns + visit.left_ns.saturating_sub(spent_ns));
+            let fit_in_time =
+                self.blocks_within(span_ns + visit.limits.left_ns.saturating_sub(spent_ns));
             if n_run >= n_firm && fit_in_time == 0 {
                 return Ok(None);
             }

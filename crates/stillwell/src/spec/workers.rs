@@ -301,6 +301,16 @@ pub struct MachineOptions {
     pub layout: LayoutOptions,
 }
 
+impl MachineOptions {
+    /// The CPUs that the user chose, unless they are all.
+    pub fn chosen_cpus(&self) -> Option<&Cpus> {
+        match &self.affinity {
+            Some(Affinity::Cpus(cpus)) => Some(cpus),
+            Some(Affinity::All) | None => None,
+        }
+    }
+}
+
 /// Files and output as pyperf has them.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PyperfOptions {

@@ -16,7 +16,6 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
-use crate::cmd::suites::session::suspects::VisitLimits;
 use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
@@ -29,7 +28,7 @@ use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::render::failure::{Quote, code as code_of, explain as explain_failure};
 use crate::render::one_line;
 use crate::session::{
-    Guard, LineClock, Screen, SessionStart, SessionState, Visit, require_decider,
+    Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
 };
 use crate::spec::workers::BenchSpec;
 use crate::terminal;
@@ -250,8 +249,7 @@ impl SuiteSession<'_> {
         let visit = Visit {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
-            left_ns: limits.left_ns,
-            n_blocks_max: limits.n_blocks_max,
+            limits,
         };
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {

@@ -24,7 +24,7 @@ use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, Sessio
 use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
-use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
+use crate::spec::workers::{BenchSpec, SessionOptions};
 use crate::values::Cpus;
 use crate::words::in_words;
 
@@ -104,7 +104,7 @@ pub fn decide_suite(
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
     // The file is not at fault, so the message names no benchmark.
-    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.machine.affinity {
+    if let Some(Cpus(cpus)) = said.session.workers.machine.chosen_cpus() {
         check_online(cpus, facts)?;
     }
     let mut members: Vec<SuiteMember> = Vec::new();
@@ -308,10 +308,7 @@ impl BenchmarkPlanner<'_> {
         let SessionOptions { workers, judgement, .. } = self.session();
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
-        let affinity = match &workers.machine.affinity {
-            Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
-            Some(Affinity::All) | None => None,
-        };
+        let affinity = workers.machine.chosen_cpus().cloned();
         let request = SessionRequest::of_workers(&workers, &judgement, affinity);
         let request = SessionRequest {
             length: LengthRequest {

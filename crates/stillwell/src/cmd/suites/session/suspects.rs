@@ -6,17 +6,10 @@ use stats::suspects::{evidence, suspect};
 
 use super::SuiteSession;
 use crate::plan::suite::SUSPECT_PARTS;
-use crate::session::SessionState;
+use crate::session::{SessionState, VisitLimits};
 
 /// Blocks of each benchmark in the first pass of a gate, before there is a suspect.
 const SCREENING_BLOCKS: u32 = 5;
-
-/// The limits of a visit.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VisitLimits {
-    pub left_ns: u64,
-    pub n_blocks_max: u32,
-}
 
 /// The first pass through all benchmarks.
 pub(super) struct FirstPass {
