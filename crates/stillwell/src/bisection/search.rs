@@ -23,6 +23,9 @@ const UNCONFIRMED_MAX: u32 = 2;
 const UNCONFIRMED: f64 = 0.05;
 /// The margin within which a probe is like an end, as a share of the difference of the ends.
 const MARGIN_SHARE: f64 = 0.25;
+/// Part of the difference of the ends by which the estimate of a change may miss it and still be all of it. A wide interval
+/// alone does not hide a second change of the other sign.
+const MISSED_SHARE: f64 = 1.0 / 3.0;
 /// Segments beyond this number are not searched.
 const SEGMENTS_MAX: u32 = 32;
 
@@ -377,13 +380,22 @@ impl BisectSearch {
         self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
     }
 
-    /// Whether the size of a change may be the whole difference of the ends.
+    /// Whether the size of a change may be the whole difference of good and bad.
+    pub fn is_whole(&self, change: &Relation) -> bool {
+        self.outcome.ends.is_some_and(|ends| self.explains(change, &ends))
+    }
+
+    /// Whether the size of a change may be the whole difference of the ends of a segment.
     fn explains(&self, change: &Relation, whole: &Relation) -> bool {
         let ends = |it: &Relation| Some((it.lo?, it.hi?));
-        let is_close = (change.theta() - whole.theta()).abs() <= self.margin(whole);
+        let missed = (change.theta() - whole.theta()).abs();
+        if missed <= self.margin(whole) {
+            return true;
+        }
         match (ends(change), ends(whole)) {
             (Some((lo, hi)), Some((whole_lo, whole_hi))) => {
-                is_close || lo <= whole_hi && whole_lo <= hi
+                let is_near = missed <= MISSED_SHARE * whole.theta().abs();
+                is_near && lo <= whole_hi && whole_lo <= hi
             }
             _ => true,
         }

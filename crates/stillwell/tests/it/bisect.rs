@@ -117,7 +117,11 @@ fn a_step_up_and_a_step_down_are_two_commits() {
     let mut values = step(17, 5);
     values[12..].iter_mut().for_each(|value| *value = Some(102.0));
     let Some(bench) = repository(&values) else { return };
-    let found = json(&bench, &[]);
+    let told = search(&bench, &["-o", "../found"]).ends_with(0).stdout;
+    let balance = "Together that is about 2.0 % slower. Bad is 2.0 % slower";
+    assert!(told.contains(balance), "{told}");
+    let again = bench.stillwell(&["bisect", "--resume", "found", "--json"]).ends_with(0);
+    let found: Value = serde_json::from_str(&again.stdout).unwrap();
     let culprits = found["culprits"].as_array().unwrap();
     let named: Vec<String> = culprits.iter().flat_map(|it| ids(&it["commits"])).collect();
     assert_eq!(named, [5, 12].map(|n| id(&bench, n)), "{found:#}");

@@ -1,6 +1,17 @@
 use super::*;
 use crate::bisection::Commit;
 
+/// So many commits, one after the other.
+fn line_of(n: usize) -> CommitGraph {
+    let commit = |index: usize| Commit {
+        id: format!("c{index}"),
+        subject: String::new(),
+        parents: index.checked_sub(1).into_iter().collect(),
+        is_old: index == 0,
+    };
+    CommitGraph::new((0..n).map(commit).collect())
+}
+
 /// Answers the steps of a search among commits with these values. Two commits are told apart if their log ratio is above
 /// `error`; a probe may be answered otherwise by `lie`.
 struct Machine<'a> {
@@ -24,14 +35,8 @@ impl Machine<'_> {
 
     /// The steps of the whole search, and what it found.
     fn search(&self) -> (Vec<SearchStep>, SearchOutcome) {
-        let commit = |index: usize| Commit {
-            id: format!("c{index}"),
-            subject: String::new(),
-            parents: index.checked_sub(1).into_iter().collect(),
-            is_old: index == 0,
-        };
         let last = self.values.len() - 1;
-        let graph = CommitGraph::new((0..=last).map(commit).collect());
+        let graph = line_of(self.values.len());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
         let mut search = BisectSearch::new(graph, (0, last), rules);
         let mut steps = Vec::new();
@@ -123,4 +128,20 @@ fn a_step_is_found_in_a_range_that_creeps() {
         let (steps, found) = Machine { values: &values, error: 0.002, lie: &|_| None }.search();
         assert!(heads(&found).contains(&(change as usize)), "{change}: {found:?} {steps:?}");
     }
+}
+
+/// 3 % (1.4 to 4.6 %) may be all of 2.9 or 2.1 %, but not of 1.5 %: a second change of -1.5 % would be missed.
+#[test]
+fn a_wide_interval_does_not_hide_a_second_change() {
+    let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+    let search = BisectSearch::new(line_of(2), (0, 1), rules);
+    let of = |percent: f64, error: f64| {
+        Machine { values: &[], error, lie: &|_| None }.relation(100.0, 100.0 + percent)
+    };
+    let change = of(3.0, 0.016);
+    assert!(search.explains(&change, &of(2.9, 0.001)));
+    assert!(search.explains(&change, &of(2.3, 0.001)));
+    assert!(!search.explains(&change, &of(1.5, 0.002)));
+    // Within the margin, both are the same.
+    assert!(search.explains(&of(0.5, 0.0001), &of(0.45, 0.0001)));
 }

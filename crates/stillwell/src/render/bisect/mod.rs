@@ -192,7 +192,30 @@ fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
             say("  ", format!("and {n_more} more"));
         }
     }
+    if let Some(words) = balance(search) {
+        say("", words);
+    }
     all
+}
+
+/// Whether what was found is the whole difference of the ends, where a reader would have to add it up.
+fn balance(search: &BisectSearch) -> Option<String> {
+    let found = search.outcome();
+    let ends = size(&found.ends?);
+    let parts = found.culprits.iter().map(|it| &it.size);
+    let parts: Vec<&Relation> = parts.chain(found.unresolved.iter().map(|it| &it.size)).collect();
+    match parts.as_slice() {
+        [] => None,
+        [only] if found.unresolved.is_empty() && !search.is_whole(only) => Some(format!(
+            "The ends differ by something else: bad is {ends} than good. No other change was found between them."
+        )),
+        [_] => None,
+        several => {
+            let together: f64 = several.iter().map(|it| it.ratio).product();
+            let together = size_of(together, None);
+            Some(format!("Together that is {together}. Bad is {ends} than good."))
+        }
+    }
 }
 
 /// What the search took.
