@@ -1,5 +1,6 @@
 //! Programs of benchmark frameworks among those of `bench` and of suites.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
@@ -10,6 +11,27 @@ use crate::plan::defaults::ASKING;
 use crate::plan::programs::ProgramBenchmark;
 use crate::sys::User;
 use crate::values::TimeSpan;
+
+/// What programs have listed before, by their words and their directory. A gate asks each of them once: the answer of
+/// pytest or of Java takes seconds.
+#[derive(Debug, Default)]
+pub struct ProgramLists(BTreeMap<(Vec<String>, String), Vec<ProgramBenchmark>>);
+
+impl ProgramLists {
+    /// Keeps the list of a program.
+    pub fn keep(&mut self, argv: Vec<String>, directory: &str, list: Vec<ProgramBenchmark>) {
+        self.0.insert((argv, directory.to_owned()), list);
+    }
+
+    /// The lists of these programs; `None` if any is not known.
+    pub fn of(&self, programs: &[Arm]) -> Option<Vec<Vec<ProgramBenchmark>>> {
+        let list = |program: &Arm| {
+            let directory = program.directory(None).unwrap_or_default().to_owned();
+            self.0.get(&(program.argv.clone(), directory)).cloned()
+        };
+        programs.iter().map(list).collect()
+    }
+}
 
 /// The benchmarks of each program; `None` if no program is of a known framework, so that all speak the worker protocol.
 ///

@@ -44,6 +44,22 @@ fn a_slowdown_fails_the_gate_and_is_in_every_file() {
     assert_eq!((&found["answer"], &found["exit_code"]), (&"fail".into(), &1.into()));
     assert_eq!(found["benchmarks"].as_array().unwrap().len(), 2);
     assert!(bench.read("r.html").contains("BM_fib/8"));
+    // It is still known what fails it.
+    let again = bench.stillwell(&["bench", "--resume", "out.suite"]).ends_with(1);
+    assert!(again.stdout.contains("gate: fail"), "{again:#?}");
+}
+
+/// The list of pytest or of Java takes seconds.
+#[test]
+fn a_program_lists_its_benchmarks_once() {
+    let bench = builds(1300);
+    let asked = bench.path("asked").display().to_string();
+    let program = google_benchmark(1300);
+    bench.script("new/sums", &program.replacen('\n', &format!("\necho \"$*\" >> '{asked}'\n"), 1));
+    gate(&bench, &[]).ends_with(1);
+    let asked = bench.read("asked");
+    let lists = asked.lines().filter(|line| line.contains("--benchmark_list_tests"));
+    assert_eq!(lists.count(), 1, "{asked}");
 }
 
 /// The record of a benchmark in the results of [`gate`].

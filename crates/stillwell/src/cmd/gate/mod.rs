@@ -13,6 +13,7 @@ use jiff::Zoned;
 use tempfile::TempDir;
 
 use crate::cmd::assessment::Assessment;
+use crate::cmd::frameworks::ProgramLists;
 use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
@@ -88,7 +89,7 @@ fn timeout(verb: &GateVerb) -> TimeSpan {
 /// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
 fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Assessment>, u8)> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let file = suite_of(&folder, trees, pairs)?;
+    let (file, known) = suite_of(&folder, trees, pairs)?;
     let directory = match &verb.record {
         Some(directory) => directory.clone(),
         None => record::new_path(&Zoned::now())?.with_extension("suite"),
@@ -100,7 +101,7 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
     bench.spec.suite.is_gate = true;
     bench.spec.session.workers.machine = verb.machine.clone();
     bench.spec.session.workers.seed = verb.seed;
-    let code = suites::bench(&bench)?;
+    let code = suites::bench_known(&bench, &known)?;
     if directory.is_dir() {
         keep_programs(&directory, pairs)?;
     }
@@ -125,13 +126,18 @@ fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::
     words
 }
 
-/// Writes the suite, with the programs of both sides under one name each. Returns its path.
-fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<PathBuf> {
+/// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.
+fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf, ProgramLists)> {
+    let mut known = ProgramLists::default();
+    let directories =
+        trees.directories.iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
     let mut suite = toml::Table::new();
     suite.insert("name".into(), "gate".into());
-    let variants = SIDES.iter().zip(&trees.directories).map(|(name, directory)| {
-        let shown = directory.to_string_lossy().into_owned();
-        toml::Table::from_iter([("name".into(), (*name).into()), ("cwd".into(), shown.into())])
+    let variants = SIDES.iter().zip(&directories).map(|(name, directory)| {
+        toml::Table::from_iter([
+            ("name".into(), (*name).into()),
+            ("cwd".into(), directory.clone().into()),
+        ])
     });
     suite.insert("variant".into(), variants.map(toml::Value::from).collect::<Vec<_>>().into());
     let mut benchmarks = Vec::new();
@@ -148,12 +154,16 @@ fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<PathBuf> 
                 format!("{}/{{variant}}/{index}", folder.path().display())
             }
         };
+        for ((side, directory), list) in SIDES.iter().zip(&directories).zip(&pair.common) {
+            let argv = shell_words::split(&program.replace("{variant}", side))?;
+            known.keep(argv, directory, list.clone());
+        }
         let mut benchmark = toml::Table::from_iter([("program".into(), program.into())]);
         if pairs.len() > 1 {
             benchmark.insert("name".into(), pair.name.clone().into());
         }
-        let common: Vec<toml::Value> = pair.common.iter().map(|it| it.clone().into()).collect();
-        benchmark.insert("only".into(), common.into());
+        let names = pair.common[0].iter().map(|it| it.name.clone().into());
+        benchmark.insert("only".into(), names.collect::<Vec<toml::Value>>().into());
         benchmarks.push(toml::Value::from(benchmark));
     }
     suite.insert("benchmark".into(), benchmarks.into());
@@ -163,7 +173,7 @@ fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<PathBuf> 
     // The programs may run as another user, who has to reach the links.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).ok();
-    Ok(path)
+    Ok((path, known))
 }
 
 /// The directory in that of the results in which the links to the programs stay.

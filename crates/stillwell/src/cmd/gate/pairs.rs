@@ -10,6 +10,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::host::user_of_commands;
 use crate::measure::harnesses::{Asker, benchmarks, is_marked, recognise};
+use crate::plan::programs::ProgramBenchmark;
 use crate::plan::{Arm, Role};
 use crate::render::remedies::Audience;
 use crate::spec::{GateSelection, GateVerb};
@@ -34,8 +35,8 @@ pub(super) struct Pair {
     pub name: String,
     /// The files of the old and the new build; `None` for a command that both execute.
     pub files: Option<[PathBuf; 2]>,
-    /// The benchmarks of both.
-    pub common: Vec<String>,
+    /// The benchmarks of both, as each build lists them.
+    pub common: [Vec<ProgramBenchmark>; 2],
 }
 
 /// What is measured, and what is not.
@@ -106,6 +107,9 @@ impl Changes {
         is_named: bool,
     ) -> Result<()> {
         let listed = |side: usize| finder.listed(side, name, files[side]);
+        let has = |list: &[ProgramBenchmark], it: &ProgramBenchmark| {
+            list.iter().any(|other| other.name == it.name)
+        };
         let is_command = files.iter().all(Option::is_none);
         if let Some(same) = self.of_same(finder, files)? {
             // A test program without a benchmark is of no interest.
@@ -125,15 +129,16 @@ impl Changes {
         }
         match (listed(0), listed(1)) {
             (Ok(old), Ok(new)) => {
-                let (common, gone): (Vec<_>, Vec<_>) =
-                    old.into_iter().partition(|benchmark| new.contains(benchmark));
-                let of = |benchmark: &String| format!("{name}: {benchmark}");
+                let (old, gone): (Vec<_>, Vec<_>) = old.into_iter().partition(|it| has(&new, it));
+                let (new, added): (Vec<_>, Vec<_>) = new.into_iter().partition(|it| has(&old, it));
+                let of = |benchmark: &ProgramBenchmark| format!("{name}: {}", benchmark.name);
                 self.gone.extend(gone.iter().map(of));
-                self.new.extend(new.iter().filter(|it| !common.contains(it)).map(of));
+                self.new.extend(added.iter().map(of));
+                let common = [old, new];
                 let files = [files[0].cloned(), files[1].cloned()];
                 let [old, new] = files;
                 let files = if is_command { None } else { old.zip(new).map(<[PathBuf; 2]>::from) };
-                if !common.is_empty() {
+                if !common[0].is_empty() {
                     self.pairs.push(Pair { name: name.into(), files, common });
                 }
             }
@@ -176,7 +181,7 @@ impl Finder<'_> {
         side: usize,
         name: &str,
         file: Option<&PathBuf>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<ProgramBenchmark>, String> {
         let argv = match file {
             Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
             None => shell_words::split(name).map_err(|error| error.to_string())?,
@@ -190,8 +195,7 @@ impl Finder<'_> {
         let Some(harness) = recognise(&arm, asker).map_err(words)? else {
             return Err("it is of no framework that is known".into());
         };
-        let found = benchmarks(harness, &arm, asker).map_err(words)?;
-        Ok(found.into_iter().map(|it| it.name).collect())
+        benchmarks(harness, &arm, asker).map_err(words)
     }
 }
 

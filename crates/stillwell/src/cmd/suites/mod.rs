@@ -17,7 +17,7 @@ use jiff::Zoned;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
-use crate::cmd::frameworks;
+use crate::cmd::frameworks::{self, ProgramLists};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::interrupt::Interrupt;
@@ -67,6 +67,11 @@ fn suite_path(spec: &BenchSpec) -> Option<&Path> {
 
 /// Measures a suite, or lists its benchmarks.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
+    bench_known(verb, &ProgramLists::default())
+}
+
+/// The same, with what some of its programs have listed already.
+pub fn bench_known(verb: &BenchVerb, known: &ProgramLists) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
         return list::schema();
@@ -84,7 +89,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     exports::check(&spec.session.output.exports, spec.session.output.json)?;
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
-    let mut suite = read.decide(spec, &builder, &survey.facts);
+    let mut suite = read.decide(spec, (&builder, known), &survey.facts);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
@@ -282,7 +287,12 @@ impl SuiteDocument {
         Ok(needed.map(|variant| variant.name).collect())
     }
 
-    fn decide(&self, spec: &BenchSpec, builder: &Builder, facts: &Facts) -> Result<Suite> {
+    fn decide(
+        &self,
+        spec: &BenchSpec,
+        (builder, known): (&Builder, &ProgramLists),
+        facts: &Facts,
+    ) -> Result<Suite> {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
         let text = self.text();
@@ -298,8 +308,10 @@ impl SuiteDocument {
         });
         let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;
         let candidates = candidates(text, &self.file, &built, shown)?;
-        let listed: Vec<_> =
-            candidates.iter().map(|it| listed(it, spec, builder)).collect::<Result<_>>()?;
+        let listed: Vec<_> = candidates
+            .iter()
+            .map(|it| listed(it, spec, (builder, known)))
+            .collect::<Result<_>>()?;
         decide_suite((text, &self.file), &candidates, &listed, spec, (facts, drawn_seed()?))
     }
 }
@@ -353,9 +365,12 @@ fn first_word(text: &str) -> usize {
 fn listed(
     candidate: &Candidate,
     spec: &BenchSpec,
-    builder: &Builder,
+    (builder, known): (&Builder, &ProgramLists),
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
+    if let Some(found) = known.of(arms) {
+        return Ok(found);
+    }
     let workers = &spec.session.workers;
     let user = host::user_of_commands(workers.machine.rights.as_root);
     let timeout = workers.timeout.or(candidate.policy.timeout);

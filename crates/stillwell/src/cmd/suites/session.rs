@@ -307,7 +307,7 @@ impl SuiteSession<'_> {
         let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
         let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
-        let fail_on = spec.session.judgement.fail_on;
+        let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let judged = whole.map(Assessment::of);
         let code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
         if let Some(judged) = judged {
@@ -336,6 +336,13 @@ impl SuiteSession<'_> {
             writeln!(terminal::stderr(), "{text}").ok();
         }
         Ok(code)
+    }
+
+    /// What fails a gate, which `bench --resume` is not told again.
+    fn limit_of_gate(&self) -> Option<FailOn> {
+        let plan = &self.entries.first()?.member.plan;
+        let is_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
+        is_gate.then_some(FailOn { slower_pct: 100.0 * plan.slower_limit })
     }
 
     fn exit_code(
