@@ -1,5 +1,6 @@
 """Programs of 200 functions of unequal weight, in C and in Rust, and pairs of programs that differ in another way."""
 
+import os
 import pathlib
 import random
 import subprocess
@@ -58,7 +59,8 @@ def compiled(name, source, *options):
 
 
 # A loop that the compiler can neither remove nor shorten.
-WORK = """#include <stdint.h>
+WORK = """#include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,6 +82,14 @@ FAULTS = """__attribute__((noinline)) void touch(void) {
 """
 CALLS = """__attribute__((noinline)) void ask(void) {
     for (int i = 0; i < 3000; i++) { syscall(SYS_getppid); if (AGAIN) syscall(SYS_getppid); }
+}
+"""
+COLD = """__attribute__((noinline)) void load(void) {
+    static char text[1 << 16];
+    int file = open("cold.data", O_RDONLY);
+    if (AGAIN) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    while (read(file, text, sizeof text) > 0) {}
+    close(file);
 }
 """
 INLINED = """static %s uint64_t step(uint64_t x) { return x * 6364136223846793005u + 1442695040888963407u; }
@@ -108,6 +118,30 @@ void *malloc(size_t n) { void *p = __libc_malloc(n); if (p) for (size_t i = 0; i
 """
 
 
+ENCODING = """fn main() {
+    let data: Vec<u8> = (0..600_000u32).map(|at| (at * at >> 3) as u8).collect();
+    for _ in 0..10 { std::hint::black_box(%s); }
+}
+"""
+RELEASES = (("0.10.1", "base64::encode(std::hint::black_box(&data))"),
+            ("0.22.1", "{ use base64::Engine as _; base64::engine::general_purpose::STANDARD.encode(std::hint::black_box(&data)) }"))
+
+
+def releases():
+    """Two releases of the crate base64, each in a program that encodes; nothing without cargo and the registry."""
+    found = []
+    for version, call in RELEASES:
+        folder = pathlib.Path(f"base64-{version}")
+        (folder / "src").mkdir(parents=True, exist_ok=True)
+        (folder / "src/main.rs").write_text(ENCODING % call)
+        (folder / "Cargo.toml").write_text('[package]\nname = "encode"\nversion = "1.0.0"\nedition = "2021"\n[workspace]\n'
+                                           f'[dependencies]\nbase64 = "={version}"\n[profile.release]\ndebug = true\n')
+        if subprocess.run(["cargo", "build", "--release", "-q"], cwd=folder).returncode:
+            return []
+        found.append(f"{folder}/target/release/encode")
+    return [tuple(found)]
+
+
 def main_of(function):
     return "int main(void) { steady(); %s(); return 0; }\n" % function
 
@@ -115,10 +149,15 @@ def main_of(function):
 def other_changes():
     """Pairs that differ in something else than work in a function: (what, old command, new command, words of the right answer)."""
     found = []
+    # Only pages that were written to the disk leave the cache.
+    with open("cold.data", "wb") as file:
+        file.write(bytes(8 << 20))
+        os.fsync(file)
     for what, body, function, words in (
         ("each page is given back, and faults again", FAULTS, "touch", ("touch", "kernel", "page faults")),
         ("a system call twice", CALLS, "ask", ("ask", "syscall", "kernel", "getppid")),
         ("a second call of libc", LIBC, "scan", ("scan", "str")),
+        ("the file is not in the cache", COLD, "load", ("asleep", "disk")),
     ):
         for name, again in (("old", 0), ("new", 1)):
             compiled(f"{function}-{name}", WORK + body + main_of(function), f"-DAGAIN={again}", "-DSIZE=(8<<20)")

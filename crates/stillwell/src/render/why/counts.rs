@@ -53,7 +53,10 @@ pub fn of_part<'a>(found: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> 
         let in_all = all.clone().find(|tally| tally.function.is_none());
         // The notes of all counts have the page faults of a run from more runs.
         let in_all = in_all.filter(|_| what != part.name);
-        in_all.into_iter().chain(all.clone().find(|tally| tally.function.is_some())).collect()
+        let own = all.clone().find(|tally| tally.function.is_some());
+        // One function makes all of them: one sentence says it.
+        let is_all = |run: &&Tally| own.is_some_and(|own| own.means == run.means);
+        in_all.filter(|run| !is_all(run)).into_iter().chain(own).collect()
     };
     match part.origin {
         FunctionOrigin::Entry => match part.name.strip_prefix("system call ") {
@@ -85,6 +88,8 @@ pub fn sentence(tally: &Tally) -> String {
     let what = &tally.what;
     let in_run = if function.is_some() { " a run" } else { "" };
     if tally.means[0] < NONE {
+        let one = what.strip_suffix('s').filter(|_| after == "1");
+        let what = one.unwrap_or(what);
         return format!("{who} {verb} {after} {what}{in_run}, before {before}.");
     }
     let ratio = tally.means[1] / tally.means[0];
@@ -130,5 +135,6 @@ mod tests {
             said(Some("touch"), [0.0, 512.0]),
             "touch takes 512 page faults a run, before 0."
         );
+        assert_eq!(said(None, [0.0, 1.0]), "A run takes 1 page fault, before 0.");
     }
 }
