@@ -36,6 +36,9 @@ pub struct Program {
     /// The commit, if there is a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// A digest of the programs and scripts that the command names, if it has no commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// The time of one program ÷ that of another.
@@ -300,7 +303,7 @@ mod tests {
     use super::*;
 
     fn program(command: &str) -> Program {
-        Program { command: command.into(), commit: None }
+        Program { command: command.into(), commit: None, digest: None }
     }
 
     fn campaign() -> Campaign {

@@ -111,7 +111,7 @@ fn confirmed(levels: [f64; 2], n_blocks: u32, weather: &mut Weather<'_>) -> Gain
 fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>) {
     let level = campaign.next_level();
     let stage = of_each_of_two(level);
-    let program = Program { command: String::new(), commit: None };
+    let program = Program { command: String::new(), commit: None, digest: None };
     campaign.take(&CampaignEvent::Began { name: String::new(), program, level });
     let (outcome, found) = tried(levels, stage, weather);
     let mut n_blocks = found.n_pairs;
@@ -160,7 +160,8 @@ fn played(case: &Case, seed: u64) -> Outcome {
     let order = stream.permutation(case.n_attempts);
     order.iter().take(n_gains).for_each(|&at| is_gain[at] = true);
     let rules = CampaignRules { control: case.control, alpha: 0.05, n_planned: 100 };
-    let mut campaign = Campaign::new(rules, Program { command: String::new(), commit: None });
+    let mut campaign =
+        Campaign::new(rules, Program { command: String::new(), commit: None, digest: None });
     let mut weather = Weather::new(&mut stream, case.bursts);
     let mut found = Outcome { n_gains, ..Outcome::default() };
     for at in 0..case.n_attempts {

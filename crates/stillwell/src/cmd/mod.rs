@@ -35,6 +35,7 @@ mod output_file;
 mod plot;
 mod pool;
 mod print;
+mod program_files;
 mod program_sessions;
 mod programs;
 mod pyperf;

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::host::with_their_files;
 use crate::record::new_path;
+use crate::terminal;
 
 /// The words of a kind of work.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,15 @@ impl StepFiles {
     /// The message about a directory without this work.
     pub(super) fn missing(&self, directory: &Path) -> String {
         format!("there is no {} in {}", self.work.trim_start_matches("a "), directory.display())
+    }
+
+    /// The message about a directory whose steps are gone. Without them, what was spent of an error rate would be forgotten.
+    fn lost_steps(&self, directory: &Path) -> String {
+        let (steps, shown) = (self.steps, directory.display());
+        format!(
+            "{shown} has {} and no {steps}; restore it, or begin in another directory",
+            self.manifest
+        )
     }
 }
 
@@ -56,6 +66,14 @@ pub(super) struct StepDirectory<M, L> {
     /// The steps that are finished.
     pub lines: Vec<L>,
     file: File,
+}
+
+/// The file that marks work which has come to its end.
+const ENDED: &str = "ended";
+
+/// Whether the work of a directory has come to its end.
+pub(super) fn has_ended(directory: &Path) -> bool {
+    directory.join(ENDED).exists()
 }
 
 /// Reads the manifest of a directory; `None` if there is none.
@@ -92,6 +110,15 @@ pub(super) fn usual_directory(verb: &str, words: &[String], more: &[&str]) -> Re
     Ok(record.with_file_name(format!("{verb}-{hash}")))
 }
 
+/// Says how interrupted work of a verb goes on. Returns the message.
+pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
+    let shown = directory.to_string_lossy();
+    let shown = shell_words::quote(&shown);
+    let message = format!("interrupted; go on with `stillwell {verb} --resume {shown}`");
+    writeln!(terminal::stderr(), "stillwell: {message}").ok();
+    message
+}
+
 impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     /// Opens a directory, and makes it if it is not there.
     ///
@@ -100,13 +127,19 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     pub(super) fn open(directory: PathBuf, make: impl FnOnce() -> Result<M>) -> Result<Self> {
         let files = M::FILES;
         let shown = directory.display().to_string();
+        let path = directory.join(files.steps);
+        let open = || OpenOptions::new().create(true).append(true).open(&path);
         let manifest = match manifest_in(&directory)? {
+            // The file of the steps is made before the manifest.
+            Some(_) if !path.exists() => bail!(files.lost_steps(&directory)),
             Some(found) => found,
             None => {
                 let (format, version) = (files.format.to_owned(), files.version);
                 let stamped = Stamped { format, version, manifest: make()? };
                 with_their_files(|| std::fs::create_dir_all(&directory))
                     .with_context(|| format!("cannot make {shown}"))?;
+                with_their_files(open)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
                 let text = serde_json::to_string(&stamped)?;
                 // Either the whole manifest is there or none.
                 let whole = directory.join(files.manifest);
@@ -119,8 +152,6 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
                 stamped.manifest
             }
         };
-        let path = directory.join(files.steps);
-        let open = || OpenOptions::new().create(true).append(true).open(&path);
         let file =
             with_their_files(open).with_context(|| format!("cannot write {}", path.display()))?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -145,7 +176,9 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let manifest = manifest_in(directory)?.with_context(|| M::FILES.missing(directory))?;
         let path = directory.join(M::FILES.steps);
         let text = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                bail!(M::FILES.lost_steps(directory))
+            }
             text => text.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
@@ -162,6 +195,16 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         written.with_context(|| format!("cannot write into {}", self.directory.display()))?;
         self.lines.push(line);
         Ok(())
+    }
+
+    /// Marks the work as one that has come to its end.
+    ///
+    /// # Errors
+    /// The mark cannot be written.
+    pub(super) fn mark_ended(&self) -> Result<()> {
+        let path = self.directory.join(ENDED);
+        with_their_files(|| std::fs::write(&path, ""))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// A name for the next record that no file has. A record that was cut short stays.

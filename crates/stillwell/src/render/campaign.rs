@@ -221,7 +221,7 @@ fn headline(campaign: &Campaign) -> String {
 fn row(attempt: &Attempt, facts: &CampaignFacts) -> [String; 5] {
     let name = shorten(&one_line(&attempt.name), NAME);
     let Some(end) = &attempt.end else {
-        return [name, "not decided".into(), String::new(), "did not end".into(), String::new()];
+        return [name, "not decided".into(), String::new(), "has not ended".into(), String::new()];
     };
     let why = match &end.reason {
         AnswerReason::Confirmed => String::new(),

@@ -110,7 +110,11 @@ impl RacePage<'_> {
         };
         let leader = name(&self.labels[winner]);
         if !outcome.is_confirmed {
-            let ended = if outcome.is_out_of_time { "; the budget is used up" } else { "" };
+            let ended = if outcome.is_out_of_time {
+                "; the next round does not fit the budget"
+            } else {
+                ""
+            };
             return format!(
                 "not decided: {leader} leads, but it is not shown to be the best of {n_arms} within {within}{ended}"
             );

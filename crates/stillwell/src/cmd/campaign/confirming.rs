@@ -1,5 +1,7 @@
 //! `campaign confirm`: the accepted state against the program of the beginning, and what each patch contributes.
 
+use std::io::Write as _;
+
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::campaign::{CampaignEvent, Program};
@@ -23,6 +25,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
         work.campaign.accepted().next().is_some(),
         "no attempt was accepted yet; there is nothing to confirm"
     );
+    work.require_same_programs()?;
     let (original, current) = (work.campaign.original().clone(), work.campaign.current().clone());
     let mut all = vec![(None, original, current.clone())];
     let mut kept_out = Vec::new();
@@ -38,7 +41,11 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     for (left_out, from, to) in all {
         match measured(verb, &work, (&from, &to), left_out)? {
             Some(event) => work.keep(event)?,
-            None => return Ok(exit_code::INTERRUPTED),
+            None => {
+                let text = "stillwell: interrupted; this comparison is not kept, ask for it again";
+                writeln!(terminal::stderr(), "{text}").ok();
+                return Ok(exit_code::INTERRUPTED);
+            }
         }
     }
     let facts = work.options.facts();
@@ -72,7 +79,8 @@ fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>
             }
             before = (*program).clone();
         }
-        Ok(Program { command: work.campaign.current().command.clone(), commit: Some(commit) })
+        let command = work.campaign.current().command.clone();
+        Ok(Program { command, commit: Some(commit), digest: None })
     };
     let each = accepted.iter().map(|(index, _)| {
         (*index, without(*index).map_err(|error: anyhow::Error| format!("{error:#}")))

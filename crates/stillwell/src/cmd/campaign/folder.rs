@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 use crate::cmd::campaign::of_suite::KeptSuite;
+use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::plan::{TrialRule, defaults};
 use crate::render::campaign::CampaignFacts;
@@ -116,7 +117,43 @@ impl CampaignFolder {
             StepDirectory::open(directory, || bail!(missing))?;
         let (options, campaign) = state(&folder.manifest, &folder.lines)
             .with_context(|| format!("in {}", folder.directory.display()))?;
-        Ok(Self { folder, options, campaign })
+        let opened = Self { folder, options, campaign };
+        opened.require_here()?;
+        Ok(opened)
+    }
+
+    /// Commands without a commit are in the directory in which the campaign began.
+    fn require_here(&self) -> Result<()> {
+        let began = &self.folder.manifest.here;
+        let is_of_files = self.options.new.build.is_none() && self.options.new.script.is_none();
+        let here = std::path::absolute(".").context("cannot find the current directory")?;
+        ensure!(
+            !is_of_files || here.to_string_lossy() == **began,
+            "this campaign began in {began}, and its commands are relative to it; go there"
+        );
+        Ok(())
+    }
+
+    /// What is measured against has to be what was accepted.
+    ///
+    /// # Errors
+    /// A program of the campaign was replaced.
+    pub(super) fn require_same_programs(&self) -> Result<()> {
+        let here = Path::new(&self.folder.manifest.here);
+        let known = [
+            ("the accepted state", self.campaign.current()),
+            ("the beginning", self.campaign.original()),
+        ];
+        for (what, program) in known {
+            let is_same =
+                program.digest.is_none() || program.digest == digest_of(&program.command, here);
+            ensure!(
+                is_same,
+                "the program of {what}, {:?}, was replaced since it was measured; put it back, or begin another campaign",
+                program.command
+            );
+        }
+        Ok(())
     }
 
     /// A campaign to look at.

@@ -13,8 +13,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::campaign::{CampaignEvent, Program};
 use crate::cmd::commits::Place;
+use crate::cmd::fair_play;
 use crate::cmd::output_file::write_one;
 use crate::cmd::print::print;
+use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
 use crate::render::campaign as page;
 use crate::render::{campaign_document as documents, document};
@@ -28,6 +30,9 @@ use crate::words::text_of;
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
 use of_suite::KeptSuite;
+
+/// The words of a command that each block fills in.
+const HELD_BACK: [&str; 2] = ["{input}", "{seed}"];
 
 /// Begins a campaign, goes on with one, or shows it.
 pub fn campaign(verb: CampaignVerb) -> Result<u8> {
@@ -72,14 +77,16 @@ fn begin(new: CampaignNew) -> Result<u8> {
         Some(program) => program.clone(),
         None => command_line(&options.new.command),
     };
-    let original = Program { command, commit };
+    let here = std::path::absolute(".").context("cannot find the current directory")?;
+    let digest = if commit.is_none() { digest_of(&command, &here) } else { None };
+    let original = Program { command, commit, digest };
+    require_measurable(&options, &original.command, &here)?;
     let suite = options.new.suite.as_deref().map(KeptSuite::read).transpose()?;
     let benchmarks = match &suite {
         Some(suite) => suite.names()?,
         None => of_program::benchmarks(&options, place, &original)?,
     };
     let words = std::env::args_os().skip(1);
-    let here = std::path::absolute(".").context("cannot find the current directory")?;
     let manifest = CampaignManifest {
         words: words.map(|word| text_of(word.as_encoded_bytes())).collect(),
         here: here.to_string_lossy().into_owned(),
@@ -92,6 +99,31 @@ fn begin(new: CampaignNew) -> Result<u8> {
     let (options, campaign) = CampaignFolder::look(&directory)?;
     print(&page::beginning(&campaign, &options.facts(), &directory))?;
     Ok(exit_code::SUCCESS)
+}
+
+/// A campaign whose attempts could only fail is not begun.
+fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> Result<()> {
+    let new = &options.new;
+    let given: Vec<String> =
+        std::env::args_os().map(|word| text_of(word.as_encoded_bytes())).collect();
+    let held_back = [("--input-set", new.fair.input_set.is_some()), ("--seeds", new.fair.seeds)];
+    for ((option, is_given), word) in held_back.into_iter().zip(HELD_BACK) {
+        ensure!(
+            !is_given || new.suite.is_some() || given.iter().any(|it| it.contains(word)),
+            "{option} gives each block another {word}, and no command mentions it"
+        );
+    }
+    new.fair.input_set.as_deref().map_or(Ok(()), fair_play::check_inputs)?;
+    let is_here = new.build.is_none() && new.fair.fresh.is_none() && new.script.is_none();
+    let words = shell_words::split(command).unwrap_or_default();
+    if let Some(program) = words.first().filter(|word| is_here && word.contains('/')) {
+        ensure!(
+            program.contains('{') || here.join(program).exists(),
+            "there is no program {program} in {}",
+            here.display()
+        );
+    }
+    Ok(())
 }
 
 /// The command line of the words after `--`.

@@ -10,13 +10,14 @@ use crate::campaign::{
     AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
     is_confirmed,
 };
-use crate::cmd::campaign::command_line;
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{
     CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
 };
+use crate::cmd::campaign::{HELD_BACK, command_line};
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
+use crate::cmd::program_files::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::fair_play::AuditReport;
 use crate::measure::clock::monotonic_ns;
@@ -26,6 +27,7 @@ use crate::render::{campaign_document as documents, document};
 use crate::spec::campaign::CampaignTry;
 use crate::terminal;
 use crate::values::{TimeSpan, exit_code};
+use crate::words::in_words;
 
 /// Random choices between two attempts: each session of one takes the next number.
 const SEEDS_EACH: u64 = 64;
@@ -36,6 +38,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let is_known = work.campaign.attempts().iter().any(|it| it.name == verb.name);
     ensure!(!is_known, "there is an attempt {:?} already; give this one another name", verb.name);
     let budget = budget_left(&work)?;
+    work.require_same_programs()?;
     let place = place_of(&work)?;
     let program = program_of(verb, &work, place.as_ref())?;
     ensure!(
@@ -58,7 +61,17 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
             style: verb.output.style,
             ..CampaignMeasurer::new(&work.options, place, of_attempt)
         };
-        trying.attempt(&work, &mut measurer, (&verb.name, &program), level)?
+        trying.attempt(&work, &mut measurer, (&verb.name, &program), level)
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            // It has ended, so that it spends nothing if it was not measured.
+            let reason = AnswerReason::Failed { message: in_words(&error) };
+            let end = trying.ended(Found::bare(AttemptAnswer::NotDecided, reason));
+            work.keep(CampaignEvent::Ended(Box::new(end)))?;
+            return Err(error);
+        }
     };
     let end = trying.ended(found);
     let code = code_of(&end);
@@ -128,7 +141,15 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
             Some(place.patched(base, patch)?)
         }
     };
-    Ok(Program { command, commit })
+    let here = Path::new(&work.folder.manifest.here);
+    let digest = if commit.is_none() { digest_of(&command, here) } else { None };
+    for word in HELD_BACK {
+        ensure!(
+            command.contains(word) || !work.campaign.original().command.contains(word),
+            "the command does not mention {word}, as that of the beginning does"
+        );
+    }
+    Ok(Program { command, commit, digest })
 }
 
 /// An attempt under way.

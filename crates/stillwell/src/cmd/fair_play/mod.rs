@@ -18,7 +18,7 @@ use crate::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb}
 use crate::terminal;
 use crate::values::exit_code;
 
-pub use session::{FairPlay, Side};
+pub use session::{FairPlay, Side, check_inputs};
 
 /// Executes an action.
 pub fn fair_play(verb: &FairPlayVerb) -> Result<u8> {

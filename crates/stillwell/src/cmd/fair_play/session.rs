@@ -10,7 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Write as _, stdin};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -23,6 +23,7 @@ use crate::measure::digest::{digest, digest_of_file};
 use crate::measure::fresh::{make_fresh, place_of_copies};
 use crate::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
 use crate::record::{Event, Record};
+use crate::render::units::counted;
 use crate::spec::{FairPlayOptions, RunSpec};
 use crate::sys::own_path;
 use crate::values::CheatKind;
@@ -213,6 +214,14 @@ impl FairPlay {
         let names: Vec<String> = arms.filter_map(|arm| arm.benchmark.clone()).collect();
         let programs = (self.n_programs, &names[..]);
         let mut report = judge_outputs_of_benchmarks(&outputs, self.output_rules(), programs);
+        for (index, file) in self.options.files.iter().enumerate() {
+            let of_reference =
+                outputs.iter().filter(|output| output.arm.is_multiple_of(self.n_programs));
+            if of_reference.clone().all(|output| output.files[index].is_none()) {
+                let what = format!("wrong file {file}: no run of the reference writes it");
+                report.unchecked.push(what);
+            }
+        }
         for arm in 0..record.header.plan.arms.len() {
             let n_runs = record.rows.iter().filter(|row| row.arm as usize == arm).count();
             let n_seen = outputs.iter().filter(|output| output.arm == arm).count();
@@ -259,6 +268,14 @@ fn now_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
+/// Whether the files of `--input-set` can be used.
+///
+/// # Errors
+/// They are too few, or a name has characters that mean something to a shell.
+pub fn check_inputs(directory: &Path) -> Result<()> {
+    inputs_of(directory).map(drop)
+}
+
 /// The files of a directory, sorted: their order is drawn by the seed alone.
 fn inputs_of(directory: &Path) -> Result<Vec<String>> {
     let cannot = || format!("--input-set {}", directory.display());
@@ -273,10 +290,19 @@ fn inputs_of(directory: &Path) -> Result<Vec<String>> {
     names.sort();
     ensure!(
         names.len() >= 2,
-        "--input-set {} has {} files: one half is for attempts and the other for confirmations, so it needs two",
+        "--input-set {} has {}: one half is for attempts and the other for confirmations, so it needs two",
         directory.display(),
-        names.len()
+        counted(names.len(), "file")
     );
+    let is_read_by_shells = |name: &&OsString| {
+        name.as_encoded_bytes().iter().any(|byte| b"$`\"'\\;&|<>()*?[]!#\n\t".contains(byte))
+    };
+    if let Some(name) = names.iter().find(is_read_by_shells) {
+        bail!(
+            "--input-set {} has a file {name:?}, which a shell would not read as a name; rename it",
+            directory.display()
+        );
+    }
     names.iter().map(|name| text(&directory.join(name))).collect()
 }
 

@@ -22,6 +22,8 @@ pub(super) fn asked(verb: &RaceVerb) -> Result<(Vec<String>, Vec<String>)> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let mut found = Vec::new();
+    // Editors of other systems begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_matches([' ', '\r']);
         if line.is_empty() || line.starts_with('#') {
@@ -86,6 +88,14 @@ pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) ->
     );
     plan.arms.retain(|arm| !arm.role.is_control());
     plan.control = None;
+    for (index, arm) in plan.arms.iter().enumerate() {
+        let is_twice = plan.arms[..index].iter().any(|other| other.label() == arm.label());
+        ensure!(
+            !is_twice,
+            "race: two commands have the name {:?}; give them names with --command-name",
+            arm.label()
+        );
+    }
     let n_arms = plan.arms.len();
     ensure!(
         ARMS.contains(&n_arms),

@@ -138,7 +138,11 @@ impl<'a> RaceMeasurer<'a> {
         let is_in = |arm: &usize| !line.failed.iter().any(|(failed, _)| failed == arm);
         let arms: Vec<(usize, bool)> = line.arms.iter().map(|arm| (*arm, is_in(arm))).collect();
         let times = RoundTimes::of(&record, &arms, line.seconds);
-        ensure!(!times.blocks.is_empty(), "no block of {} is complete", path.display());
+        ensure!(
+            !times.blocks.is_empty(),
+            "no block of {} is complete, or each has a value that is not above zero",
+            path.display()
+        );
         race.take(times).with_context(|| format!("the times in {} are unfit", path.display()))
     }
 

@@ -12,7 +12,8 @@ use clap::Parser as _;
 
 use crate::analysis::watch::estimand_of;
 use crate::cmd::print::print;
-use crate::cmd::step_directory::{manifest_in, usual_directory};
+use crate::cmd::program_files::digest_of;
+use crate::cmd::step_directory::{has_ended, interrupted, manifest_in, usual_directory};
 use crate::plan::{Plan, defaults};
 use crate::race::{Race, RaceRules, RaceStep};
 use crate::render::{document, race as page, race_document};
@@ -48,21 +49,48 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     run(&asked, state)
 }
 
+/// A race is over, or goes on with the programs that it began with.
+fn require_same_programs(manifest: &RaceManifest, plan: &Plan) -> Result<()> {
+    let now = digests(plan, Path::new(&manifest.here));
+    for ((arm, before), now) in plan.arms.iter().zip(&manifest.programs).zip(&now) {
+        ensure!(
+            before == now,
+            "the program of {:?} was replaced since this race began; begin another one",
+            arm.label()
+        );
+    }
+    Ok(())
+}
+
+fn digests(plan: &Plan, here: &Path) -> Vec<Option<String>> {
+    plan.arms.iter().map(|arm| digest_of(&arm.command, here)).collect()
+}
+
 fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let here = here.to_string_lossy().into_owned();
     let (commands, names) = arms::asked(verb)?;
     // A mistake makes no directory.
-    arms::planned(verb, &commands, &names)?;
+    let plan = arms::planned(verb, &commands, &names)?;
+    let programs = digests(&plan, Path::new(&here));
     let directory = match &verb.output.directory {
-        Some(directory) => absolute(directory)?,
+        Some(directory) => {
+            let directory = absolute(directory)?;
+            ensure!(
+                !has_ended(&directory),
+                "the race in {shown} has ended; show it with --resume {shown}, or name another directory",
+                shown = directory.display()
+            );
+            directory
+        }
         None => {
-            let here = std::iter::once(&*here);
-            let more: Vec<&str> = here.chain(commands.iter().map(|it| &**it)).collect();
-            usual_directory("race", &words, &more)?
+            let more = [&*here].into_iter().chain(commands.iter().map(|it| &**it));
+            let more: Vec<&str> =
+                more.chain(programs.iter().map(|it| it.as_deref().unwrap_or_default())).collect();
+            next_directory(&usual_directory("race", &words, &more)?)
         }
     };
-    let made = RaceManifest { words, here, seed: 0, commands, names };
+    let made = RaceManifest { words, here, seed: 0, commands, names, programs };
     let state = RaceState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
         Ok(RaceManifest { seed, ..made.clone() })
@@ -73,6 +101,17 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
         state.directory.display()
     );
     run(verb, state)
+}
+
+/// A race that has ended stays as it is: the same command line begins another one.
+fn next_directory(usual: &Path) -> PathBuf {
+    let numbered = (2..).map(|number| {
+        let mut name = usual.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    });
+    let mut all = std::iter::once(usual.to_owned()).chain(numbered);
+    all.find(|directory| !has_ended(directory)).unwrap_or_else(|| usual.to_owned())
 }
 
 /// The race goes to its directory, so a path must not depend on where it was given.
@@ -88,6 +127,9 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
         .with_context(|| format!("cannot go to {}", manifest.here))?;
     let plan = arms::planned(verb, &manifest.commands, &manifest.names)?;
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
+    if !has_ended(&state.directory) {
+        require_same_programs(&manifest, &plan)?;
+    }
     let mut race = Race::new(labels.len(), rules_of(verb, &plan, manifest.seed));
     let mut measurer = RaceMeasurer::new(verb, &manifest, &labels)?;
     let is_told = verb.output.answer.is_text();
@@ -107,7 +149,10 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
         };
         let line = match measurer.measure(&race, arms, n_blocks, state.new_record())? {
             MeasuredRound::Round(line) => line,
-            MeasuredRound::Interrupted => return interrupted(&state.directory),
+            MeasuredRound::Interrupted => {
+                interrupted("race", &state.directory);
+                return Ok(exit_code::INTERRUPTED);
+            }
         };
         measurer.replay(&mut race, &state.directory, &line)?;
         if is_told {
@@ -115,6 +160,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
         }
         state.keep(line)?;
     }
+    state.mark_ended()?;
     let (outcome, arms) = (race.outcome(), race.standings());
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
     if verb.output.answer.json {
@@ -137,11 +183,4 @@ fn rules_of(verb: &RaceVerb, plan: &Plan, seed: u64) -> RaceRules {
         budget_s: budget.ns as f64 / 1e9,
         seed,
     }
-}
-
-fn interrupted(directory: &Path) -> Result<u8> {
-    let shown = directory.display();
-    let text = format!("stillwell: interrupted; go on with `stillwell race --resume {shown}`");
-    std::io::Write::write_all(&mut terminal::stderr(), format!("{text}\n").as_bytes()).ok();
-    Ok(exit_code::INTERRUPTED)
 }

@@ -16,6 +16,9 @@ pub(super) struct RaceManifest {
     /// The commands and their names, those of `--arms-from` included.
     pub commands: Vec<String>,
     pub names: Vec<String>,
+    /// Digests of their programs. Earlier races have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Option<String>>,
 }
 
 impl RaceManifest {
