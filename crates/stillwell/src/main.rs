@@ -66,9 +66,10 @@ fn main() -> ExitCode {
         Ok(request) => request,
         Err(error) if cmd::is_answer(&error) => error.exit(),
         Err(error) => {
-            let words = words.iter().map(|word| word.to_string_lossy().into_owned());
-            let text = cmd::mistake(&error, &words.collect::<Vec<_>>());
-            return ExitCode::from(cmd::failure::of_usage(&text, target.as_ref()));
+            let shown = words.iter().map(|word| word.to_string_lossy().into_owned());
+            let text = cmd::mistake(&error, &shown.collect::<Vec<_>>());
+            let code = cmd::failure::of_usage(&text, target.as_ref());
+            return ExitCode::from(cmd::failure::for_git(&words, code));
         }
     };
     sys::do_without_threads_if_refused();
@@ -79,7 +80,10 @@ fn main() -> ExitCode {
             ExitCode::from(code)
         }
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => ExitCode::from(cmd::failure::of_error(&error, audience, target.as_ref())),
+        Err(error) => {
+            let code = cmd::failure::of_error(&error, audience, target.as_ref());
+            ExitCode::from(cmd::failure::for_git(&words, code))
+        }
     }
 }
 

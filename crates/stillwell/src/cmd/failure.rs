@@ -1,6 +1,6 @@
 //! The end of a program that failed: the text on standard error, and with `--json` the same as a document.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -20,6 +20,13 @@ pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
 /// Says what went wrong. Returns the exit code.
 pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
     told(ErrorCode::of(error), &audience.words(&in_words(error)), target)
+}
+
+/// The exit code of an error for `git bisect run`, which reads all codes from 1 to 127 but 125 as "bad" and ends at larger ones
+/// (git-bisect(1), "Bisect run").
+pub fn for_git(words: &[OsString], code: u8) -> u8 {
+    let has = |word: &str| words.iter().any(|it| it == word);
+    if has("bisect") && has("--step") { exit_code::ABORTS_GIT } else { code }
 }
 
 fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {

@@ -55,6 +55,7 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
             let why = explain(&Assessment::read(record)?.record, &failure, Quote::Here);
             match failure {
                 MeasurementFailure::Run { arm, .. }
+                | MeasurementFailure::Start { arm: Some(arm), .. }
                 | MeasurementFailure::Value { arm, .. }
                 | MeasurementFailure::Worker { arm, .. }
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {

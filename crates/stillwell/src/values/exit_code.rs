@@ -16,6 +16,9 @@ pub const ERROR: u8 = 2;
 /// `check`: a command has too few runs.
 pub const UNDECIDED: u8 = 3;
 
+/// An error of `bisect --step`: git ends its search, where it would take [`ERROR`] for a bad commit.
+pub const ABORTS_GIT: u8 = 128;
+
 /// A run, or the answer of a worker, took longer than `--timeout`, as in timeout(1).
 pub const TIMEOUT: u8 = 124;
 

@@ -19,7 +19,7 @@ use crate::bisection::{
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::cmd::step_directory::{manifest_in, usual_directory};
+use crate::cmd::step_directory::{self, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::defaults;
@@ -28,6 +28,7 @@ use crate::render::bisect::StepRecord;
 use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
+use crate::spec::answer::KeptAnswerOptions;
 use crate::spec::{BisectVerb, Cli, Verb};
 use crate::terminal;
 use crate::values::exit_code;
@@ -86,17 +87,15 @@ pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
     let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
     let state = BisectState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
-        Ok(BisectManifest::new(words, here, seed, range))
+        Ok(BisectManifest::new(words.clone(), here.clone(), seed, range))
     })?;
-    let kept = asked(&state.manifest.words)?;
     let is_same = state.manifest.ends() == [&ends[0], &ends[1]]
-        && (&kept.build, &kept.command) == (&verb.build, &verb.command)
-        && (&kept.program, &kept.only) == (&verb.program, &verb.only)
-        && kept.first_parent == verb.first_parent;
+        && state.manifest.here == here
+        && question(&state.manifest.words)? == question(&words)?;
     ensure!(
         is_same,
-        "{} has another search: of other commits, or with another command; choose another directory, or go on with it by \
-         --resume",
+        "{} has another search: of other commits, or with another command, directory or option; choose another directory, or \
+         go on with it by --resume",
         state.directory.display()
     );
     search(verb, state)
@@ -109,6 +108,14 @@ fn asked(words: &[String]) -> Result<Box<BisectVerb>> {
         Verb::Bisect(asked) => Ok(asked),
         _ => bail!("the directory of the search is of another verb"),
     }
+}
+
+/// What a command line asks for. How the answer is shown and kept makes no difference.
+fn question(words: &[String]) -> Result<String> {
+    let mut asked = asked(words)?;
+    asked.output = KeptAnswerOptions::default();
+    (asked.report, asked.history, asked.benchmark) = (None, None, None);
+    Ok(format!("{asked:?}"))
 }
 
 fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {
@@ -211,10 +218,7 @@ fn rules_of(verb: &BisectVerb) -> SearchRules {
 }
 
 fn interrupted(directory: &Path, as_json: bool) -> Result<u8> {
-    let shown = directory.display();
-    let message = format!("interrupted; go on with `stillwell bisect --resume {shown}`");
-    let text = format!("stillwell: {message}\n");
-    std::io::Write::write_all(&mut terminal::stderr(), text.as_bytes()).ok();
+    let message = step_directory::interrupted("bisect", directory);
     if as_json {
         let (code, exit_code) = (ErrorCode::Interrupted, exit_code::INTERRUPTED);
         document::write_error(&mut terminal::data(), ErrorObject { code, message, exit_code })?;

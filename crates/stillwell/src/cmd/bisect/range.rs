@@ -25,6 +25,7 @@ pub(super) fn range_of(
     ensure!(good_id != bad_id, "{good} and {bad} are the same commit");
     let base = git(&place.top, &["merge-base", &good_id, &bad_id])
         .with_context(|| format!("{good} and {bad} have no common ancestor"))?;
+    ensure!(base != bad_id, "{bad} is an ancestor of {good}; swap them: GOOD is the older one");
     ensure!(
         base == good_id,
         "{good} is no ancestor of {bad}; search from their merge base {}",
@@ -67,7 +68,10 @@ pub(super) fn range_of(
     };
     let commits = lines.iter().map(commit).collect();
     let (Some(&lo), Some(&hi)) = (numbers.get(&*good_id), numbers.get(&*bad_id)) else {
-        bail!("git does not list {good} and {bad} as the ends of their range");
+        let on_line = if first_parent { "the first parents of " } else { "" };
+        bail!(
+            "{good} is not among {on_line}{bad}; choose a commit that is, or leave --first-parent out"
+        );
     };
     Ok(BisectRange { commits, lo, hi })
 }

@@ -174,7 +174,7 @@ fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
         }
         let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
         for &commit in unbuilt {
-            say("  ", format!("{} cannot be built", name(&commits[commit])));
+            say("  ", format!("{} cannot be built or run", name(&commits[commit])));
         }
     }
     for range in &found.unresolved {
@@ -184,7 +184,7 @@ fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
         say("", format!("{hi} is {size} than {lo}; it was not found which of {n} did it:"));
         for &commit in range.commits.iter().take(LISTED_MAX) {
             let is_failed = found.failed.contains_key(&commit);
-            let remark = if is_failed { ", which cannot be built" } else { "" };
+            let remark = if is_failed { ", which cannot be built or run" } else { "" };
             say("  ", format!("{}{remark}", name(&commits[commit])));
         }
         let n_more = range.commits.len().saturating_sub(LISTED_MAX);
@@ -222,7 +222,7 @@ fn balance(search: &BisectSearch) -> Option<String> {
 fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
     let found = search.outcome();
     format!(
-        "{}: {}, {} cannot be built. {} took {}, measuring {}.",
+        "{}: {}, {} cannot be built or run. {} took {}, measuring {}.",
         counted(search.graph().between(lo, hi).len(), "commit"),
         counted(found.n_probes as usize, "probe"),
         found.failed.len(),
@@ -243,7 +243,7 @@ fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
     let what = match culprit.commits.as_slice() {
         [_] => name(head),
         several => format!(
-            "One of {} commits up to {}, which cannot be built one by one,",
+            "One of {} commits up to {}, which cannot be built or run one by one,",
             several.len(),
             name(head)
         ),

@@ -2,12 +2,13 @@
 //! the next session finds it built.
 
 mod builder;
+mod failure;
 mod source;
 mod tree;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use crate::plan::suite::VariantBuild;
 use crate::spec::suite::{LinkOrder, Variant};
@@ -16,7 +17,7 @@ use source::BuildSource;
 use tree::BuildTree;
 
 pub use builder::Builder;
-pub use tree::BuildFailure;
+pub use failure::BuildFailure;
 
 /// Default number of builds with a random link order.
 const BUILDS: u32 = 8;
@@ -52,8 +53,10 @@ pub fn variant(
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
-        let there = !is_needed || directory.is_dir();
-        ensure!(there, "`cwd`: there is no directory {}", directory.display());
+        if is_needed && !directory.is_dir() {
+            let text = format!("`cwd`: there is no directory {}", directory.display());
+            return Err(BuildFailure::new(text).into());
+        }
         let shown = directory.to_str().map(str::to_owned);
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });

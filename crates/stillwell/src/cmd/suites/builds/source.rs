@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::git::git;
+use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::host::{Git, command_of_invoker, find_git};
 use crate::spec::suite::Variant;
+use crate::words::in_words;
 
 /// The origin of a variant's files.
 pub enum BuildSource {
@@ -92,9 +94,9 @@ pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
         git(repository, &add)?;
     }
     if path.join(".gitmodules").exists() {
-        submodules(path).context(
-            "its submodules (`git config submodule.NAME.update none` leaves one out that is not needed)",
-        )?;
+        let advice = "its submodules (`git config submodule.NAME.update none` leaves one out that is not needed)";
+        let wrong = |error: anyhow::Error| BuildFailure::new(in_words(&error.context(advice)));
+        submodules(path).map_err(wrong)?;
     }
     Ok(())
 }

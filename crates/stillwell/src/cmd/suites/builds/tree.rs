@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::suites::builds::builder::Builder;
+use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
 use crate::host::without_place_of_git;
 use crate::link::CompilerWrappers;
@@ -33,18 +34,6 @@ const NUMBER: &str = "STILLWELL_BUILD";
 const LINES_MAX: usize = 20;
 /// Characters of a commit in the name of its directory.
 const COMMIT_MAX: usize = 12;
-
-/// The error of a build command that failed. Other errors are none of the commit.
-#[derive(Debug)]
-pub struct BuildFailure(String);
-
-impl std::fmt::Display for BuildFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BuildFailure {}
 
 /// A directory that a variant runs in.
 pub struct BuildTree<'a> {
@@ -200,7 +189,7 @@ impl BuildTree<'_> {
             status,
             path.display()
         );
-        Err(BuildFailure(text).into())
+        Err(BuildFailure::new(text).into())
     }
 }
 
