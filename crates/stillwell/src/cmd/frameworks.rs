@@ -1,33 +1,80 @@
 //! Programs of benchmark frameworks among those of `bench` and of suites.
+#![expect(clippy::disallowed_methods, reason = "links to programs")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
+use crate::host::with_their_files;
 use crate::measure::harnesses::{Asker, benchmarks, recognise};
-use crate::plan::Arm;
 use crate::plan::defaults::ASKING;
 use crate::plan::programs::ProgramBenchmark;
+use crate::plan::{Arm, Plan};
 use crate::sys::User;
+use crate::terminal;
 use crate::values::TimeSpan;
 
-/// What programs have listed before, by their words and their directory. A gate asks each of them once: the answer of
-/// pytest or of Java takes seconds.
-#[derive(Debug, Default)]
-pub struct ProgramLists(BTreeMap<(Vec<String>, String), Vec<ProgramBenchmark>>);
+/// The directory in that of a gate's results in which the links to its programs stay.
+pub const PROGRAMS: &str = "programs";
 
-impl ProgramLists {
+/// Puts the kept links into a plan of a gate, whose own links are gone. `directory` has its results.
+pub fn find_programs(plan: &mut Plan, directory: &Path) {
+    let kept = |word: &str| {
+        let path = Path::new(word);
+        let mut parts = path.iter().rev();
+        let (index, side) = (parts.next()?, parts.next()?);
+        let kept = directory.join(PROGRAMS).join(side).join(index);
+        (!path.exists()).then(|| std::fs::read_link(kept).ok()).flatten()
+    };
+    for word in plan.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
+        if let Some(file) = kept(word) {
+            *word = file.to_string_lossy().into_owned();
+        }
+    }
+}
+
+/// What a gate knows of its programs before its suite begins.
+#[derive(Debug, Default)]
+pub struct KnownPrograms {
+    /// What they have listed, by their words and their directory: each is asked once, as the answer of pytest or of Java takes
+    /// seconds.
+    lists: BTreeMap<(Vec<String>, String), Vec<ProgramBenchmark>>,
+    /// Links to them in the directory of the results, each with its file. The links of the session end with it.
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// Those that did not list their benchmarks, with the reason.
+    pub failing: Vec<String>,
+}
+
+impl KnownPrograms {
     /// Keeps the list of a program.
     pub fn keep(&mut self, argv: Vec<String>, directory: &str, list: Vec<ProgramBenchmark>) {
-        self.0.insert((argv, directory.to_owned()), list);
+        self.lists.insert((argv, directory.to_owned()), list);
+    }
+
+    /// Makes the links in the directory of the results.
+    ///
+    /// # Errors
+    /// One cannot be made.
+    pub fn link_into(&self, directory: &Path) -> Result<()> {
+        for (place, file) in &self.links {
+            let link = directory.join(place);
+            let made = || {
+                std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
+                std::os::unix::fs::symlink(file, &link)
+            };
+            with_their_files(made).with_context(|| format!("cannot link {}", link.display()))?;
+        }
+        Ok(())
     }
 
     /// The lists of these programs; `None` if any is not known.
     pub fn of(&self, programs: &[Arm]) -> Option<Vec<Vec<ProgramBenchmark>>> {
         let list = |program: &Arm| {
             let directory = program.directory(None).unwrap_or_default().to_owned();
-            self.0.get(&(program.argv.clone(), directory)).cloned()
+            self.lists.get(&(program.argv.clone(), directory)).cloned()
         };
         programs.iter().map(list).collect()
     }
@@ -78,7 +125,22 @@ pub fn listed(
                 program.label()
             );
         };
-        all.push(benchmarks(*found, program, asker).map_err(|why| wrong(index, why))?);
+        let list = benchmarks(*found, program, asker).map_err(|why| wrong(index, why))?;
+        let name = found.name();
+        match list.failure {
+            Some(why) if list.benchmarks.is_empty() => return Err(wrong(index, why)),
+            None if list.benchmarks.is_empty() => {
+                let why = format!("asked for its {name} benchmarks, it lists no benchmark");
+                return Err(wrong(index, why));
+            }
+            Some(why) => {
+                let label = programs[index].label();
+                writeln!(terminal::stderr(), "note: {label:?} may have more benchmarks: {why}")
+                    .ok();
+            }
+            None => {}
+        }
+        all.push(list.benchmarks);
     }
     Ok(Some(all))
 }

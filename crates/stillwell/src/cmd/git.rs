@@ -33,7 +33,7 @@ pub fn git_with(
         "git {} in {}: {}",
         arguments.join(" "),
         directory.display(),
-        stderr.trim()
+        if stderr.trim().is_empty() { output.status.to_string() } else { stderr.trim().into() }
     );
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }

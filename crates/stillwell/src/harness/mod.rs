@@ -189,7 +189,8 @@ impl Harness {
             ProcessValue::Mean => stats::mean(&samples).ok()?,
             ProcessValue::Low => SortedSample::new(&samples).ok()?.low_mean(LOW),
         };
-        Some(found).filter(|ns| ns.is_finite())
+        // A time of zero has no ratio to another one.
+        Some(found).filter(|ns| ns.is_finite() && *ns > 0.0)
     }
 
     /// Where lists and times are.

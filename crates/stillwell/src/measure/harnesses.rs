@@ -64,15 +64,19 @@ pub fn is_marked(path: &Path) -> bool {
     Harness::ALL.into_iter().any(|harness| harness.may_have_made(&bytes, &[]))
 }
 
+/// What a program of a framework lists.
+#[derive(Debug, Default)]
+pub struct BenchmarkList {
+    pub benchmarks: Vec<ProgramBenchmark>,
+    /// How it failed, although it may have listed some: a run of all is the list of some frameworks.
+    pub failure: Option<String>,
+}
+
 /// The benchmarks of a program of a framework.
 ///
 /// # Errors
-/// The program cannot be executed, failed, does not answer in time, or has none.
-pub fn benchmarks(
-    harness: Harness,
-    arm: &Arm,
-    asker: Asker<'_>,
-) -> Result<Vec<ProgramBenchmark>, String> {
+/// The program cannot be executed, or does not answer in time.
+pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, String> {
     let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
     let file = folder.path().join("result");
@@ -86,14 +90,14 @@ pub fn benchmarks(
     };
     let text = String::from_utf8_lossy(&text);
     let names = harness.list(&text);
-    if names.is_empty() {
-        let how = match (output.status.code(), output.status.signal()) {
-            (Some(0), _) => "it lists no benchmark".into(),
-            (Some(status), _) => format!("it exited with {status}"),
-            (None, signal) => format!("signal {} ended it", signal.unwrap_or_default()),
-        };
-        return Err(format!("asked for its {} benchmarks, {how}{}", harness.name(), said(&output)));
-    }
+    let how = match (output.status.code(), output.status.signal()) {
+        (Some(0), _) => None,
+        (Some(status), _) => Some(format!("it exited with {status}")),
+        (None, signal) => Some(format!("signal {} ended it", signal.unwrap_or_default())),
+    };
+    let asked =
+        |how: &str| format!("asked for its {} benchmarks, {how}{}", harness.name(), said(&output));
+    let failure = how.map(|how| asked(&how));
     let listed = |name: String| ProgramBenchmark {
         iteration_ns: harness.listed_ns(&text, &name),
         name,
@@ -101,7 +105,7 @@ pub fn benchmarks(
         has_own_timer: true,
         harness: Some(harness),
     };
-    Ok(names.into_iter().map(listed).collect())
+    Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
 }
 
 /// A temporary directory of the user of the programs.

@@ -125,7 +125,7 @@ fn find(reader: &ValueReader, text: &str, of: &str) -> Result<f64, String> {
         }
         ValueReader::Harness { kind, benchmark, value } => {
             kind.value_ns(benchmark, text, *value).ok_or_else(|| {
-                format!("{of} has no time of {benchmark:?} as {} prints it", kind.name())
+                format!("{of} has no time above zero of {benchmark:?} as {} prints it", kind.name())
             })
         }
     }

@@ -42,6 +42,9 @@ pub struct SuiteManifest {
     /// Directories that were built for this session alone. Stillwell removes them when the session cannot be resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PathBuf>,
+    /// Of a gate: the programs that did not list their benchmarks, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
 }
 
 impl SuiteManifest {
@@ -58,6 +61,7 @@ impl SuiteManifest {
             text,
             suite,
             copies: Vec::new(),
+            failing: Vec::new(),
         }
     }
 

@@ -107,6 +107,7 @@ fn evidence(
     let why = if judgement.is_within(limit) {
         let hi = judgement.mean_hi.unwrap_or(f64::INFINITY);
         match judgement.better {
+            _ if hi.is_infinite() => "but its mean has no upper limit yet".into(),
             Better::Lower if quantity.is_time() => {
                 format!("but its mean may be {} times as long", uncertain::significant(hi, 3))
             }

@@ -113,6 +113,9 @@ impl GateResult<'_> {
     fn sentence(&self, rows: &[GateRow]) -> String {
         if self.measured.is_none() && self.failing.is_empty() {
             let n = self.same.len() + self.same_loaded.len();
+            if n == 0 {
+                return "Nothing was measured: the builds have no benchmark in common.".into();
+            }
             let how = if self.same_loaded.is_empty() {
                 ", byte for byte"
             } else {
@@ -162,6 +165,12 @@ impl GateResult<'_> {
         ))
     }
 
+    /// The programs and benchmarks that fail, without the reasons.
+    fn names_of_failing(&self) -> Vec<String> {
+        let name_of = |failing: &String| failing.split(": ").next().unwrap_or(failing).to_owned();
+        self.failing.iter().map(name_of).collect()
+    }
+
     /// What was not measured, each with its heading.
     fn lists(&self) -> [(&'static str, &[String]); 5] {
         [
@@ -194,8 +203,9 @@ pub fn remarks(result: &GateResult<'_>) -> String {
 /// The comment on a pull request.
 pub fn markdown(result: &GateResult<'_>) -> String {
     let rows = result.rows();
-    let mut out =
-        format!("### Benchmarks: {}\n\n{}\n", result.word(), escaped(&result.sentence(&rows)));
+    // Names of directories are in it: none of them becomes a link.
+    let sentence = escaped(&result.sentence(&rows)).replace('[', "\\[");
+    let mut out = format!("### Benchmarks: {}\n\n{}\n", result.word(), sentence);
     let is_changed = |row: &&GateRow| matches!(row.verdict, Verdict::Slower | Verdict::Faster);
     let mut changed: Vec<&GateRow> = rows.iter().filter(is_changed).collect();
     changed.sort_by_key(|row| (row.answer != GateAnswer::Fail, row.verdict == Verdict::Faster));
@@ -203,7 +213,9 @@ pub fn markdown(result: &GateResult<'_>) -> String {
         out.push('\n');
         table(&mut out, changed.iter().take(ROWS_MAX).copied());
     }
+    let failed = result.names_of_failing();
     let open = rows.iter().filter(|row| row.answer == GateAnswer::Undecided);
+    let open = open.filter(|row| !failed.contains(&row.name));
     let open: Vec<String> = open.map(|row| code(&row.name)).collect();
     list(&mut out, "Not decided", &open);
     for (heading, names) in result.lists() {
@@ -226,7 +238,7 @@ fn table<'a>(out: &mut String, rows: impl Iterator<Item = &'a GateRow>) {
     out.push_str("| benchmark | base | head | ratio and interval | |\n|---|---:|---:|---|---|\n");
     for row in rows {
         let mark = if row.answer == GateAnswer::Fail { "**" } else { "" };
-        let name = code(&row.name);
+        let name = code(&row.name).replace('|', "\\|");
         let [base, head, numbers, meaning] =
             [&row.base, &row.head, &row.numbers, &row.meaning].map(|text| escaped(&signs(text)));
         writeln!(out, "| {name} | {base} | {head} | {numbers} | {mark}{meaning}{mark} |").ok();
@@ -244,9 +256,9 @@ fn signs(text: &str) -> String {
     text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 
-/// A name as code. Nothing in it is taken for the end of the code, of a cell or of a line.
+/// A name as code. Nothing in it is taken for the end of the code or of a line.
 fn code(name: &str) -> String {
-    format!("`{}`", one_line(name).replace('`', "'").replace('|', "\\|"))
+    format!("`{}`", one_line(name).replace('`', "'"))
 }
 
 /// A text in which nothing is markup.
@@ -256,7 +268,7 @@ fn escaped(text: &str) -> String {
         match char {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '|' | '#' | '@' => out.extend(['\\', char]),
+            '\\' | '`' | '*' | '_' | '|' | '#' | '@' | '~' => out.extend(['\\', char]),
             _ => out.push(char),
         }
     }
@@ -265,7 +277,10 @@ fn escaped(text: &str) -> String {
 
 /// One test case for each benchmark. A slowdown is a failure, an undecided benchmark is skipped.
 pub fn junit(result: &GateResult<'_>) -> String {
-    let rows = result.rows();
+    // A benchmark that failed is an error and nothing else.
+    let failing = result.names_of_failing();
+    let (failed, rows): (Vec<GateRow>, Vec<GateRow>) =
+        result.rows().into_iter().partition(|row| failing.contains(&row.name));
     let n = |answer| rows.iter().filter(|row| row.answer == answer).count();
     let (n_failed, n_open) = (n(GateAnswer::Fail), n(GateAnswer::Undecided));
     let n_errors = result.failing.len();
@@ -284,12 +299,13 @@ pub fn junit(result: &GateResult<'_>) -> String {
         writeln!(out, "  <testcase classname=\"benchmarks\" name=\"{name}\">{inside}</testcase>")
             .ok();
     }
-    for failing in result.failing {
-        let name = xml(failing.split(": ").next().unwrap_or(failing));
-        let message = xml(failing);
+    for (failing, name) in result.failing.iter().zip(&failing) {
+        let is_benchmark = failed.iter().any(|row| row.name == *name);
+        let class = if is_benchmark { "benchmarks" } else { "programs" };
+        let (name, message) = (xml(name), xml(failing));
         writeln!(
             out,
-            "  <testcase classname=\"programs\" name=\"{name}\"><error message=\"{message}\"/></testcase>"
+            "  <testcase classname=\"{class}\" name=\"{name}\"><error message=\"{message}\"/></testcase>"
         )
         .ok();
     }
@@ -304,6 +320,8 @@ fn xml(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
+            // No document of XML 1.0 may have them (section 2.2).
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
             _ => out.push(char),
         }
     }
@@ -331,7 +349,7 @@ mod tests {
 
     #[test]
     fn names_are_no_markup() {
-        assert_eq!(code("a`|b\n"), "`a'\\|b\\n`");
+        assert_eq!(code("a`|b\n"), "`a'|b\\n`");
         assert_eq!(escaped("<b> @x *y* |"), "&lt;b> \\@x \\*y\\* \\|");
         assert_eq!(xml("<\"&>"), "&lt;&quot;&amp;&gt;");
     }

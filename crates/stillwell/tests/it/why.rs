@@ -262,10 +262,12 @@ fn pages_and_profiles_of_other_tools_are_written() {
 #[test]
 fn one_program_gets_a_profile() {
     let Some(bench) = builds() else { return };
-    let ran = bench.stillwell(&["why", "-r", "20", "--json", "./new"]).ends_with(0);
+    let words = ["why", "-r", "20", "--json", "--page=one.html", "./new"];
+    let ran = bench.stillwell(&words).ends_with(0);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(names(&found, "functions")[0], "work");
     assert!(found["functions"][0]["p"].is_null());
+    assert!(bench.read("one.html").contains("\"name\":\"work\""));
 }
 
 #[test]

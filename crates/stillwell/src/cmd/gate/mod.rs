@@ -7,19 +7,18 @@ mod trees;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Parser as _;
 use jiff::Zoned;
 use tempfile::TempDir;
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::frameworks::ProgramLists;
+use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
 use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites;
-use crate::host::with_their_files;
-use crate::plan::{Plan, defaults};
+use crate::plan::defaults;
 use crate::record;
 use crate::render::closing::failed_benchmarks;
 use crate::render::gate_document;
@@ -30,11 +29,20 @@ use crate::values::{FailOn, TimeSpan, exit_code};
 use pairs::{Changes, Pair};
 use trees::Trees;
 
+/// Smallest and largest `--alpha`, as of all sessions, percent.
+const ALPHA_PCT: (f64, f64) = (0.01, 50.0);
 /// The names of the variants.
 const SIDES: [&str; 2] = ["base", "head"];
 
 /// Measures the programs that differ, and writes the verdict. Returns the exit code.
 pub fn gate(verb: &GateVerb) -> Result<u8> {
+    let alpha = verb.alpha.map_or(ALPHA_PCT.1, |percent| percent.0);
+    ensure!(
+        (ALPHA_PCT.0..=ALPHA_PCT.1).contains(&alpha),
+        "--alpha {alpha} is not from {} to {} percent",
+        ALPHA_PCT.0,
+        ALPHA_PCT.1
+    );
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
@@ -43,7 +51,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     let changes = Changes::find(&trees, verb)?;
     let (measured, code) = match changes.pairs.is_empty() {
         true => (None, exit_code::SUCCESS),
-        false => measure(verb, &trees, &changes.pairs)?,
+        false => measure(verb, &trees, &changes)?,
     };
     let mut failing = changes.failing;
     failing.extend(measured.iter().flat_map(|it| failed_benchmarks(&it.record)));
@@ -61,14 +69,21 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         failing: &failing,
     };
     print(&pull_request::remarks(&result))?;
-    if let Some(path) = &verb.markdown {
-        write_one(path, |to| Ok(to.write_all(pull_request::markdown(&result).as_bytes())?))?;
-    }
-    if let Some(path) = &verb.junit {
-        write_one(path, |to| Ok(to.write_all(pull_request::junit(&result).as_bytes())?))?;
-    }
-    if let Some(path) = &verb.json {
-        write_one(path, |mut to| Ok(gate_document::write(&mut to, &result)?))?;
+    // One that cannot be written does not keep the others from being written.
+    let written = [
+        verb.markdown.as_ref().map(|path| {
+            write_one(path, |to| Ok(to.write_all(pull_request::markdown(&result).as_bytes())?))
+        }),
+        verb.junit.as_ref().map(|path| {
+            write_one(path, |to| Ok(to.write_all(pull_request::junit(&result).as_bytes())?))
+        }),
+        verb.json
+            .as_ref()
+            .map(|path| write_one(path, |mut to| Ok(gate_document::write(&mut to, &result)?))),
+    ];
+    for ((option, path), written) in files.into_iter().zip(written) {
+        let shown = path.as_ref().map_or_else(String::new, |path| path.display().to_string());
+        written.unwrap_or(Ok(())).with_context(|| format!("{option}: cannot write {shown}"))?;
     }
     Ok(code)
 }
@@ -87,9 +102,10 @@ fn timeout(verb: &GateVerb) -> TimeSpan {
 }
 
 /// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
-fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Assessment>, u8)> {
+fn measure(verb: &GateVerb, trees: &Trees, changes: &Changes) -> Result<(Option<Assessment>, u8)> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let (file, known) = suite_of(&folder, trees, pairs)?;
+    let (file, mut known) = suite_of(&folder, trees, &changes.pairs)?;
+    known.failing.clone_from(&changes.failing);
     let directory = match &verb.record {
         Some(directory) => directory.clone(),
         None => record::new_path(&Zoned::now())?.with_extension("suite"),
@@ -102,9 +118,6 @@ fn measure(verb: &GateVerb, trees: &Trees, pairs: &[Pair]) -> Result<(Option<Ass
     bench.spec.session.workers.machine = verb.machine.clone();
     bench.spec.session.workers.seed = verb.seed;
     let code = suites::bench_known(&bench, &known)?;
-    if directory.is_dir() {
-        keep_programs(&directory, pairs)?;
-    }
     let whole = if directory.is_dir() { whole_suite(&directory)? } else { None };
     Ok((whole.map(Assessment::of), code))
 }
@@ -120,15 +133,15 @@ fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::
     words.push(directory.into());
     words.extend(verb.decide_on.iter().flat_map(|it| ["--decide-on".into(), it.name().into()]));
     for (option, percent) in [("--same", verb.same), ("--alpha", verb.alpha)] {
-        words.extend(percent.iter().flat_map(|it| [option.into(), it.0.to_string().into()]));
+        words.extend(percent.iter().flat_map(|it| [option.into(), format!("{}%", it.0).into()]));
     }
     words.extend(verb.report.iter().flat_map(|path| ["--report".into(), path.into()]));
     words
 }
 
 /// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.
-fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf, ProgramLists)> {
-    let mut known = ProgramLists::default();
+fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf, KnownPrograms)> {
+    let mut known = KnownPrograms::default();
     let directories =
         trees.directories.iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
     let mut suite = toml::Table::new();
@@ -150,8 +163,11 @@ fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf,
                     let parent = place.parent().unwrap_or(folder.path());
                     std::fs::create_dir_all(parent)?;
                     std::os::unix::fs::symlink(file, &place)?;
+                    let kept = Path::new(PROGRAMS).join(side).join(index.to_string());
+                    known.links.push((kept, file.clone()));
                 }
-                format!("{}/{{variant}}/{index}", folder.path().display())
+                let path = format!("{}/{{variant}}/{index}", folder.path().display());
+                shell_words::quote(&path).into_owned()
             }
         };
         for ((side, directory), list) in SIDES.iter().zip(&directories).zip(&pair.common) {
@@ -174,40 +190,4 @@ fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf,
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).ok();
     Ok((path, known))
-}
-
-/// The directory in that of the results in which the links to the programs stay.
-const PROGRAMS: &str = "programs";
-
-/// Keeps the links to the programs, which end with the session, next to the results.
-fn keep_programs(directory: &Path, pairs: &[Pair]) -> Result<()> {
-    for (index, pair) in pairs.iter().enumerate() {
-        for (side, file) in SIDES.iter().zip(pair.files.iter().flatten()) {
-            let place = directory.join(PROGRAMS).join(side);
-            let link = place.join(index.to_string());
-            let made = || {
-                std::fs::create_dir_all(&place)?;
-                std::os::unix::fs::symlink(file, &link)
-            };
-            with_their_files(made).with_context(|| format!("cannot link {}", link.display()))?;
-        }
-    }
-    Ok(())
-}
-
-/// Puts the kept links into a plan of a gate, whose own links are gone. `directory` has its results.
-pub fn find_programs(plan: &mut Plan, directory: &Path) {
-    let kept = |word: &str| {
-        let path = Path::new(word);
-        let mut parts = path.iter().rev();
-        let (index, side) = (parts.next()?, parts.next()?);
-        let is_side = SIDES.iter().any(|name| side == *name);
-        let kept = directory.join(PROGRAMS).join(side).join(index);
-        (is_side && !path.exists()).then(|| std::fs::read_link(kept).ok()).flatten()
-    };
-    for word in plan.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
-        if let Some(file) = kept(word) {
-            *word = file.to_string_lossy().into_owned();
-        }
-    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail, ensure};
 
 use crate::host::user_of_commands;
-use crate::measure::harnesses::{Asker, benchmarks, is_marked, recognise};
+use crate::measure::harnesses::{Asker, BenchmarkList, benchmarks, is_marked, recognise};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::{Arm, Role};
 use crate::render::remedies::Audience;
@@ -22,6 +22,8 @@ use super::trees::Trees;
 
 /// Directories below a tree are searched so deep.
 const DEPTH_MAX: usize = 7;
+/// Where libtool puts shared libraries. The programs there need a script beside the directory.
+const LIBTOOL: &str = ".libs";
 /// Directories that hold no benchmark programs, but many files.
 const SKIPPED: [&str; 1] = ["node_modules"];
 /// The same beside Cargo's `deps`.
@@ -106,29 +108,50 @@ impl Changes {
         files: [Option<&PathBuf>; 2],
         is_named: bool,
     ) -> Result<()> {
-        let listed = |side: usize| finder.listed(side, name, files[side]);
+        let listed = |side: usize| finder.listed(side, name, files[side], is_named);
         let has = |list: &[ProgramBenchmark], it: &ProgramBenchmark| {
             list.iter().any(|other| other.name == it.name)
         };
         let is_command = files.iter().all(Option::is_none);
         if let Some(same) = self.of_same(finder, files)? {
             // A test program without a benchmark is of no interest.
-            same.extend(listed(0).is_ok_and(|it| !it.is_empty()).then(|| name.into()));
+            same.extend(has_some(listed(0)).then(|| name.into()));
             return Ok(());
         }
         match files {
             [Some(_), None] => {
-                self.gone.extend(listed(0).is_ok_and(|it| !it.is_empty()).then(|| name.into()));
+                let has_some = has_some(listed(0));
+                self.gone.extend(has_some.then(|| name.into()));
                 return Ok(());
             }
             [None, Some(_)] => {
-                self.new.extend(listed(1).is_ok_and(|it| !it.is_empty()).then(|| name.into()));
+                match listed(1) {
+                    Ok(Some(BenchmarkList { failure: Some(why), .. })) | Err(why) => {
+                        self.failing.push(format!("{name} (head): {}", joined(&why)));
+                    }
+                    found => self.new.extend(has_some(found).then(|| name.into())),
+                }
                 return Ok(());
             }
             _ => {}
         }
         match (listed(0), listed(1)) {
-            (Ok(old), Ok(new)) => {
+            (Ok(None), Ok(None)) if !is_named => {}
+            (Ok(Some(_)), Ok(None)) | (Ok(None), Ok(None)) => {
+                self.failing.push(format!("{name} (head): it is of no framework that is known"));
+            }
+            (Ok(old), Ok(Some(new))) => {
+                let old = old.unwrap_or_default();
+                // A failure that both builds have is none of the new one, if they list the same all the same.
+                let is_same = old
+                    .benchmarks
+                    .iter()
+                    .map(|it| &it.name)
+                    .eq(new.benchmarks.iter().map(|it| &it.name));
+                if let Some(why) = new.failure.filter(|_| old.failure.is_none() || !is_same) {
+                    self.failing.push(format!("{name} (head): {}", joined(&why)));
+                }
+                let (old, new) = (old.benchmarks, new.benchmarks);
                 let (old, gone): (Vec<_>, Vec<_>) = old.into_iter().partition(|it| has(&new, it));
                 let (new, added): (Vec<_>, Vec<_>) = new.into_iter().partition(|it| has(&old, it));
                 let of = |benchmark: &ProgramBenchmark| format!("{name}: {}", benchmark.name);
@@ -142,7 +165,6 @@ impl Changes {
                     self.pairs.push(Pair { name: name.into(), files, common });
                 }
             }
-            (Err(_), Err(_)) if !is_named => {}
             (Err(why), _) => self.failing.push(format!("{name} (base): {}", joined(&why))),
             (_, Err(why)) => self.failing.push(format!("{name} (head): {}", joined(&why))),
         }
@@ -175,13 +197,14 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The benchmarks of a program in a build.
+    /// The benchmarks of a program in a build; `None` if it is of no framework: a file may only look like one.
     fn listed(
         &self,
         side: usize,
         name: &str,
         file: Option<&PathBuf>,
-    ) -> Result<Vec<ProgramBenchmark>, String> {
+        is_named: bool,
+    ) -> Result<Option<BenchmarkList>, String> {
         let argv = match file {
             Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
             None => shell_words::split(name).map_err(|error| error.to_string())?,
@@ -193,10 +216,21 @@ impl Finder<'_> {
         let asker = Asker { run_as: user.as_ref(), limit };
         let words = |why: String| Audience::Workers.words(&why);
         let Some(harness) = recognise(&arm, asker).map_err(words)? else {
-            return Err("it is of no framework that is known".into());
+            return Ok(None);
         };
-        benchmarks(harness, &arm, asker).map_err(words)
+        let list = benchmarks(harness, &arm, asker).map_err(words)?;
+        match (list.failure, list.benchmarks.is_empty()) {
+            (Some(why), true) => Err(words(why)),
+            (None, true) if is_named => {
+                Err(format!("asked for its {} benchmarks, it lists no benchmark", harness.name()))
+            }
+            (failure, _) => Ok(Some(BenchmarkList { failure: failure.map(words), ..list })),
+        }
     }
+}
+
+fn has_some(found: Result<Option<BenchmarkList>, String>) -> bool {
+    found.is_ok_and(|list| list.is_some_and(|list| !list.benchmarks.is_empty()))
 }
 
 /// A reason with what the program said, on one line.
@@ -222,15 +256,17 @@ impl BuiltFiles {
             let is_of_cargo = directory.join("deps").is_dir();
             let skipped = SKIPPED.iter().chain(SKIPPED_OF_CARGO.iter().filter(|_| is_of_cargo));
             let skipped: Vec<&&str> = skipped.collect();
+            let is_of_libtool = directory.ends_with(LIBTOOL);
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let (path, name) = (entry.path(), entry.file_name());
                 let Ok(kind) = entry.file_type() else { continue };
                 if kind.is_dir() {
-                    let is_skipped = skipped.iter().any(|it| name == **it) || is_hidden(&name);
+                    let is_skipped = skipped.iter().any(|it| name == **it)
+                        || is_hidden(&name) && name != LIBTOOL;
                     left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
                 } else if name.to_string_lossy().contains(".so") {
                     libraries.push(path);
-                } else if kind.is_file() && may_be_benchmark(&path) {
+                } else if !is_of_libtool && path.is_file() && may_be_benchmark(&path) {
                     let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
                     let made = path.metadata().and_then(|meta| meta.modified());
                     let made = made.unwrap_or(SystemTime::UNIX_EPOCH);

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads programs and libraries")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -28,16 +28,22 @@ pub(super) enum Sameness {
 /// The two trees, with the shared libraries in each by their names.
 pub(super) struct Libraries {
     directories: [PathBuf; 2],
-    by_name: [BTreeMap<OsString, PathBuf>; 2],
+    /// Of each name, the files by their paths in the tree.
+    by_name: [BTreeMap<OsString, BTreeMap<PathBuf, PathBuf>>; 2],
 }
 
 impl Libraries {
     /// `of_trees` has the libraries of each tree.
     pub(super) fn new(directories: &[PathBuf; 2], of_trees: [Vec<PathBuf>; 2]) -> Self {
-        let by_name = of_trees.map(|files| {
-            let named = |file: PathBuf| Some((file.file_name()?.to_owned(), file));
-            files.into_iter().filter_map(named).collect()
-        });
+        let mut by_name = [BTreeMap::new(), BTreeMap::new()];
+        for ((names, files), root) in by_name.iter_mut().zip(of_trees).zip(directories) {
+            for file in files {
+                let Some(name) = file.file_name().map(OsStr::to_owned) else { continue };
+                let place = file.strip_prefix(root).unwrap_or(&file).to_owned();
+                let of_name: &mut BTreeMap<PathBuf, PathBuf> = names.entry(name).or_default();
+                of_name.insert(place, file);
+            }
+        }
         Self { directories: directories.clone(), by_name }
     }
 
@@ -55,13 +61,20 @@ impl Libraries {
             if found == Sameness::Different {
                 break;
             }
-            for (name, library) in &self.by_name[0] {
+            let names: BTreeSet<&OsString> = self.by_name.iter().flat_map(BTreeMap::keys).collect();
+            for name in names {
                 if contains(&old, name.as_bytes()) && seen.insert(name) {
-                    // One that only a build has is loaded from elsewhere by the other.
-                    let Some(other) = self.by_name[1].get(name) else {
+                    // Which of several is loaded depends on the places, and one that only a build has is loaded from elsewhere by
+                    // the other.
+                    let [old, new] = [0, 1].map(|side| self.by_name[side].get(name));
+                    let Some((old, new)) =
+                        old.zip(new).filter(|(old, new)| old.keys().eq(new.keys()))
+                    else {
                         return Ok(Sameness::Different);
                     };
-                    left.push([library.clone(), other.clone()]);
+                    left.extend(
+                        old.values().zip(new.values()).map(|(old, new)| [old.clone(), new.clone()]),
+                    );
                 }
             }
         }

@@ -42,9 +42,15 @@ impl Trees {
         }
         let here = Path::new(".");
         let revision = verb.base.as_deref().unwrap_or_default();
-        let base = git(here, &["merge-base", "--end-of-options", revision, "HEAD"])?;
+        let base = git(here, &["merge-base", "--end-of-options", revision, "HEAD"]).with_context(|| {
+            format!(
+                "{revision} and HEAD have no common commit here; a shallow clone gets it by `git fetch --unshallow`"
+            )
+        })?;
         let head = git(here, &["rev-parse", "--verify", "HEAD"])?;
-        if !git(here, &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+        // A bare repository has no such changes, and no status.
+        let status = git(here, &["status", "--porcelain", "--untracked-files=no"]);
+        if status.is_ok_and(|changes| !changes.is_empty()) {
             let note = "note: some changes are not committed; the gate measures HEAD without them";
             writeln!(terminal::stderr(), "{note}").ok();
         }

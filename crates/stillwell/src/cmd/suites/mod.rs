@@ -17,7 +17,7 @@ use jiff::Zoned;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
-use crate::cmd::frameworks::{self, ProgramLists};
+use crate::cmd::frameworks::{self, KnownPrograms, find_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::interrupt::Interrupt;
@@ -67,11 +67,11 @@ fn suite_path(spec: &BenchSpec) -> Option<&Path> {
 
 /// Measures a suite, or lists its benchmarks.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
-    bench_known(verb, &ProgramLists::default())
+    bench_known(verb, &KnownPrograms::default())
 }
 
 /// The same, with what some of its programs have listed already.
-pub fn bench_known(verb: &BenchVerb, known: &ProgramLists) -> Result<u8> {
+pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
         return list::schema();
@@ -79,7 +79,10 @@ pub fn bench_known(verb: &BenchVerb, known: &ProgramLists) -> Result<u8> {
     let survey = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
         refuse_with_resume(verb)?;
-        let manifest = SuiteManifest::read(directory)?;
+        let mut manifest = SuiteManifest::read(directory)?;
+        for member in &mut manifest.suite.members {
+            find_programs(&mut member.plan, directory);
+        }
         let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
         return guarded(verb, |guard| {
             session::measure(spec, &manifest, directory, (&survey, guard), interrupt)
@@ -107,7 +110,7 @@ pub fn bench_known(verb: &BenchVerb, known: &ProgramLists) -> Result<u8> {
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
         let copies = (&*copies, &mut are_needed);
-        measured(verb, (path, read.text), suite, copies, &survey, interrupt)
+        measured(verb, (path, read.text), (suite, known), copies, &survey, interrupt)
     });
     if !are_needed {
         builds::remove(&copies);
@@ -136,7 +139,7 @@ fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> 
 fn measured(
     verb: &BenchVerb,
     (path, text): (&Path, String),
-    suite: Suite,
+    (suite, known): (Suite, &KnownPrograms),
     (copies, are_needed): (&[PathBuf], &mut bool),
     survey: &Survey,
     interrupt: Rc<Interrupt>,
@@ -158,7 +161,9 @@ fn measured(
     let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
     manifest.copies = copies.to_vec();
+    manifest.failing.clone_from(&known.failing);
     manifest.create(&directory, Readers::of(spec.session.output.shared))?;
+    known.link_into(&directory)?;
     // The session removes the copies when it is done.
     *are_needed = true;
     guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard), interrupt))
@@ -290,7 +295,7 @@ impl SuiteDocument {
     fn decide(
         &self,
         spec: &BenchSpec,
-        (builder, known): (&Builder, &ProgramLists),
+        (builder, known): (&Builder, &KnownPrograms),
         facts: &Facts,
     ) -> Result<Suite> {
         let directory = self.directory()?;
@@ -365,7 +370,7 @@ fn first_word(text: &str) -> usize {
 fn listed(
     candidate: &Candidate,
     spec: &BenchSpec,
-    (builder, known): (&Builder, &ProgramLists),
+    (builder, known): (&Builder, &KnownPrograms),
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     if let Some(found) = known.of(arms) {

@@ -309,7 +309,13 @@ impl SuiteSession<'_> {
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let judged = whole.map(Assessment::of);
-        let code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
+        let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
+        // A gate that is not interrupted says it itself.
+        let unlisted = self.manifest.failing.iter().filter(|_| spec.suite.resume.is_some());
+        for failing in unlisted {
+            writeln!(terminal::stderr(), "stillwell: failing: {}", one_line(failing)).ok();
+            code = if is_interrupted { code } else { exit_code::ERROR };
+        }
         if let Some(judged) = judged {
             if is_text {
                 judged.print(Depth::of(spec.session.pyperf.verbose))?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect;
-use crate::cmd::gate;
+use crate::cmd::frameworks;
 use crate::plan::{Plan, Role};
 use crate::profile::saved::{EXTENSION, path_of};
 use crate::record::{Record, SuiteManifest, is_suite};
@@ -120,7 +120,7 @@ impl EarlierSession {
         let arms =
             pair(&assessment, benchmark, verb.of.as_deref()).with_context(|| shown.to_string())?;
         let mut record = Record::read(path)?;
-        gate::find_programs(&mut record.header.plan, path.parent().unwrap_or(Path::new("")));
+        frameworks::find_programs(&mut record.header.plan, path.parent().unwrap_or(Path::new("")));
         let plan = &record.header.plan;
         let mut directories = arms.iter().flat_map(|&arm| &plan.arms[arm].directories);
         if let Some(gone) = directories.find(|directory| !Path::new(directory).is_dir()) {

@@ -24,6 +24,7 @@ use crate::profile::saved::{Profile, path_of};
 use crate::profile::whole_chains::ChainKeeper;
 use crate::record::{EndReason, Readers, Record};
 use crate::render::document::{self, ErrorCode, ErrorObject};
+use crate::render::units::counted;
 use crate::render::why as page;
 use crate::render::why::{firefox, page as html};
 use crate::session::{self, SampledSession};
@@ -96,6 +97,14 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     let found = collect(&Record::read(&record)?, chains.path(), period_ns)?;
     drop((samples, chains));
     let n_blocks = found.runs.len() / found.arms.len();
+    if end.reason == EndReason::Interrupted && n_blocks <= BLOCKS_MIN {
+        let text = format!(
+            "stillwell: interrupted after {}, too few to say anything",
+            counted(n_blocks, "block")
+        );
+        writeln!(terminal::stderr(), "{text}").ok();
+        return Ok(exit_code::INTERRUPTED);
+    }
     ensure!(
         n_blocks > BLOCKS_MIN,
         "{n_blocks} blocks were measured, and {} are needed; give it more time with --budget",

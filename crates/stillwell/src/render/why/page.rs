@@ -14,7 +14,9 @@ use crate::profile::flame::FlameGraph;
 use crate::render::report::{embedded, policy};
 use crate::render::why::notes::notes;
 use crate::render::why::sentences::answer;
-use crate::render::why::{N_PROFILE_ROWS, counts, differences, times, with_callees};
+use crate::render::why::{
+    N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees,
+};
 
 const TEMPLATE: &str = include_str!("../../../assets/profile/page.html");
 const SCRIPT: &str = include_str!("../../../assets/profile/flame.js");
@@ -59,7 +61,7 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
     let is_pair = found.arms.len() > 1;
     let mut table = if is_pair { differences(found) } else { times(found) };
     let heading = table.remove(0);
-    let callees = with_callees(found);
+    let callees = if is_pair { with_callees(found) } else { times_with_callees(found) };
     let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
         table.into_iter().map(|row| row.iter().map(|it| it.replace("+-", "±")).collect()).collect()
     };
