@@ -5,12 +5,15 @@ use anyhow::{Context as _, Result};
 use crate::render::fit_into;
 use crate::terminal;
 
+/// What a failure of standard output is called.
+pub const NOT_PRINTED: &str = "cannot write to standard output";
+
 /// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub fn print(text: &str) -> Result<()> {
-    terminal::write_text(text).context("cannot write to standard output")
+    terminal::write_text(text).context(NOT_PRINTED)
 }
 
 /// Lets text be wrapped to the width that the terminal has now.

@@ -12,11 +12,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
 use crate::harness::{Harness, HarnessOutput, RESULT_FILE};
-use crate::host::environment_for;
+use crate::host::{Host, Process, environment_for};
 use crate::measure::programs;
 use crate::measure::supervised::wait_for;
 use crate::plan::Arm;
@@ -151,7 +151,8 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Stri
     let mut child =
         command.spawn().map_err(|error| format!("it cannot be executed: {}", reason(error)))?;
     if !has_ended_within(&child, asker.limit)? {
-        child.kill().and_then(|()| child.wait()).ok();
+        kill_with_descendants(child.id());
+        child.wait().ok();
         let asked = words.get(arm.argv.len()..).unwrap_or_default().join(" ");
         let limit_s = asker.limit.as_secs_f64();
         return Err(format!(
@@ -160,6 +161,23 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Stri
     }
     let status = child.wait().map_err(reason)?;
     Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
+}
+
+/// Kills a process and all that it has started. A process that its parent left alone is not found.
+fn kill_with_descendants(root: u32) {
+    let host = Host::new("/");
+    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> =
+        numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?.parent))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+        kill_process(pid, Signal::KILL).ok();
+    }
 }
 
 fn said_file() -> Result<File, String> {

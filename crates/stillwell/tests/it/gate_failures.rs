@@ -51,6 +51,21 @@ fn a_program_that_cannot_list_is_failing_in_both_builds() {
     assert!(ran.stdout.contains("failing: sums (base)"), "{ran:#?}");
 }
 
+/// A list that does not end is ended with all that it has started.
+#[test]
+fn nothing_of_a_program_that_hangs_is_left() {
+    let hangs = "#!/bin/sh\n# benchmark_list_tests\nsleep 8191 & echo $! >> pids; wait\n";
+    let bench = builds(hangs, hangs);
+    let ran = gate(&bench, &["--select", "all", "--timeout", "500ms"]).ends_with(2);
+    assert!(ran.stdout.contains("did not end within 0.5 s"), "{ran:#?}");
+    let pids = ["old/pids", "new/pids"].map(|file| bench.read(file)).concat();
+    assert!(pids.lines().count() >= 2, "{pids}");
+    for pid in pids.lines() {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+    }
+}
+
 #[test]
 fn a_time_of_zero_is_a_failing_benchmark_and_nothing_else() {
     let zero = google_benchmark(1000).replace("T=500", "T=-7");
@@ -87,6 +102,7 @@ fn a_file_that_cannot_be_written_is_named_and_the_others_are_written() {
     let words =
         ["gate", "--old", "old", "--new", "new", "--markdown", "/dev/full", "--junit", "j.xml"];
     bench.stillwell(&words).ends_with(2).says(&["--markdown: cannot write /dev/full"]);
+    // The rest of it is in the file all the same.
     assert!(bench.read("j.xml").contains("BM_fib/8"));
 }
 

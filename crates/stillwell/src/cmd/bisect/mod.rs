@@ -18,7 +18,7 @@ use crate::bisection::{
 };
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::step_directory::{self, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::interrupt::Interrupt;
@@ -194,7 +194,7 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
         let observations: Vec<&Observation> =
             state.lines.iter().map(|it| &it.observation).collect();
         let (body, conclusion) = bisect_document::document(search, ends, &observations);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
+        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if verb.output.answer.is_text() {
         print(&page::text(search, ends))?;
         print(&page::kept(&state.directory))?;

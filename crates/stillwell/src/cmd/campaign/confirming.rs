@@ -8,7 +8,7 @@ use crate::campaign::{CampaignEvent, Program};
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength, file_name};
 use crate::cmd::campaign::trying::{built, place_of};
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::clock::monotonic_ns;
 use crate::render::campaign as page;
@@ -51,7 +51,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     let facts = work.options.facts();
     if verb.output.json {
         let (body, conclusion) = documents::whole(&work.campaign, &facts);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
+        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if verb.output.is_text() {
         print(&page::whole(&work.campaign, &kept_out))?;
     }

@@ -15,7 +15,7 @@ use crate::campaign::{CampaignEvent, Program};
 use crate::cmd::commits::Place;
 use crate::cmd::fair_play;
 use crate::cmd::output_file::write_one;
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
 use crate::render::campaign as page;
@@ -139,7 +139,7 @@ fn status(verb: &CampaignStatus) -> Result<u8> {
     let facts = options.facts();
     if verb.json {
         let (body, conclusion) = documents::whole(&campaign, &facts);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
+        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else {
         print(&page::status(&campaign, &facts))?;
     }

@@ -16,7 +16,7 @@ use crate::cmd::campaign::measuring::{
 };
 use crate::cmd::campaign::{HELD_BACK, command_line};
 use crate::cmd::commits::Place;
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::fair_play::AuditReport;
@@ -84,7 +84,8 @@ fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
     let facts = work.options.facts();
     if verb.output.json {
         let (body, conclusion) = documents::attempt(&work.campaign, &facts);
-        return Ok(document::write(&mut terminal::data(), &body, conclusion, None)?);
+        return document::write(&mut terminal::data(), &body, conclusion, None)
+            .context(NOT_PRINTED);
     }
     if verb.output.is_text() {
         print(&page::answer(&work.campaign, &facts))?;

@@ -5,6 +5,7 @@ mod pairs;
 mod same;
 mod trees;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -17,13 +18,14 @@ use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
 use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::cmd::suites;
+use crate::cmd::suites::{self, BuildInterrupted};
 use crate::plan::defaults;
 use crate::record;
 use crate::render::closing::failed_benchmarks;
 use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
+use crate::terminal;
 use crate::values::{FailOn, TimeSpan, exit_code};
 
 use pairs::{Changes, Pair};
@@ -47,7 +49,13 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
     }
-    let trees = Trees::of(verb)?;
+    let trees = match Trees::of(verb) {
+        Err(error) if error.is::<BuildInterrupted>() => {
+            writeln!(terminal::stderr(), "stillwell: {error}").ok();
+            return Ok(exit_code::INTERRUPTED);
+        }
+        trees => trees?,
+    };
     let changes = Changes::find(&trees, verb)?;
     let (measured, code) = match changes.pairs.is_empty() {
         true => (None, exit_code::SUCCESS),

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
 use crate::analysis::watch::estimand_of;
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{has_ended, interrupted, manifest_in, usual_directory};
 use crate::plan::{Plan, defaults};
@@ -165,7 +165,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
     if verb.output.answer.json {
         let (body, conclusion) = race_document::document(&shown);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
+        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if is_told {
         print(&shown.text())?;
         print(&page::kept(&state.directory))?;

@@ -40,7 +40,7 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::in_words;
 
-pub use variants::{BuildAttempt, attempted, built};
+pub use variants::{BuildAttempt, BuildInterrupted, attempted, built};
 
 use builds::{Builder, VariantError};
 use variants::revisions;

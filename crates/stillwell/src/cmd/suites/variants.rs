@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites::builds::{self, BuildFailure, Builder, VariantError};
@@ -20,12 +20,25 @@ pub fn built(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
     let here = std::env::current_dir().context("cannot find the current directory")?;
     let built = |variant: &Variant| {
         let built = builds::variant(variant, &here, &builder, true);
-        let built = built.map_err(|VariantError { error, .. }| error)?;
-        ensure!(!builder.was_interrupted(), "interrupted before anything was measured");
-        Ok(built)
+        if builder.was_interrupted() {
+            return Err(BuildInterrupted.into());
+        }
+        built.map_err(|VariantError { error, .. }| error)
     };
     variants.iter().map(built).collect()
 }
+
+/// ^C or SIGTERM came before the builds were there.
+#[derive(Debug)]
+pub struct BuildInterrupted;
+
+impl std::fmt::Display for BuildInterrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted before anything was measured")
+    }
+}
+
+impl std::error::Error for BuildInterrupted {}
 
 /// How the build of one variant ended.
 pub enum BuildAttempt {
