@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::host::with_their_files;
 use crate::record::new_path;
+use crate::render::document::ErrorCode;
 use crate::terminal;
 
 /// The words of a kind of work.
@@ -30,9 +31,10 @@ pub(super) struct StepFiles {
 }
 
 impl StepFiles {
-    /// The message about a directory without this work.
-    pub(super) fn missing(&self, directory: &Path) -> String {
-        format!("there is no {} in {}", self.work.trim_start_matches("a "), directory.display())
+    /// The error of a directory without this work.
+    pub(super) fn missing(&self, directory: &Path) -> anyhow::Error {
+        let work = self.work.trim_start_matches("a ");
+        ErrorCode::NotFound.error(format!("there is no {work} in {}", directory.display()))
     }
 
     /// The message about a directory whose steps are gone. Without them, what was spent of an error rate would be forgotten.
@@ -173,7 +175,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     /// # Errors
     /// There is no such work, or a file cannot be read.
     pub(super) fn look(directory: &Path) -> Result<(M, Vec<L>)> {
-        let manifest = manifest_in(directory)?.with_context(|| M::FILES.missing(directory))?;
+        let manifest = manifest_in(directory)?.ok_or_else(|| M::FILES.missing(directory))?;
         let path = directory.join(M::FILES.steps);
         let text = match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::suites;
@@ -10,7 +10,8 @@ use crate::measure::{Hook, MeasurementFailure};
 use crate::plan::BuiltRevision;
 use crate::plan::suite::VariantBuild;
 use crate::record::EndReason;
-use crate::render::failure::{Quote, explain};
+use crate::render::document::ErrorCode;
+use crate::render::failure::{Quote, code, explain};
 use crate::session::SessionEnd;
 use crate::spec::suite::Variant;
 
@@ -50,7 +51,9 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
         EndReason::Interrupted => Ok(Err(Unmeasured::Interrupted)),
         EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
             let Some(failure) = end.failure else {
-                bail!("every run took longer than --timeout; they are in {}", record.display())
+                let shown = record.display();
+                let text = format!("every run took longer than --timeout; they are in {shown}");
+                return Err(ErrorCode::Timeout.error(text));
             };
             let why = explain(&Assessment::read(record)?.record, &failure, Quote::Here);
             match failure {
@@ -61,7 +64,7 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
                     Ok(Err(Unmeasured::Program(arm, why)))
                 }
-                _ => bail!("{why}"),
+                _ => Err(code(&failure).error(why)),
             }
         }
     }

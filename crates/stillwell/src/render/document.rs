@@ -129,9 +129,32 @@ pub enum ErrorCode {
     Failed,
 }
 
+/// An error whose code does not follow from its causes.
+#[derive(Debug)]
+pub struct CodedError {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+impl std::fmt::Display for CodedError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CodedError {}
+
 impl ErrorCode {
+    /// An error with this code.
+    pub fn error(self, message: String) -> anyhow::Error {
+        CodedError { code: self, message }.into()
+    }
+
     /// The code of an error, by its causes.
     pub fn of(error: &anyhow::Error) -> Self {
+        if let Some(coded) = error.downcast_ref::<CodedError>() {
+            return coded.code;
+        }
         let mut causes = error.chain();
         let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
         match kind {
@@ -157,5 +180,7 @@ mod tests {
         assert_eq!(code(io::ErrorKind::PermissionDenied), ErrorCode::PermissionDenied);
         assert_eq!(code(io::ErrorKind::StorageFull), ErrorCode::Io);
         assert_eq!(ErrorCode::of(&anyhow!("odd")), ErrorCode::Failed);
+        let coded = ErrorCode::HookFailed.error("no".into()).context("more");
+        assert_eq!(ErrorCode::of(&coded), ErrorCode::HookFailed);
     }
 }

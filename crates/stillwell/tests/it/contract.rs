@@ -98,6 +98,12 @@ fn a_failure_is_an_object_with_a_code_on_standard_output() {
     assert_eq!(error(&valued, 2), "value_missing");
     assert_eq!(error(&["compare", "--json", "none.swell"], 2), "not_found");
     assert_eq!(error(&["bisect", "--json", "a", "b", "--", "true"], 2), "failed");
+    assert_eq!(error(&["bisect", "--json", "--resume", "none"], 2), "not_found");
+    assert_eq!(error(&["campaign", "status", "--json", "none"], 2), "not_found");
+    assert_eq!(error(&["race", "--json", "true"], 2), "usage");
+    assert_eq!(error(&["race", "--json", "false", "true"], 2), "command_failed");
+    let hook = ["race", "--json", "--prepare", "exit 3", "true", "sleep 0"];
+    assert_eq!(error(&hook, 2), "hook_failed");
     assert_eq!(error(&["run", "--json", "-r", "3", "--export-csv", "-", "true"], 2), "failed");
 }
 

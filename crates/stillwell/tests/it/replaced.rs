@@ -113,6 +113,8 @@ fn a_file_that_the_reference_does_not_write_is_not_compared() {
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     let unchecked = found["attempt"]["end"]["unchecked"].to_string();
     assert!(unchecked.contains("typo.txt: no run of the reference writes it"), "{found:#}");
+    let report = bench.stillwell(&["campaign", "report", "c"]).ends_with(0).stdout;
+    assert!(report.contains("one: not checked: wrong file typo.txt"), "{report}");
 }
 
 /// Six commits of `p.sh`, which says 100 and from the fifth on 150. The third has none. `None` without git.

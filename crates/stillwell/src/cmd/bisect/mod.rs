@@ -19,7 +19,7 @@ use crate::bisection::{
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{NOT_PRINTED, print};
-use crate::cmd::step_directory::{self, manifest_in, usual_directory};
+use crate::cmd::step_directory::{self, StepManifest as _, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::defaults;
@@ -59,8 +59,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         return begin(verb, words, Path::new("."));
     };
     let found = manifest_in::<BisectManifest>(directory)?;
-    let manifest =
-        found.with_context(|| format!("there is no search in {}", directory.display()))?;
+    let manifest = found.ok_or_else(|| BisectManifest::FILES.missing(directory))?;
     let mut asked = asked(&manifest.words)?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     if let Some(report) = &verb.report {
@@ -249,7 +248,8 @@ fn observe(
     let ends = [state.manifest.lo, state.manifest.hi];
     let failed = |commit: usize, why: String| {
         if ends.contains(&commit) {
-            bail!("the end {}: {why}", page::name(&commits[commit]));
+            let text = format!("the end {}: {why}", page::name(&commits[commit]));
+            return Err(ErrorCode::CommandFailed.error(text));
         }
         Ok(Observation::Failed { commit, why })
     };

@@ -114,7 +114,7 @@ impl CampaignFolder {
     pub(super) fn open(directory: PathBuf) -> Result<Self> {
         let missing = CampaignManifest::FILES.missing(&directory);
         let folder: StepDirectory<CampaignManifest, CampaignEvent> =
-            StepDirectory::open(directory, || bail!(missing))?;
+            StepDirectory::open(directory, || Err(missing))?;
         let (options, campaign) = state(&folder.manifest, &folder.lines)
             .with_context(|| format!("in {}", folder.directory.display()))?;
         let opened = Self { folder, options, campaign };

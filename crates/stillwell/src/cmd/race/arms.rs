@@ -5,6 +5,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::host::Facts;
 use crate::plan::{Plan, decide_run, defaults};
+use crate::render::document::ErrorCode;
+use crate::render::units::counted;
 use crate::spec::{RaceVerb, RunSpec};
 use crate::values::Percent;
 
@@ -97,12 +99,11 @@ pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) ->
         );
     }
     let n_arms = plan.arms.len();
-    ensure!(
-        ARMS.contains(&n_arms),
-        "race: {n_arms} command{}; a race has from {} to {}",
-        if n_arms == 1 { "" } else { "s" },
-        ARMS.start(),
-        ARMS.end()
-    );
+    if !ARMS.contains(&n_arms) {
+        let (least, most) = (ARMS.start(), ARMS.end());
+        let text =
+            format!("race: {}; a race has from {least} to {most}", counted(n_arms, "command"));
+        return Err(ErrorCode::Usage.error(text));
+    }
     Ok(plan)
 }

@@ -13,7 +13,8 @@ use crate::measure::{Hook, MeasurementFailure};
 use crate::plan::{BlockRule, Plan, ShellReason, Stopping};
 use crate::race::{Race, RoundTimes};
 use crate::record::{EndReason, Record};
-use crate::render::failure::{Quote, exit_in_words, explain};
+use crate::render::document::ErrorCode;
+use crate::render::failure::{Quote, code as code_of, exit_in_words, explain};
 use crate::session::SessionEnd;
 use crate::spec::answer::AnswerOptions;
 use crate::spec::run::OutputOptions;
@@ -90,6 +91,7 @@ impl<'a> RaceMeasurer<'a> {
         let (path, end) = measure_revisions(&verb, &[], change)?;
         let found = Record::read(&path)?;
         let mut failed = Vec::new();
+        let code = end.failure.as_ref().map_or(ErrorCode::CommandFailed, code_of);
         let counts = match end.reason {
             EndReason::Complete | EndReason::Decided | EndReason::Precise => {
                 failed = failing(&found, &rules);
@@ -102,7 +104,8 @@ impl<'a> RaceMeasurer<'a> {
             }
         };
         if let Some((_, why)) = failed.iter().find(|(at, _)| arms[*at] == REFERENCE) {
-            bail!("the reference {:?} {why}", self.labels[REFERENCE]);
+            let text = format!("the reference {:?} {why}", self.labels[REFERENCE]);
+            return Err(code.error(text));
         }
         let seconds = span_s(&found);
         let record = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -212,7 +215,7 @@ fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
         MeasurementFailure::Start { arm: Some(arm), why } => {
             Ok((arm, format!("did not start: {why}")))
         }
-        _ => bail!("{whole}"),
+        _ => Err(code_of(&failure).error(whole)),
     }
 }
 

@@ -13,7 +13,9 @@ use clap::Parser as _;
 use crate::analysis::watch::estimand_of;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
-use crate::cmd::step_directory::{has_ended, interrupted, manifest_in, usual_directory};
+use crate::cmd::step_directory::{
+    StepManifest as _, has_ended, interrupted, manifest_in, usual_directory,
+};
 use crate::plan::{Plan, defaults};
 use crate::race::{Race, RaceRules, RaceStep};
 use crate::render::{document, race as page, race_document};
@@ -37,7 +39,7 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
         return begin(verb, words);
     };
     let found = manifest_in::<RaceManifest>(directory)?;
-    let manifest = found.with_context(|| format!("there is no race in {}", directory.display()))?;
+    let manifest = found.ok_or_else(|| RaceManifest::FILES.missing(directory))?;
     let first = ["stillwell".to_owned()];
     let words = first.iter().chain(&manifest.words);
     let Verb::Race(mut asked) = Cli::try_parse_from(words)?.verb else {
