@@ -126,11 +126,11 @@ fn an_interrupted_gate_goes_on() {
         command.args(["--budget", "600s", "-o", "out.suite"]);
         command
     });
-    crate::bench::wait_until("a record", || bench.path("out.suite/suite.json").exists());
-    running.signal(rustix::process::Signal::KILL);
-    running.finish();
     let links =
         |side: &str| std::fs::read_link(bench.path(&format!("out.suite/programs/{side}/0")));
+    crate::bench::wait_until("the links", || links("head").is_ok());
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
     assert!(links("base").unwrap().ends_with("old/sums") && links("head").is_ok());
     // As after a reboot: the links of the session are gone.
     let suite = bench.read("out.suite/suite.json");

@@ -143,7 +143,9 @@ fn real_commands_race_and_go_on_after_an_interruption() {
         assert!(ran.stderr.contains("stillwell race --resume"), "{ran:#?}");
     }
     let found = json(&bench.stillwell(&["race", "--resume", "kept", "--json"]));
-    assert_eq!(standing(&found, "long"), "far slower", "{found:#}");
+    // A busy machine may need a stage of confirmation to see it.
+    let long = standing(&found, "long");
+    assert!(long == "far slower" || long == "slower", "{found:#}");
     assert_eq!(found["arms"].as_array().unwrap().len(), 3);
 }
 
