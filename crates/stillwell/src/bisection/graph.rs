@@ -42,6 +42,18 @@ impl CommitGraph {
         Self { commits, ancestors }
     }
 
+    /// `n` commits, one after the other; the first one is old.
+    #[cfg(test)]
+    pub fn line(n: usize) -> Self {
+        let commit = |index: usize| Commit {
+            id: format!("c{index}"),
+            subject: String::new(),
+            parents: index.checked_sub(1).into_iter().collect(),
+            is_old: index == 0,
+        };
+        Self::new((0..n).map(commit).collect())
+    }
+
     /// The commits in order.
     pub fn commits(&self) -> &[Commit] {
         &self.commits

@@ -243,17 +243,6 @@ mod tests {
     use super::*;
     use crate::bisection::Commit;
 
-    /// A chain of `n` commits after an old one.
-    fn chain(n: usize) -> CommitGraph {
-        let commit = |index: usize| Commit {
-            id: format!("c{index}"),
-            subject: String::new(),
-            parents: index.checked_sub(1).into_iter().collect(),
-            is_old: index == 0,
-        };
-        CommitGraph::new((0..=n).map(commit).collect())
-    }
-
     fn known(failed: &[usize]) -> BuildKnowledge {
         let failed = failed.iter().copied().collect();
         BuildKnowledge { failed, build_s: 1.0, measure_s: 1.0, ..BuildKnowledge::default() }
@@ -261,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_middle_comes_first_and_a_built_commit_may_be_worth_more() {
-        let (graph, mut known) = (chain(64), known(&[]));
+        let (graph, mut known) = (CommitGraph::line(65), known(&[]));
         let posterior = Posterior::new(&graph, 0, 64);
         assert_eq!(posterior.next_probe(&graph, &known, &BTreeSet::new()), Some(32));
         known.built.insert(24);
@@ -274,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_is_named_with_the_next_that_can() {
-        let (graph, known) = (chain(8), known(&[3, 4, 7]));
+        let (graph, known) = (CommitGraph::line(9), known(&[3, 4, 7]));
         let mut posterior = Posterior::new(&graph, 0, 8);
         posterior.observe(&graph, 2, 1e-4);
         posterior.observe(&graph, 5, 1e4);
@@ -288,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_doubted_commit_gives_its_weight_to_the_others() {
-        let (graph, known) = (chain(4), known(&[]));
+        let (graph, known) = (CommitGraph::line(5), known(&[]));
         let mut posterior = Posterior::new(&graph, 0, 4);
         posterior.observe(&graph, 1, 1e-3);
         posterior.observe(&graph, 2, 1e3);

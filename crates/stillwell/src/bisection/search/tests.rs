@@ -1,16 +1,4 @@
 use super::*;
-use crate::bisection::Commit;
-
-/// So many commits, one after the other.
-fn line_of(n: usize) -> CommitGraph {
-    let commit = |index: usize| Commit {
-        id: format!("c{index}"),
-        subject: String::new(),
-        parents: index.checked_sub(1).into_iter().collect(),
-        is_old: index == 0,
-    };
-    CommitGraph::new((0..n).map(commit).collect())
-}
 
 /// Answers the steps of a search among commits with these values. Two commits are told apart if their log ratio is above
 /// `error`; a probe may be answered otherwise by `lie`.
@@ -36,7 +24,7 @@ impl Machine<'_> {
     /// The steps of the whole search, and what it found.
     fn search(&self) -> (Vec<SearchStep>, SearchOutcome) {
         let last = self.values.len() - 1;
-        let graph = line_of(self.values.len());
+        let graph = CommitGraph::line(self.values.len());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
         let mut search = BisectSearch::new(graph, (0, last), rules);
         let mut steps = Vec::new();
@@ -134,7 +122,7 @@ fn a_step_is_found_in_a_range_that_creeps() {
 #[test]
 fn a_wide_interval_does_not_hide_a_second_change() {
     let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-    let search = BisectSearch::new(line_of(2), (0, 1), rules);
+    let search = BisectSearch::new(CommitGraph::line(2), (0, 1), rules);
     let of = |percent: f64, error: f64| {
         Machine { values: &[], error, lie: &|_| None }.relation(100.0, 100.0 + percent)
     };
