@@ -34,7 +34,7 @@ use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, place_all};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
-use crate::spec::workers::{BenchSpec, NamedPrefix};
+use crate::spec::workers::BenchSpec;
 use crate::sys::may_raise_priority;
 use crate::terminal;
 use crate::values::exit_code;
@@ -43,7 +43,7 @@ use crate::words::in_words;
 pub use variants::{BuildAttempt, BuildInterrupted, attempted, built};
 
 use builds::{Builder, VariantError};
-use variants::revisions;
+use variants::{arms, from_here, revisions};
 
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
@@ -321,51 +321,6 @@ impl SuiteDocument {
     }
 }
 
-/// The variants that the command line names.
-fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>>> {
-    let variant = |(index, arm): (usize, &NamedPrefix)| {
-        let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
-        ensure!(!is_twice, "--arms names {:?} twice", arm.name);
-        let prefix = from_here(&arm.prefix)?;
-        let known = file.variants.iter().find(|variant| variant.name == arm.name);
-        let known = known.map_or_else(Variant::default, |variant| Variant::clone(variant));
-        let (name, python) = (arm.name.clone(), Some(prefix.clone()));
-        Ok(Variant { name, python, prefix: Some(prefix), ..known }.into())
-    };
-    arms.iter().enumerate().map(variant).collect()
-}
-
-/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest
-/// stays as it is written, because a shell may read it.
-fn from_here(prefix: &str) -> Result<String> {
-    let context = || format!("--arms {prefix:?}");
-    let (program, rest) = prefix.split_at(first_word(prefix));
-    let words = shell_words::split(program).with_context(context)?;
-    let [program] = words.as_slice() else { return Ok(prefix.into()) };
-    if !program.contains('/') {
-        return Ok(prefix.into());
-    }
-    let path = std::path::absolute(program).with_context(context)?;
-    Ok(format!("{}{rest}", shell_words::quote(&path.to_string_lossy())))
-}
-
-/// The end of the first word, as a shell splits it.
-fn first_word(text: &str) -> usize {
-    let (mut quote, mut is_escaped) = (None, false);
-    let start = text.len() - text.trim_start().len();
-    for (at, char) in text.char_indices().skip_while(|(at, _)| *at < start) {
-        match (quote, char) {
-            _ if is_escaped => is_escaped = false,
-            (Some('"') | None, '\\') => is_escaped = true,
-            (Some(open), _) if open == char => quote = None,
-            (None, '\'' | '"') => quote = Some(char),
-            (None, _) if char.is_whitespace() => return at,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 /// The benchmarks that each program of the candidate lists; empty if the candidate has no programs.
 fn listed(
     candidate: &Candidate,
@@ -396,24 +351,4 @@ fn listed(
             )
         },
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::from_here;
-
-    #[test]
-    fn a_program_with_a_path_is_where_we_are() {
-        let here = std::env::current_dir().unwrap();
-        let here = here.to_str().unwrap();
-        assert_eq!(from_here("nice -n 1").unwrap(), "nice -n 1");
-        assert_eq!(from_here("").unwrap(), "");
-        assert_eq!(from_here("./p").unwrap(), format!("{here}/p"));
-        // The rest is not quoted, so its meaning to a shell stays.
-        assert_eq!(from_here("./p $X  'a b'").unwrap(), format!("{here}/p $X  'a b'"));
-        for own in ["'./my dir/p' -x", "\"./my dir/p\" -x", "./my\\ dir/p -x", "./'my dir'/p -x"] {
-            assert_eq!(from_here(own).unwrap(), format!("'{here}/my dir/p' -x"), "{own}");
-        }
-        assert!(from_here("'./p").is_err());
-    }
 }

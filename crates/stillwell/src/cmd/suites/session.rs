@@ -390,9 +390,7 @@ impl SuiteSession<'_> {
         });
         explained.collect()
     }
-}
 
-impl SuiteSession<'_> {
     /// Removes the empty records: their names are free for the next attempt.
     fn clear(&self, directory: &Path) {
         self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
