@@ -72,6 +72,13 @@ pub struct BenchmarkList {
     pub failure: Option<String>,
 }
 
+impl BenchmarkList {
+    /// Whether it has no benchmark.
+    pub fn is_empty(&self) -> bool {
+        self.benchmarks.is_empty()
+    }
+}
+
 /// The benchmarks of a program of a framework.
 ///
 /// # Errors

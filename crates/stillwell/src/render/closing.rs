@@ -240,6 +240,11 @@ pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
     suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
 }
 
+/// How the line of a benchmark that failed begins.
+pub fn failing_prefix(benchmark: &str) -> String {
+    shorten(benchmark, NAME_MAX) + ": "
+}
+
 /// What failed last, and the end of its standard error.
 fn last_failure(record: &Record) -> (String, &str) {
     let failure = record.events.iter().rev().find_map(|event| match event {
@@ -253,7 +258,7 @@ fn last_failure(record: &Record) -> (String, &str) {
     });
     let plan = &record.header.plan;
     let suite = plan.suite.as_ref();
-    let of = suite.map_or_else(String::new, |it| shorten(&it.benchmark, NAME_MAX) + ": ");
+    let of = suite.map_or_else(String::new, |it| failing_prefix(&it.benchmark));
     let what = row.map_or_else(|| "the session failed".into(), |row| failed_run(plan, &row));
     (of + &what, failure.map_or("", |(_, stderr)| stderr))
 }

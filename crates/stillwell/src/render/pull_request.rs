@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, Comparison, Evidence, RatioInterval};
 use crate::record::Record;
+use crate::render::closing::failing_prefix;
 use crate::render::columns::{one_line, wrap};
 use crate::render::exported::{net_t0, shown_ratio};
 use crate::render::text::{change, no_test, ratio_and_interval};
@@ -165,10 +166,10 @@ impl GateResult<'_> {
         ))
     }
 
-    /// The programs and benchmarks that fail, without the reasons.
-    fn names_of_failing(&self) -> Vec<String> {
-        let name_of = |failing: &String| failing.split(": ").next().unwrap_or(failing).to_owned();
-        self.failing.iter().map(name_of).collect()
+    /// The line about a benchmark that fails.
+    fn failure_of(&self, row: &GateRow) -> Option<&String> {
+        let prefix = failing_prefix(&row.name);
+        self.failing.iter().find(|line| line.starts_with(&prefix))
     }
 
     /// What was not measured, each with its heading.
@@ -213,9 +214,8 @@ pub fn markdown(result: &GateResult<'_>) -> String {
         out.push('\n');
         table(&mut out, changed.iter().take(ROWS_MAX).copied());
     }
-    let failed = result.names_of_failing();
     let open = rows.iter().filter(|row| row.answer == GateAnswer::Undecided);
-    let open = open.filter(|row| !failed.contains(&row.name));
+    let open = open.filter(|row| result.failure_of(row).is_none());
     let open: Vec<String> = open.map(|row| code(&row.name)).collect();
     list(&mut out, "Not decided", &open);
     for (heading, names) in result.lists() {
@@ -278,9 +278,8 @@ fn escaped(text: &str) -> String {
 /// One test case for each benchmark. A slowdown is a failure, an undecided benchmark is skipped.
 pub fn junit(result: &GateResult<'_>) -> String {
     // A benchmark that failed is an error and nothing else.
-    let failing = result.names_of_failing();
     let (failed, rows): (Vec<GateRow>, Vec<GateRow>) =
-        result.rows().into_iter().partition(|row| failing.contains(&row.name));
+        result.rows().into_iter().partition(|row| result.failure_of(row).is_some());
     let n = |answer| rows.iter().filter(|row| row.answer == answer).count();
     let (n_failed, n_open) = (n(GateAnswer::Fail), n(GateAnswer::Undecided));
     let n_errors = result.failing.len();
@@ -299,9 +298,12 @@ pub fn junit(result: &GateResult<'_>) -> String {
         writeln!(out, "  <testcase classname=\"benchmarks\" name=\"{name}\">{inside}</testcase>")
             .ok();
     }
-    for (failing, name) in result.failing.iter().zip(&failing) {
-        let is_benchmark = failed.iter().any(|row| row.name == *name);
-        let class = if is_benchmark { "benchmarks" } else { "programs" };
+    for failing in result.failing {
+        let benchmark = failed.iter().find(|row| result.failure_of(row) == Some(failing));
+        let (class, name) = match benchmark {
+            Some(row) => ("benchmarks", &*row.name),
+            None => ("programs", failing.split(": ").next().unwrap_or(failing)),
+        };
         let (name, message) = (xml(name), xml(failing));
         writeln!(
             out,

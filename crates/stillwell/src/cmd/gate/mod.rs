@@ -26,25 +26,21 @@ use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
 use crate::terminal;
-use crate::values::{FailOn, TimeSpan, exit_code};
+use crate::values::{ALPHA_PCT_RANGE, FailOn, TimeSpan, exit_code};
 
 use pairs::{Changes, Pair};
 use trees::Trees;
 
-/// Smallest and largest `--alpha`, as of all sessions, percent.
-const ALPHA_PCT: (f64, f64) = (0.01, 50.0);
 /// The names of the variants.
 const SIDES: [&str; 2] = ["base", "head"];
 
 /// Measures the programs that differ, and writes the verdict. Returns the exit code.
 pub fn gate(verb: &GateVerb) -> Result<u8> {
-    let alpha = verb.alpha.map_or(ALPHA_PCT.1, |percent| percent.0);
-    ensure!(
-        (ALPHA_PCT.0..=ALPHA_PCT.1).contains(&alpha),
-        "--alpha {alpha} is not from {} to {} percent",
-        ALPHA_PCT.0,
-        ALPHA_PCT.1
-    );
+    if let Some(alpha) = verb.alpha.map(|percent| percent.0) {
+        let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
+        let is_in = ALPHA_PCT_RANGE.contains(&alpha);
+        ensure!(is_in, "--alpha {alpha} is out of range: from {least} to {most} percent");
+    }
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;

@@ -136,8 +136,9 @@ impl Changes {
             _ => {}
         }
         match (listed(0), listed(1)) {
-            (Ok(None), Ok(None)) if !is_named => {}
-            (Ok(Some(_)), Ok(None)) | (Ok(None), Ok(None)) => {
+            (Ok(old), Ok(None))
+                if !is_named && old.as_ref().is_none_or(BenchmarkList::is_empty) => {}
+            (Ok(_), Ok(None)) => {
                 self.failing.push(format!("{name} (head): it is of no framework that is known"));
             }
             (Ok(old), Ok(Some(new))) => {
@@ -219,7 +220,8 @@ impl Finder<'_> {
             return Ok(None);
         };
         let list = benchmarks(harness, &arm, asker).map_err(words)?;
-        match (list.failure, list.benchmarks.is_empty()) {
+        let is_empty = list.is_empty();
+        match (list.failure, is_empty) {
             (Some(why), true) => Err(words(why)),
             (None, true) if is_named => {
                 Err(format!("asked for its {} benchmarks, it lists no benchmark", harness.name()))
@@ -230,7 +232,7 @@ impl Finder<'_> {
 }
 
 fn has_some(found: Result<Option<BenchmarkList>, String>) -> bool {
-    found.is_ok_and(|list| list.is_some_and(|list| !list.benchmarks.is_empty()))
+    found.is_ok_and(|list| list.is_some_and(|list| !list.is_empty()))
 }
 
 /// A reason with what the program said, on one line.
