@@ -48,6 +48,7 @@ mod schema;
 mod shield;
 mod site;
 mod step_directory;
+mod suite_commands;
 mod suites;
 mod system;
 mod timeit;

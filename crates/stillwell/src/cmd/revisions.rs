@@ -19,7 +19,7 @@ pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
     let place = Place::here()?;
     let commits = place.named(&options.revisions)?;
     let variant = |commit: &NamedCommit| place.variant(commit, options.build.as_deref());
-    let built = suites::built(&commits.iter().map(variant).collect::<Vec<_>>())?;
+    let built = suites::built_here(&commits.iter().map(variant).collect::<Vec<_>>())?;
     let revision = |VariantBuild { variant, directories, git, .. }| {
         let git = git.context("a revision has no commit")?;
         Ok(BuiltRevision { name: variant.name, directories, git })

@@ -15,6 +15,18 @@ pub struct PlacedRun {
     pub cost: f64,
 }
 
+impl PlacedRun {
+    /// The benchmarks of an arm in one block: their geometric mean, at the place of the first. The coin of that one stands for
+    /// the block, as in a session of `compare` (`analysis::walls`).
+    fn mean_of(runs: &[Self]) -> Self {
+        if let [only] = runs {
+            return *only;
+        }
+        let logs: f64 = runs.iter().map(|run| run.cost.ln()).sum();
+        Self { cost: (logs / runs.len() as f64).exp(), ..runs[0] }
+    }
+}
+
 /// The whole blocks of a round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTimes {
@@ -32,30 +44,40 @@ pub struct RoundTimes {
 
 impl RoundTimes {
     /// The blocks of a record in which each of its arms has a measurement. `arms` are the numbers of the record's arms in
-    /// the race; those with `false` failed, and are left out.
+    /// the race; those with `false` failed, and are left out. On a suite, the record has these arms once for each benchmark;
+    /// the geometric mean of an arm's costs is its cost.
     pub fn of(record: &Record, arms: &[(usize, bool)], seconds: f64) -> Self {
         let rows = &record.rows;
         let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].1).collect();
+        let n_benchmarks = (record.header.plan.arms.len() / arms.len()).max(1);
+        let n_columns = kept.len() * n_benchmarks;
         let mut blocks: Vec<Vec<Option<PlacedRun>>> = Vec::new();
-        let (mut wall_s, mut n_timed) = (vec![0.0; kept.len()], vec![0_u32; kept.len()]);
+        let (mut wall_s, mut n_timed) = (vec![0.0; n_columns], vec![0_u32; n_columns]);
         for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-            let at = kept.iter().position(|&at| at == rows.arm(index));
+            let (benchmark, arm) = (rows.arm(index) / arms.len(), rows.arm(index) % arms.len());
+            let at = kept.iter().position(|&at| at == arm && benchmark < n_benchmarks);
             let (Some(at), Some(block), Some(cost)) = (at, rows.block(index), rows.cost(index))
             else {
                 continue;
             };
-            wall_s[at] += rows.get(index, Metric::WallNs).unwrap_or(0) as f64 / 1e9;
-            n_timed[at] += 1;
+            let column = at * n_benchmarks + benchmark;
+            wall_s[column] += rows.get(index, Metric::WallNs).unwrap_or(0) as f64 / 1e9;
+            n_timed[column] += 1;
             // A damaged record may skip blocks, but it has not more of them than rows.
             if block < rows.len() && cost.is_finite() && cost > 0.0 {
-                blocks.resize(blocks.len().max(block + 1), vec![None; kept.len()]);
-                blocks[block][at] = Some(PlacedRun { place: rows.step(index) as usize, cost });
+                blocks.resize(blocks.len().max(block + 1), vec![None; n_columns]);
+                blocks[block][column] = Some(PlacedRun { place: rows.step(index) as usize, cost });
             }
         }
+        let means = wall_s.iter().zip(n_timed).map(|(sum, n)| sum / f64::from(n.max(1)));
+        let means: Vec<f64> = means.collect();
+        let whole = blocks.into_iter().filter_map(|runs| runs.into_iter().collect());
+        let together =
+            |runs: Vec<PlacedRun>| runs.chunks(n_benchmarks).map(PlacedRun::mean_of).collect();
         Self {
             arms: kept.iter().map(|&at| arms[at].0).collect(),
-            blocks: blocks.into_iter().filter_map(|runs| runs.into_iter().collect()).collect(),
-            run_s: wall_s.iter().zip(n_timed).map(|(sum, n)| sum / f64::from(n.max(1))).collect(),
+            blocks: whole.map(together).collect(),
+            run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
             seconds,
             n_runs: rows.len(),
         }

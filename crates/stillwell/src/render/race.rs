@@ -28,10 +28,23 @@ pub struct RacePage<'a> {
     pub plan: &'a Plan,
 }
 
-/// The line before the first round.
-pub fn beginning(labels: &[String], directory: &Path, n_before: usize) -> String {
+/// The lines before the first round. `n_benchmarks` are those of a suite.
+pub fn beginning(
+    labels: &[String],
+    n_benchmarks: Option<usize>,
+    directory: &Path,
+    n_before: usize,
+) -> String {
     let reference = name(&labels[0]);
-    let mut out = format!("{}; the reference is {reference}\n", counted(labels.len(), "command"));
+    let mut out = match n_benchmarks {
+        Some(n) => {
+            let (n_arms, n) = (counted(labels.len(), "variant"), counted(n, "benchmark"));
+            format!(
+                "{n_arms}, compared by the geometric mean of {n}; the reference is {reference}\n"
+            )
+        }
+        None => format!("{}; the reference is {reference}\n", counted(labels.len(), "command")),
+    };
     if n_before > 0 {
         let from = one_line(&directory.display().to_string());
         writeln!(out, "going on with {from}").ok();

@@ -11,7 +11,7 @@ use crate::words::command_parser;
 /// `race`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "stillwell race [OPTIONS] COMMAND...\n       stillwell race [OPTIONS] --arms-from FILE\n       stillwell race --resume DIR",
+    override_usage = "stillwell race [OPTIONS] COMMAND...\n       stillwell race [OPTIONS] --arms-from FILE\n       stillwell race [OPTIONS] --suite FILE [PREFIX...]\n       stillwell race --resume DIR",
     after_help = "Exit code: 0 if there is a winner, 3 if that is not decided, 2 after an error, 130 after ^C. docs/race.md shows a \
                   whole race",
     mut_arg("subtract", |arg| arg.hide(true)),
@@ -23,12 +23,20 @@ use crate::words::command_parser;
 pub struct RaceVerb {
     /// The commands that race, each one argument; from 2 to 200 with those of -L, -P and --arms-from. The first is the
     /// reference: it runs in every block
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "arms_from"], value_parser = command_parser())]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "arms_from", "suite"], value_parser = command_parser())]
     pub commands: Vec<String>,
     /// Read more commands from this file: one on a line, or NAME<TAB>COMMAND. Empty lines and those that begin with # do not
     /// count [default: none]
     #[arg(long, value_name = "FILE")]
     pub arms_from: Option<PathBuf>,
+    /// Race on the commands of this suite together (docs/suites.md): the geometric mean of their times decides. Each COMMAND is
+    /// then what they begin with, or what their {prefix} is. Without a COMMAND, the suite's variants race; they are built once
+    /// [default: no suite]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "shell", "setup", "prepare", "conclude", "cleanup", "validate", "env", "input", "output", "show_output", "ignore_failure",
+        "expect_exit", "value", "value_json", "script",
+    ])]
+    pub suite: Option<PathBuf>,
     /// The winner has to be the best within this many percent [default: 0.5]
     #[arg(long, value_name = "PCT")]
     pub within: Option<Percent>,

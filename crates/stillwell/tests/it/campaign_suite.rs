@@ -97,12 +97,12 @@ fn mistakes_have_their_place() {
         assert!(!bench.path("c").exists(), "{suite}");
     };
     let statement = "[[benchmark]]\nname = \"s\"\nstatement = \"1\"\n";
-    says(statement, &["s.toml:3:", "the commands of a suite only"]);
+    says(statement, &["s.toml:3:", "only commands of a suite can be measured"]);
     let twice = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n";
     says(&twice.repeat(2), &["s.toml:5:", "another benchmark has this name"]);
     let other = "[[benchmark]]\nname = \"b\"\ncommand = \"x\"\n";
     says(&format!("{twice}{other}input = \"y\"\n"), &["s.toml:7:", "its `input` is not that of"]);
-    says(&format!("{twice}{other}validate = \"y\"\n"), &["in all or in none"]);
+    says(&format!("{twice}{other}validate = \"y\"\n"), &["all need it or none"]);
     bench
         .stillwell(&["campaign", "new", "c", "--suite", "nowhere.toml"])
         .ends_with(2)

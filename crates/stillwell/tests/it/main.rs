@@ -50,6 +50,7 @@ mod privileges;
 mod process;
 mod processes;
 mod race;
+mod race_suite;
 mod replaced;
 mod revisions;
 mod schedule;

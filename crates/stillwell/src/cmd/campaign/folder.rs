@@ -7,9 +7,9 @@ use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
-use crate::cmd::campaign::of_suite::KeptSuite;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
+use crate::cmd::suite_commands::KeptSuite;
 use crate::plan::{TrialRule, defaults};
 use crate::render::campaign::CampaignFacts;
 use crate::spec::campaign::{CampaignAction, CampaignNew};

@@ -10,11 +10,11 @@ use crate::analysis::{Comparison, Evidence, PairedTest, trial_outcome};
 use crate::campaign::{Gain, Program};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
-use crate::cmd::campaign::of_suite::{SuiteCommands, SuiteProgram};
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_changed;
+use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use crate::fair_play::{AuditReport, Half};
 use crate::plan::programs::ProgramBenchmark;
@@ -134,14 +134,15 @@ impl<'a> CampaignMeasurer<'a> {
         // The next session has other coins.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let made_up = self.made_up(programs)?;
-        let of_suite: Vec<_> = programs.iter().map(|it| suite_program(it)).collect();
+        let of_suite = programs.iter().map(|it| prefixed(&it.name, &command_of(it)));
+        let of_suite: Vec<_> = of_suite.collect();
         let suite = self.options.suite.as_ref().map(|it| it.commands(&of_suite)).transpose()?;
         let mut verb = self.session(programs, suite.as_ref(), budget, record.clone());
         verb.script = made_up.as_ref().map(|it| it.path().to_owned());
         let fair = self.fair_play((&verb.spec, programs.len()), length)?;
         self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
         let place = |plan: &mut Plan| {
-            suite.iter().for_each(|suite| suite.place(plan, &of_suite));
+            suite.iter().for_each(|suite| suite.place(plan));
             let arms = plan.arms.iter_mut().filter(|arm| !arm.role.is_control());
             for (arm, runnable) in arms.zip(programs.iter().cycle()) {
                 if let Some(built) = &runnable.built {
@@ -268,11 +269,6 @@ impl<'a> CampaignMeasurer<'a> {
         };
         RunVerb::of(spec, &new.host_root)
     }
-}
-
-fn suite_program(runnable: &Runnable) -> SuiteProgram<'_> {
-    let is_built = runnable.built.is_some();
-    SuiteProgram { name: &runnable.name, prefix: command_of(runnable), is_built }
 }
 
 /// Whether the standard output has the value of a run, so that it differs from run to run.

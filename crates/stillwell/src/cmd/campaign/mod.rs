@@ -4,7 +4,6 @@ mod confirming;
 mod folder;
 mod measuring;
 mod of_program;
-mod of_suite;
 mod trying;
 
 use std::path::Path;
@@ -18,6 +17,7 @@ use crate::cmd::output_file::write_one;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
+use crate::cmd::suite_commands::KeptSuite;
 use crate::render::campaign as page;
 use crate::render::{campaign_document as documents, document};
 use crate::session::drawn_seed;
@@ -29,7 +29,6 @@ use crate::values::exit_code;
 use crate::words::text_of;
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
-use of_suite::KeptSuite;
 
 /// The words of a command that each block fills in.
 const HELD_BACK: [&str; 2] = ["{input}", "{seed}"];

@@ -67,7 +67,7 @@ impl Trees {
             ..Variant::default()
         };
         let variants: Vec<Variant> = SIDES.iter().zip([&base, &head]).map(variant).collect();
-        let built = suites::built(&variants)?.into_iter();
+        let built = suites::built_here(&variants)?.into_iter();
         let mut directories = built.filter_map(|it| it.directories.first().map(PathBuf::from));
         let (old, new) = (directories.next(), directories.next());
         let directories = old.zip(new).context("the builds have no directory")?.into();

@@ -1,10 +1,16 @@
-//! The commands of a race, and their names.
+//! The commands of a race, and their names. With a suite they are what its commands begin with.
 #![expect(clippy::disallowed_methods, reason = "reads the file of --arms-from")]
+
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::cmd::program_files::digest_of;
+use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
+use crate::cmd::suites::{built, from_here};
 use crate::host::Facts;
-use crate::plan::{Plan, decide_run, defaults};
+use crate::plan::suite::VariantBuild;
+use crate::plan::{Arm, Plan, decide_run, defaults};
 use crate::render::document::ErrorCode;
 use crate::render::units::counted;
 use crate::spec::{RaceVerb, RunSpec};
@@ -17,7 +23,15 @@ const ARMS: std::ops::RangeInclusive<usize> = 2..=200;
 ///
 /// # Errors
 /// The file of `--arms-from` cannot be read, or a line of it is empty of a command.
-pub(super) fn asked(verb: &RaceVerb) -> Result<(Vec<String>, Vec<String>)> {
+pub(super) fn asked(
+    verb: &RaceVerb,
+    suite: Option<&KeptSuite>,
+) -> Result<(Vec<String>, Vec<String>)> {
+    if let Some(suite) = suite.filter(|_| races_variants(verb)) {
+        let names: Vec<String> = suite.variants()?.into_iter().map(|it| it.name).collect();
+        ensure!(!names.is_empty(), "the suite has no `[[variant]]`; name what races: COMMAND...");
+        return Ok((names.clone(), names));
+    }
     let mut commands = verb.commands.clone();
     let mut names = verb.arms.command_names.clone();
     let Some(path) = &verb.arms_from else { return Ok((commands, names)) };
@@ -54,6 +68,51 @@ pub(super) fn asked(verb: &RaceVerb) -> Result<(Vec<String>, Vec<String>)> {
     }
     commands.extend(found.into_iter().map(|(_, command)| command));
     Ok((commands, names))
+}
+
+/// The suite of a race, and its variants that race.
+pub(super) struct RaceSuite {
+    kept: KeptSuite,
+    variants: Vec<VariantBuild>,
+}
+
+impl RaceSuite {
+    /// The variants of the suite, built; or the arms of the plan, each of which the commands begin with.
+    ///
+    /// # Errors
+    /// A build fails, or a command cannot be split into words.
+    pub(super) fn new(verb: &RaceVerb, kept: KeptSuite, plan: &Plan) -> Result<Self> {
+        let variants = if races_variants(verb) {
+            built(&kept.variants()?, kept.directory())?
+        } else {
+            let prefix = |arm: &Arm| Ok(prefixed(arm.label(), &from_here(&arm.command)?));
+            plan.arms.iter().map(prefix).collect::<Result<_>>()?
+        };
+        Ok(Self { kept, variants })
+    }
+
+    /// The commands of the suite for these arms of the race.
+    ///
+    /// # Errors
+    /// The suite has a mistake.
+    pub(super) fn commands(&self, arms: &[usize]) -> Result<SuiteCommands> {
+        let variants: Vec<_> = arms.iter().map(|&arm| self.variants[arm].clone()).collect();
+        self.kept.commands(&variants)
+    }
+
+    /// Digests of the programs of all commands.
+    ///
+    /// # Errors
+    /// The suite has a mistake.
+    pub(super) fn digests(&self) -> Result<Vec<Option<String>>> {
+        let all = self.kept.commands(&self.variants)?;
+        Ok(all.placed().map(|(command, place)| digest_of(command, Path::new(place))).collect())
+    }
+}
+
+/// Whether the variants of the suite race, and not what its commands begin with.
+fn races_variants(verb: &RaceVerb) -> bool {
+    verb.commands.is_empty() && verb.arms_from.is_none() && verb.arms.reference.is_none()
 }
 
 /// The options of `run` for the arms.

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::analysis::launches;
+use crate::cmd::race::arms::RaceSuite;
 use crate::cmd::race::played::PlayedTimes;
 use crate::cmd::race::state::{RaceLine, RaceManifest};
 use crate::cmd::race::{REFERENCE, arms};
-use crate::cmd::run::measure_revisions;
+use crate::cmd::run::measure_changed;
+use crate::cmd::suite_commands::SuiteCommands;
 use crate::measure::{Hook, MeasurementFailure};
 use crate::plan::{BlockRule, Plan, ShellReason, Stopping};
 use crate::race::{Race, RoundTimes};
@@ -17,15 +19,19 @@ use crate::render::document::ErrorCode;
 use crate::render::failure::{Quote, code as code_of, exit_in_words, explain};
 use crate::session::SessionEnd;
 use crate::spec::answer::AnswerOptions;
-use crate::spec::run::OutputOptions;
+use crate::spec::run::{OutputOptions, ProcessOptions};
 use crate::spec::{RaceVerb, RunVerb};
 use crate::values::metric::Metric;
+
+/// Why a command is left out whose run took too long.
+const TOO_LONG: &str = "took longer than --timeout";
 
 /// Measures the rounds of a race.
 pub(super) struct RaceMeasurer<'a> {
     verb: &'a RaceVerb,
     manifest: &'a RaceManifest,
     labels: &'a [String],
+    suite: Option<&'a RaceSuite>,
     played: Option<PlayedTimes>,
     /// Rounds so far, also those that do not count.
     n_rounds: u64,
@@ -47,10 +53,10 @@ impl<'a> RaceMeasurer<'a> {
     pub(super) fn new(
         verb: &'a RaceVerb,
         manifest: &'a RaceManifest,
-        labels: &'a [String],
+        (labels, suite): (&'a [String], Option<&'a RaceSuite>),
     ) -> Result<Self> {
         let played = verb.script.as_deref().map(PlayedTimes::read).transpose()?;
-        Ok(Self { verb, manifest, labels, played, n_rounds: 0 })
+        Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })
     }
 
     /// Measures these arms in so many blocks, into this record.
@@ -71,8 +77,12 @@ impl<'a> RaceMeasurer<'a> {
         let max = u32::try_from(n_blocks)?;
         let is_first = self.n_rounds == 0;
         let mut rules = Vec::new();
+        let suite = self.suite.map(|suite| suite.commands(&arms)).transpose()?;
         let change = |plan: &mut Plan| {
-            pick(plan, &arms);
+            match &suite {
+                Some(suite) => suite.place(plan),
+                None => pick(plan, &arms),
+            }
             rules = plan.arms.iter().map(|arm| arm.accept.clone()).collect();
             if is_first {
                 // One failure must not hide the others: each would need a round of its own.
@@ -87,19 +97,20 @@ impl<'a> RaceMeasurer<'a> {
             plan.n_warmups = u32::from(is_first);
             plan.seed = self.manifest.seed.wrapping_add(self.n_rounds) & 0xffff_ffff;
         };
-        let verb = self.session(&arms, record)?;
-        let (path, end) = measure_revisions(&verb, &[], change)?;
+        let verb = self.session(&arms, suite.as_ref(), record)?;
+        let (path, end) = measure_changed(&verb, change)?;
         let found = Record::read(&path)?;
         let mut failed = Vec::new();
         let code = end.failure.as_ref().map_or(ErrorCode::CommandFailed, code_of);
         let counts = match end.reason {
             EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-                failed = failing(&found, &rules);
+                failed = failing(&found, &rules, arms.len());
                 true
             }
             EndReason::Interrupted => return Ok(MeasuredRound::Interrupted),
             EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
-                failed.push(failure(&found, end)?);
+                let (at, why) = failure(&found, end)?;
+                failed.push((at % arms.len(), why));
                 false
             }
         };
@@ -149,9 +160,21 @@ impl<'a> RaceMeasurer<'a> {
         race.take(times).with_context(|| format!("the times in {} are unfit", path.display()))
     }
 
-    fn session(&self, round: &[usize], record: PathBuf) -> Result<RunVerb> {
+    fn session(
+        &self,
+        round: &[usize],
+        suite: Option<&SuiteCommands>,
+        record: PathBuf,
+    ) -> Result<RunVerb> {
         let verb = self.verb;
         let mut spec = arms::spec(verb, &self.manifest.commands, &self.manifest.names);
+        if let Some(suite) = suite {
+            let execution = suite.spec.process.execution.clone();
+            spec.process = ProcessOptions { execution, ..spec.process };
+            spec.commands.clone_from(&suite.spec.commands);
+            spec.hooks = suite.spec.hooks.clone();
+            spec.arms = suite.spec.arms.clone();
+        }
         let AnswerOptions { json, style } = verb.output.answer;
         let record = Some(record);
         spec.output = OutputOptions { record, json, style, ..OutputOptions::default() };
@@ -175,17 +198,18 @@ fn pick(plan: &mut Plan, arms: &[usize]) {
     }
 }
 
-/// The arms of a record of which a run failed, by the rules that its session did not have.
-fn failing(record: &Record, rules: &[Option<Vec<i32>>]) -> Vec<(usize, String)> {
+/// Which of these many arms of a race failed in a record, by the rules that its session did not have.
+fn failing(record: &Record, rules: &[Option<Vec<i32>>], n_arms: usize) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for row in record.rows.iter() {
-        let at = row.arm as usize;
-        let accepts = rules[at].as_ref().is_none_or(|list| list.contains(&row.shell_exit()));
+        let rule = &rules[row.arm as usize];
+        let accepts = rule.as_ref().is_none_or(|list| list.contains(&row.shell_exit()));
+        let at = row.arm as usize % n_arms;
         if !found.iter().any(|(other, _)| *other == at) {
             if row.timed_out {
-                found.push((at, "took longer than --timeout".into()));
+                found.push((at, of_benchmark(record, row.arm as usize, TOO_LONG)));
             } else if !accepts {
-                found.push((at, exit_in_words(row.exit)));
+                found.push((at, of_benchmark(record, row.arm as usize, &exit_in_words(row.exit))));
             }
         }
     }
@@ -201,21 +225,26 @@ fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
         bail!("the round ended early; its runs are in {}", record.path.display())
     };
     let whole = explain(record, &failure, Quote::Here);
-    match failure {
-        MeasurementFailure::Run { arm, timed_out: true, .. } => {
-            Ok((arm, "took longer than --timeout".into()))
-        }
-        MeasurementFailure::Run { arm, exit, .. } => Ok((arm, exit_in_words(exit))),
+    let (arm, why) = match failure {
+        MeasurementFailure::Run { arm, timed_out: true, .. } => (arm, TOO_LONG.into()),
+        MeasurementFailure::Run { arm, exit, .. } => (arm, exit_in_words(exit)),
         MeasurementFailure::Value { arm, why, .. } => {
-            Ok((arm, format!("did not say its value: {why}")))
+            (arm, format!("did not say its value: {why}"))
         }
         MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
-            Ok((arm, "wrote an output that is not valid".into()))
+            (arm, "wrote an output that is not valid".into())
         }
-        MeasurementFailure::Start { arm: Some(arm), why } => {
-            Ok((arm, format!("did not start: {why}")))
-        }
-        _ => Err(code_of(&failure).error(whole)),
+        MeasurementFailure::Start { arm: Some(arm), why } => (arm, format!("did not start: {why}")),
+        _ => return Err(code_of(&failure).error(whole)),
+    };
+    Ok((arm, of_benchmark(record, arm, &why)))
+}
+
+/// Why an arm of a record failed, with its benchmark if it is one of a suite.
+fn of_benchmark(record: &Record, arm: usize, why: &str) -> String {
+    match &record.header.plan.arms[arm].benchmark {
+        Some(benchmark) => format!("{why} in the benchmark {benchmark:?}"),
+        None => why.to_owned(),
     }
 }
 

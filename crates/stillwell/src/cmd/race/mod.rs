@@ -16,6 +16,7 @@ use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{
     StepManifest as _, has_ended, interrupted, manifest_in, usual_directory,
 };
+use crate::cmd::suite_commands::KeptSuite;
 use crate::plan::{Plan, defaults};
 use crate::race::{Race, RaceRules, RaceStep};
 use crate::render::{document, race as page, race_document};
@@ -25,6 +26,7 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::text_of;
 
+use arms::RaceSuite;
 use measuring::{MeasuredRound, RaceMeasurer};
 use state::{RaceManifest, RaceState};
 
@@ -48,13 +50,24 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     let directory = absolute(directory)?;
     let state = RaceState::open(directory, || Ok(manifest))?;
-    run(&asked, state)
+    let manifest = &state.manifest;
+    std::env::set_current_dir(&manifest.here)
+        .with_context(|| format!("cannot go to {}", manifest.here))?;
+    let arms = (&*manifest.commands, &*manifest.names);
+    let is_over = has_ended(&state.directory);
+    let suite = manifest.suite.clone().filter(|_| !is_over);
+    let contest = Contest::new(&asked, arms, suite, Path::new(&manifest.here))?;
+    if !is_over {
+        require_same_programs(manifest, &contest)?;
+    }
+    run(&asked, state, &contest)
 }
 
 /// A race is over, or goes on with the programs that it began with.
-fn require_same_programs(manifest: &RaceManifest, plan: &Plan) -> Result<()> {
-    let now = digests(plan, Path::new(&manifest.here));
-    for ((arm, before), now) in plan.arms.iter().zip(&manifest.programs).zip(&now) {
+fn require_same_programs(manifest: &RaceManifest, contest: &Contest) -> Result<()> {
+    // Of a suite, each benchmark has a command of each arm.
+    let arms = contest.plan.arms.iter().cycle();
+    for ((before, now), arm) in manifest.programs.iter().zip(&contest.programs).zip(arms) {
         ensure!(
             before == now,
             "the program of {:?} was replaced since this race began; begin another one",
@@ -64,17 +77,40 @@ fn require_same_programs(manifest: &RaceManifest, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn digests(plan: &Plan, here: &Path) -> Vec<Option<String>> {
-    plan.arms.iter().map(|arm| digest_of(&arm.command, here)).collect()
+/// What takes part, and the digests of all programs.
+struct Contest {
+    plan: Plan,
+    suite: Option<RaceSuite>,
+    programs: Vec<Option<String>>,
+}
+
+impl Contest {
+    /// Builds the variants of a suite, if they race.
+    fn new(
+        verb: &RaceVerb,
+        (commands, names): (&[String], &[String]),
+        suite: Option<KeptSuite>,
+        here: &Path,
+    ) -> Result<Self> {
+        let plan = arms::planned(verb, commands, names)?;
+        let suite = suite.map(|kept| RaceSuite::new(verb, kept, &plan)).transpose()?;
+        let programs = match &suite {
+            Some(suite) => suite.digests()?,
+            None => plan.arms.iter().map(|arm| digest_of(&arm.command, here)).collect(),
+        };
+        Ok(Self { plan, suite, programs })
+    }
 }
 
 fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let here = here.to_string_lossy().into_owned();
-    let (commands, names) = arms::asked(verb)?;
+    let suite = verb.suite.as_deref().map(KeptSuite::read).transpose()?;
+    let (commands, names) = arms::asked(verb, suite.as_ref())?;
     // A mistake makes no directory.
-    let plan = arms::planned(verb, &commands, &names)?;
-    let programs = digests(&plan, Path::new(&here));
+    let asked = (&*commands, &*names);
+    let contest = Contest::new(verb, asked, suite.clone(), Path::new(&here))?;
+    let programs = contest.programs.clone();
     let directory = match &verb.output.directory {
         Some(directory) => {
             let directory = absolute(directory)?;
@@ -92,7 +128,7 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
             next_directory(&usual_directory("race", &words, &more)?)
         }
     };
-    let made = RaceManifest { words, here, seed: 0, commands, names, programs };
+    let made = RaceManifest { words, here, seed: 0, commands, names, suite, programs };
     let state = RaceState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
         Ok(RaceManifest { seed, ..made.clone() })
@@ -102,7 +138,8 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
         "there is another race in {}; name another directory, or go on with that race by --resume",
         state.directory.display()
     );
-    run(verb, state)
+    require_same_programs(&state.manifest, &contest)?;
+    run(verb, state, &contest)
 }
 
 /// A race that has ended stays as it is: the same command line begins another one.
@@ -123,20 +160,21 @@ fn absolute(directory: &Path) -> Result<PathBuf> {
 }
 
 /// Races to the end. Each round is kept before the next one.
-fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
+fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
     let manifest = state.manifest.clone();
-    std::env::set_current_dir(&manifest.here)
-        .with_context(|| format!("cannot go to {}", manifest.here))?;
-    let plan = arms::planned(verb, &manifest.commands, &manifest.names)?;
+    let plan = &contest.plan;
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
-    if !has_ended(&state.directory) {
-        require_same_programs(&manifest, &plan)?;
-    }
-    let mut race = Race::new(labels.len(), rules_of(verb, &plan, manifest.seed));
-    let mut measurer = RaceMeasurer::new(verb, &manifest, &labels)?;
+    let mut race = Race::new(labels.len(), rules_of(verb, plan, manifest.seed));
+    let mut measurer = RaceMeasurer::new(verb, &manifest, (&labels, contest.suite.as_ref()))?;
     let is_told = verb.output.answer.is_text();
     if is_told {
-        print(&page::beginning(&labels, &state.directory, state.lines.len()))?;
+        let n_benchmarks = manifest.suite.as_ref().map(KeptSuite::names).transpose()?;
+        print(&page::beginning(
+            &labels,
+            n_benchmarks.map(|it| it.len()),
+            &state.directory,
+            state.lines.len(),
+        ))?;
     }
     for line in &state.lines {
         measurer.replay(&mut race, &state.directory, line)?;
@@ -164,7 +202,7 @@ fn run(verb: &RaceVerb, mut state: RaceState) -> Result<u8> {
     }
     state.mark_ended()?;
     let (outcome, arms) = (race.outcome(), race.standings());
-    let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan };
+    let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan };
     if verb.output.answer.json {
         let (body, conclusion) = race_document::document(&shown);
         document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;

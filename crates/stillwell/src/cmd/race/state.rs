@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
+use crate::cmd::suite_commands::KeptSuite;
 
 /// What a race was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +17,10 @@ pub(super) struct RaceManifest {
     /// The commands and their names, those of `--arms-from` included.
     pub commands: Vec<String>,
     pub names: Vec<String>,
-    /// Digests of their programs. Earlier races have none.
+    /// With `--suite`: the suite on which they race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<KeptSuite>,
+    /// Digests of the programs of all commands. Earlier races have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Option<String>>,
 }
@@ -28,8 +32,8 @@ impl RaceManifest {
             it.words.iter().filter(|word| *word != "--json").cloned().collect()
         };
         words(self) == words(other)
-            && (&self.here, &self.commands, &self.names)
-                == (&other.here, &other.commands, &other.names)
+            && (&self.here, &self.commands, &self.names, &self.suite)
+                == (&other.here, &other.commands, &other.names, &other.suite)
     }
 }
 

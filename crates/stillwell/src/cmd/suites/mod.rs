@@ -40,10 +40,10 @@ use crate::terminal;
 use crate::values::exit_code;
 use crate::words::in_words;
 
-pub use variants::{BuildAttempt, BuildInterrupted, attempted, built};
+pub use variants::{BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here};
 
 use builds::{Builder, VariantError};
-use variants::{arms, from_here, revisions};
+use variants::{arms, revisions};
 
 /// Extension of suite files.
 const EXTENSION: &str = "toml";

@@ -12,21 +12,28 @@ use crate::spec::RevisionOptions;
 use crate::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
 use crate::spec::workers::NamedPrefix;
 
-/// Checks variants out and builds them.
+/// Checks variants out and builds them. They are those of a suite in this directory.
 ///
 /// # Errors
 /// A revision is unknown, a build fails, or ^C came.
-pub fn built(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
+pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>> {
     let builder = Builder::new()?;
-    let here = std::env::current_dir().context("cannot find the current directory")?;
     let built = |variant: &Variant| {
-        let built = builds::variant(variant, &here, &builder, true);
+        let built = builds::variant(variant, directory, &builder, true);
         if builder.was_interrupted() {
             return Err(BuildInterrupted.into());
         }
         built.map_err(|VariantError { error, .. }| error)
     };
     variants.iter().map(built).collect()
+}
+
+/// The same, for variants of the current directory.
+///
+/// # Errors
+/// As [`built`].
+pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
+    built(variants, &std::env::current_dir().context("cannot find the current directory")?)
 }
 
 /// ^C or SIGTERM came before the builds were there.
@@ -125,7 +132,7 @@ pub(super) fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteIt
 
 /// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest
 /// stays as it is written, because a shell may read it.
-pub(super) fn from_here(prefix: &str) -> Result<String> {
+pub fn from_here(prefix: &str) -> Result<String> {
     let context = || format!("--arms {prefix:?}");
     let (program, rest) = prefix.split_at(first_word(prefix));
     let words = shell_words::split(program).with_context(context)?;

@@ -29,7 +29,8 @@ use crate::values::Cpus;
 use crate::words::in_words;
 
 pub use candidates::{
-    BenchmarkKind, Candidate, CommandOptions, VariantBuild, candidates, environment_of,
+    BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
+    environment_of,
 };
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.

@@ -1,4 +1,4 @@
-//! `--suite`: the commands of a suite in place of one command.
+//! `--suite` of `campaign` and `race`: the commands of a suite in place of one command.
 #![expect(clippy::disallowed_methods, reason = "reads the suite file")]
 
 use std::collections::HashSet;
@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::suite::{BenchmarkKind, Candidate, CommandOptions, VariantBuild, candidates};
+use crate::plan::suite::{
+    BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
+};
 use crate::plan::{ARM_WORD, Plan};
 use crate::spec::RunSpec;
 use crate::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
@@ -16,36 +18,38 @@ use crate::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
 /// The hook of a benchmark that has none, where others have one.
 const NOTHING: &str = ":";
 
-/// A suite as it was when the campaign began: an edit of the file does not change what is measured.
+/// A suite as it was when the work began: an edit of the file does not change what is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptSuite {
+pub struct KeptSuite {
     path: PathBuf,
     text: String,
     /// Where its commands run, unless they are built.
     directory: String,
 }
 
-/// A program whose commands are measured.
-pub(super) struct SuiteProgram<'a> {
-    /// Its name in the records.
-    pub name: &'a str,
-    /// What its commands begin with.
-    pub prefix: String,
-    /// Whether it runs in a checkout.
-    pub is_built: bool,
+/// The commands of a suite for some programs: of each benchmark one for each program, in the same order.
+pub struct SuiteCommands {
+    pub spec: RunSpec,
+    /// The names of the benchmarks.
+    names: Vec<String>,
+    programs: Vec<BenchmarkVariant>,
+    directory: String,
 }
 
-/// The commands of a suite for some programs: of each benchmark one for each program, in the same order.
-pub(super) struct SuiteCommands {
-    pub spec: RunSpec,
-    names: Vec<String>,
-    directory: String,
+/// A program as a variant of a suite: `prefix` is what its commands begin with.
+pub fn prefixed(name: &str, prefix: &str) -> VariantBuild {
+    let (name, prefix) = (name.to_owned(), Some(prefix.to_owned()));
+    bare(Variant { name, prefix, ..Variant::default() })
+}
+
+fn bare(variant: Variant) -> VariantBuild {
+    VariantBuild { variant, directories: Vec::new(), git: None, is_relinked: false }
 }
 
 impl KeptSuite {
     /// # Errors
     /// The file cannot be read, or has no benchmarks that can be measured together.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
         let path = path.canonicalize().with_context(|| format!("cannot find {shown}"))?;
@@ -58,8 +62,22 @@ impl KeptSuite {
     ///
     /// # Errors
     /// The file has a mistake, or a benchmark that cannot be measured with the others.
-    pub(super) fn names(&self) -> Result<Vec<String>> {
+    pub fn names(&self) -> Result<Vec<String>> {
         Ok(self.commands(&[])?.names)
+    }
+
+    /// The directory of the file.
+    pub fn directory(&self) -> &Path {
+        Path::new(&self.directory)
+    }
+
+    /// Its own variants.
+    ///
+    /// # Errors
+    /// The file has a mistake.
+    pub fn variants(&self) -> Result<Vec<Variant>> {
+        let file: SuiteFile = parse(self.text())?;
+        Ok(file.variants.iter().map(|variant| Variant::clone(variant)).collect())
     }
 
     fn text(&self) -> Text<'_> {
@@ -77,12 +95,10 @@ impl KeptSuite {
     ///
     /// # Errors
     /// As [`Self::names`].
-    pub(super) fn commands(&self, programs: &[SuiteProgram<'_>]) -> Result<SuiteCommands> {
-        let mut variants: Vec<VariantBuild> = programs.iter().map(variant).collect();
-        if variants.is_empty() {
-            variants.push(bare(Variant::default()));
-        }
-        let found = self.candidates(&variants)?;
+    pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
+        let nothing = [bare(Variant::default())];
+        let programs = if programs.is_empty() { &nothing } else { programs };
+        let found = self.candidates(programs)?;
         let mut session = Together::default();
         for candidate in &found {
             session.add(candidate).map_err(|flaw| {
@@ -90,38 +106,41 @@ impl KeptSuite {
                 self.text().wrong(Some(&candidate.place), flaw)
             })?;
         }
+        let variants = found.first().map(|candidate| candidate.variants.clone());
         let names = found.into_iter().map(|candidate| candidate.name).collect();
-        let directory = self.directory.clone();
-        Ok(SuiteCommands { spec: session.finish(variants.len()), names, directory })
+        let (directory, spec) = (self.directory.clone(), session.finish(programs.len()));
+        Ok(SuiteCommands { spec, names, programs: variants.unwrap_or_default(), directory })
     }
 }
 
 impl SuiteCommands {
+    /// Each command, with the directory in which it runs first.
+    pub fn placed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let directory = |at: usize| {
+            let own = self.programs[at % self.programs.len()].directories.first();
+            own.unwrap_or(&self.directory)
+        };
+        let commands = self.spec.commands.iter().enumerate();
+        commands.map(move |(at, command)| (&**command, &**directory(at)))
+    }
+
     /// Makes the arms those of benchmarks that are compared by their geometric mean.
-    pub(super) fn place(&self, plan: &mut Plan, programs: &[SuiteProgram<'_>]) {
+    pub fn place(&self, plan: &mut Plan) {
         // The start of a shell is in the times of all of them: no command could be subtracted from a geometric mean.
-        plan.arms.truncate(self.names.len() * programs.len());
+        plan.arms.truncate(self.names.len() * self.programs.len());
         plan.control = None;
         for (index, arm) in plan.arms.iter_mut().enumerate() {
-            let program = &programs[index % programs.len()];
-            arm.name = Some(program.name.to_owned());
-            arm.benchmark = Some(self.names[index / programs.len()].clone());
-            if !program.is_built {
-                arm.directories = vec![self.directory.clone()];
+            let program = &self.programs[index % self.programs.len()];
+            arm.name = Some(program.name.clone());
+            arm.benchmark = Some(self.names[index / self.programs.len()].clone());
+            arm.git.clone_from(&program.git);
+            arm.directories.clone_from(&program.directories);
+            if arm.directories.is_empty() {
+                arm.directories.push(self.directory.clone());
             }
         }
         plan.by_geometric_mean = plan.has_benchmarks();
     }
-}
-
-/// A program as a variant of the suite.
-fn variant(program: &SuiteProgram<'_>) -> VariantBuild {
-    let (name, prefix) = (program.name.to_owned(), Some(program.prefix.clone()));
-    bare(Variant { name, prefix, ..Variant::default() })
-}
-
-fn bare(variant: Variant) -> VariantBuild {
-    VariantBuild { variant, directories: Vec::new(), git: None, is_relinked: false }
 }
 
 /// The benchmarks of a suite in one session.
@@ -138,7 +157,10 @@ struct Together {
 impl Together {
     fn add(&mut self, candidate: &Candidate) -> Result<(), Flaw> {
         let BenchmarkKind::Commands { commands, options } = &candidate.kind else {
-            let what = "a campaign measures the commands of a suite only; `campaign new --program` takes a program";
+            let what = format!(
+                "only commands of a suite can be measured together; this is a {}",
+                candidate.key()
+            );
             return Err(Flaw::key(candidate.key(), what));
         };
         if !self.names.insert(candidate.name.clone()) {
@@ -169,7 +191,7 @@ impl Together {
             0 => Ok(()),
             n if n == self.names.len() => Ok(()),
             _ => Err(Flaw::whole(
-                "some benchmarks have `validate` and others do not; a campaign needs it in all or in none",
+                "some benchmarks have `validate` and others do not; they are measured together, so all need it or none",
             )),
         }
     }
@@ -193,7 +215,7 @@ impl Together {
             Some((key, _)) => Err(Flaw::value(
                 &[key],
                 format!(
-                    "its `{key}` is not that of the first benchmark; a campaign needs one for all"
+                    "its `{key}` is not that of the first benchmark; they are measured together, so all need one"
                 ),
             )),
         }
