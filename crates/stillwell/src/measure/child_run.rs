@@ -63,7 +63,7 @@ impl ChildRun {
     ///
     /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
     pub fn stall(&self, totals: Option<TaskTotals>) -> Option<Stall> {
-        let before = CpuTimes::parse(self.launched.schedstat.as_bytes());
+        let before = self.before();
         let waited_ns = self.first_task.zip(before);
         let waited_ns =
             waited_ns.map(|(after, before)| after.waited_ns.saturating_sub(before.waited_ns));
@@ -81,13 +81,41 @@ impl ChildRun {
             last_ns.map_or(self.late_ns, |ns| self.late_ns.min(self.ended_ns.saturating_sub(ns)));
         stall.stalled_ns += late_ns;
         let n_tasks = totals.map_or(1, |totals| totals.n_tasks.max(1));
-        Some(stall.within(self.ended_ns - self.launched.exec_ns, self.least_busy_ns() / n_tasks))
+        let wall_ns = self.ended_ns - self.launched.exec_ns;
+        let stall = stall.within(wall_ns, self.least_busy_ns() / n_tasks);
+        // What leaves nothing of the run is not its stall.
+        Some(stall).filter(|stall| stall.stalled_ns < wall_ns)
     }
 
-    /// CPU time of the run between its start and its end, at least: the usage has some from before and after.
+    /// Times of the child just before its exec.
+    fn before(&self) -> Option<CpuTimes> {
+        CpuTimes::parse(self.launched.schedstat.as_bytes())
+    }
+
     fn least_busy_ns(&self) -> u64 {
         let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
-        let outside_ns = self.launched.exec_ns - self.launched.cloned_ns + AFTER_END_NS;
-        ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
+        let launch_ns = self.launched.exec_ns - self.launched.cloned_ns;
+        least_busy_ns(cpu_ns, launch_ns, self.before().map_or(0, |times| times.waited_ns))
+    }
+}
+
+/// CPU time of a run between its start and its end, at least: its usage has some from before and after. Its launch took
+/// `launch_ns`, and while the child waited for a CPU in it, it used none.
+fn least_busy_ns(cpu_ns: u64, launch_ns: u64, waited_ns: u64) -> u64 {
+    let outside_ns = launch_ns.saturating_sub(waited_ns) + AFTER_END_NS;
+    ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::least_busy_ns;
+
+    #[test]
+    fn a_launch_that_waits_uses_no_time_of_the_run() {
+        assert_eq!(least_busy_ns(10_000_000, 400_000, 0), 9_400_000);
+        assert_eq!(least_busy_ns(10_000_000, 22_400_000, 22_000_000), 9_400_000);
+        // Another count of the wait may be longer than the launch.
+        assert_eq!(least_busy_ns(10_000_000, 400_000, 500_000), 9_800_000);
+        assert_eq!(least_busy_ns(100_000, 400_000, 0), 0);
     }
 }

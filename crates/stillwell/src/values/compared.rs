@@ -144,11 +144,16 @@ impl Compared {
     }
 }
 
-/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time.
+/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time. A stall that leaves nothing of a run is
+/// no evidence: earlier versions have a few of them in their records.
 pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
     let ns = match clock {
         Clock::Wall => get(Metric::WallNs)?,
-        Clock::Clean => get(Metric::WallNs)?.saturating_sub(get(Metric::StalledNs).unwrap_or(0)),
+        Clock::Clean => {
+            let wall_ns = get(Metric::WallNs)?;
+            let stalled_ns = get(Metric::StalledNs).filter(|stalled_ns| *stalled_ns < wall_ns);
+            wall_ns - stalled_ns.unwrap_or(0)
+        }
         Clock::Cpu => match get(Metric::CpuNs) {
             Some(ns) => ns,
             None => 1000 * (get(Metric::UserUs)? + get(Metric::SysUs)?),
@@ -160,6 +165,18 @@ pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stall_that_leaves_nothing_is_no_evidence() {
+        let clean = |stalled_ns| {
+            time_ns(Clock::Clean, |metric| match metric {
+                Metric::WallNs => Some(50),
+                Metric::StalledNs => stalled_ns,
+                _ => None,
+            })
+        };
+        assert_eq!([None, Some(20), Some(50)].map(clean), [50.0, 30.0, 50.0].map(Some));
+    }
 
     #[test]
     fn a_sum_needs_all_of_its_metrics() {
