@@ -26,7 +26,8 @@ const SYSV_TABLES: [(&str, &str); 3] =
 
 /// The system calls of the old kind, which newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: [c_long; 9] = [
+const OLD_CALLS: [c_long; 10] = [
+    libc::SYS_renameat,
     libc::SYS_open,
     libc::SYS_creat,
     libc::SYS_rename,
@@ -37,7 +38,9 @@ const OLD_CALLS: [c_long; 9] = [
     libc::SYS_unlink,
     libc::SYS_rmdir,
 ];
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+const OLD_CALLS: [c_long; 1] = [libc::SYS_renameat];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLD_CALLS: [c_long; 0] = [];
 
 /// The system calls to look at.
@@ -45,7 +48,6 @@ pub fn calls() -> Vec<c_long> {
     let calls = [
         libc::SYS_openat,
         libc::SYS_openat2,
-        libc::SYS_renameat,
         libc::SYS_renameat2,
         libc::SYS_linkat,
         libc::SYS_symlinkat,
@@ -300,9 +302,9 @@ impl CallTracer {
             return;
         }
         let (path, is_removal) = match call.number {
-            libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => {
-                (at(third, fourth), false)
-            }
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            libc::SYS_renameat => (at(third, fourth), false),
+            libc::SYS_renameat2 | libc::SYS_linkat => (at(third, fourth), false),
             libc::SYS_symlinkat => (at(second, third), false),
             libc::SYS_mkdirat | libc::SYS_mknodat => (at(first, second), false),
             // Without a path it changes an open file (utimensat(2)).
