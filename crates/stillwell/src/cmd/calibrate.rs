@@ -41,8 +41,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let record = Record::read(&path)?;
     let plan = &record.header.plan;
     let (times_ns, pace_ns) = series_of(&record)?;
-    let alpha = verb.alpha.map_or(plan.policy.alpha, |percent| percent.0 / 100.0);
-    ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
+    let alpha = verb.alpha.map_or(Ok(plan.policy.alpha), defaults::alpha)?;
     let policy = DecisionRule { alpha, ..plan.policy };
     let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
     let settings = CalibrationSettings {

@@ -27,7 +27,7 @@ use crate::spec::{
     HistorySearch, HistoryShow, HistoryVerb,
 };
 use crate::terminal;
-use crate::values::{Estimate, FailOn, exit_code};
+use crate::values::{ALPHA_PCT_RANGE, Estimate, FailOn, exit_code};
 use crate::words::in_words;
 use crate::{analysis, record};
 
@@ -282,8 +282,11 @@ fn estimate(search: &HistorySearch) -> Estimate {
 
 fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings> {
     let alpha_pct = search.alpha.unwrap_or(defaults::HISTORY_ALPHA).0;
-    let least = 100.0 * detection::ALPHA_MIN;
-    ensure!(alpha_pct >= least, "--alpha {} is out of range: {least} % is the least", alpha_pct);
+    let (least, most) = (100.0 * detection::ALPHA_MIN, *ALPHA_PCT_RANGE.end());
+    ensure!(
+        (least..=most).contains(&alpha_pct),
+        "--alpha {alpha_pct} is out of range: from {least} to {most} percent"
+    );
     Ok(DetectionSettings {
         estimate: estimate(search),
         alpha: alpha_pct / 100.0,

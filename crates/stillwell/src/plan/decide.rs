@@ -5,13 +5,13 @@ use anyhow::{Result, bail, ensure};
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
+use crate::plan::defaults;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::values::{
-    ALPHA_PCT_RANGE, Better, CPU, Clock, Estimand, MetricChoice, Order, ProcessValue, TimeSpan,
-    VALUE,
+    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, VALUE,
 };
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
@@ -81,12 +81,8 @@ pub fn decide(
         judgement.fail_on.is_none() || n_comparisons > usize::from(judgement.aa),
         "--fail-on needs something to compare, but there is only one command"
     );
-    let alpha_pct = judgement.alpha.map_or(ALPHA_PCT, |percent| percent.0);
-    ensure!(
-        ALPHA_PCT_RANGE.contains(&alpha_pct),
-        "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
-    );
-    let blocks = block_rule(length, n_comparisons, alpha_pct / 100.0)?;
+    let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
+    let blocks = block_rule(length, n_comparisons, alpha)?;
     // Whoever asks for a number of runs wants so many, whatever they show.
     let is_sequence = n_comparisons > 0 && order == Order::Interleave && length.n_blocks.is_none();
     let stopping = match blocks {
@@ -117,7 +113,7 @@ pub fn decide(
             || deciding.needs_counters(),
         metrics,
         policy: DecisionRule {
-            alpha: alpha_pct / 100.0,
+            alpha,
             same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
             estimand: deciding.estimand,
             clock: deciding.clock,

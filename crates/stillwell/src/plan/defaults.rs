@@ -1,5 +1,7 @@
 //! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
 
+use anyhow::{Result, anyhow};
+
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
@@ -50,7 +52,7 @@ pub const ASKING: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// `gate --fail-on`. Copies of one file differ by up to a percent (docs/ci.md, "What it does").
 pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 1.0 };
 /// `bisect --alpha`.
-pub const BISECT_ALPHA_PCT: f64 = 1.0;
+pub const BISECT_ALPHA: Percent = Percent(1.0);
 /// `bisect --same`. Less than elsewhere: a search for 1 % has to see 1 %.
 pub const BISECT_SAME_PCT: f64 = 0.3;
 /// `bisect --layouts`. With fewer, the interval is wider than a change that the spread of the link orders explains.
@@ -60,7 +62,7 @@ pub const BISECT_BUDGET: TimeSpan = TimeSpan { ns: 120_000_000_000 };
 /// `race --within`.
 pub const RACE_WITHIN_PCT: f64 = 0.5;
 /// `race --alpha`.
-pub const RACE_ALPHA_PCT: f64 = 1.0;
+pub const RACE_ALPHA: Percent = Percent(1.0);
 /// `race --budget`.
 pub const RACE_BUDGET: TimeSpan = TimeSpan { ns: 600_000_000_000 };
 /// `why --budget`.
@@ -72,7 +74,7 @@ pub const SAMPLES_PER_S: u32 = 1000;
 /// `why --stack-kib`. On a virtual machine, 16 KiB cost up to 1 % of the CPU time more than none, 8 KiB less than half of that.
 pub const STACK_KIB: u8 = 8;
 /// `campaign new --alpha`, percent of campaigns.
-pub const CAMPAIGN_ALPHA_PCT: f64 = 5.0;
+pub const CAMPAIGN_ALPHA: Percent = Percent(5.0);
 /// `campaign new --control`.
 pub const CAMPAIGN_CONTROL: ErrorControl = ErrorControl::Fwer;
 /// `campaign new --attempts`.
@@ -89,6 +91,14 @@ pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
 /// `--side` of a directory of criterion.
 pub const CRITERION_SIDE: &str = "new";
+
+/// The significance level of `--alpha`, as a share of one.
+///
+/// # Errors
+/// It is out of range.
+pub fn alpha(percent: Percent) -> Result<f64> {
+    percent.as_alpha().map_err(|error| anyhow!("--alpha {error}"))
+}
 
 #[cfg(test)]
 mod tests {
@@ -138,16 +148,16 @@ mod tests {
         check("gate", "budget", format!("{}s", GATE_BUDGET.ns / 1_000_000_000));
         assert!(help("gate", "fail_on").ends_with("[default: slower:1%]"));
         assert_eq!("slower:1%".parse(), Ok(GATE_FAIL_ON));
-        check("bisect", "alpha", BISECT_ALPHA_PCT);
+        check("bisect", "alpha", BISECT_ALPHA.0);
         check("bisect", "same", BISECT_SAME_PCT);
         check("bisect", "budget", format!("{}s", BISECT_BUDGET.ns / 1_000_000_000));
-        check("campaign new", "alpha", CAMPAIGN_ALPHA_PCT);
+        check("campaign new", "alpha", CAMPAIGN_ALPHA.0);
         check("campaign new", "control", name(&CAMPAIGN_CONTROL));
         check("campaign new", "attempts", CAMPAIGN_ATTEMPTS);
         check("campaign new", "aim", CAMPAIGN_AIM_PCT);
         check("campaign new", "budget", format!("{}s", CAMPAIGN_BUDGET.ns / 1_000_000_000));
         check("race", "within", RACE_WITHIN_PCT);
-        check("race", "alpha", RACE_ALPHA_PCT);
+        check("race", "alpha", RACE_ALPHA.0);
         check("race", "budget", format!("{}s", RACE_BUDGET.ns / 1_000_000_000));
         check("why", "budget", format!("{}s", WHY_BUDGET.ns / 1_000_000_000));
         check("why", "warmup", WHY_WARMUPS);

@@ -2,9 +2,25 @@
 
 use std::str::FromStr;
 
+use crate::values::ALPHA_PCT_RANGE;
+
 /// A percentage: `1`, `0.5` or `0.05%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percent(pub f64);
+
+impl Percent {
+    /// A significance level, as a share of one.
+    ///
+    /// # Errors
+    /// It is out of range.
+    pub fn as_alpha(self) -> Result<f64, String> {
+        let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
+        if !ALPHA_PCT_RANGE.contains(&self.0) {
+            return Err(format!("{} is out of range: from {least} to {most} percent", self.0));
+        }
+        Ok(self.0 / 100.0)
+    }
+}
 
 /// A bare number below this may be meant as a fraction.
 const BARE_MIN: f64 = 0.1;
@@ -59,6 +75,14 @@ mod tests {
             ("101", None),
             ("x", None),
         ]);
+    }
+
+    #[test]
+    fn a_significance_level_is_at_most_a_half() {
+        assert_eq!(Percent(50.0).as_alpha(), Ok(0.5));
+        let error = "100 is out of range: from 0.01 to 50 percent";
+        assert_eq!(Percent(100.0).as_alpha().unwrap_err(), error);
+        assert!(Percent(0.005).as_alpha().is_err());
     }
 
     #[test]

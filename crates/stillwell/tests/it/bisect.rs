@@ -321,6 +321,9 @@ fn mistakes_are_named() {
     turned.current_dir(bench.path("repo")).args(["bisect", "main", "main~1", "--", "true"]);
     let ran = Ran::from(turned.output().unwrap()).ends_with(2);
     assert!(ran.stderr.contains("main~1 is an ancestor of main; swap them"), "{ran:#?}");
+    let ran = search(&bench, &["--alpha", "100", "-o", "../no"]).ends_with(2);
+    assert!(ran.stderr.contains("--alpha 100 is out of range: from 0.01 to 50"), "{ran:#?}");
+    assert!(!bench.path("no").exists(), "a mistake makes no directory");
     let ran = bench.stillwell(&["bisect", "--resume", "nowhere"]).ends_with(2);
     assert!(ran.stderr.contains("there is no search in nowhere"), "{ran:#?}");
 }

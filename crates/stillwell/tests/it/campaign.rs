@@ -87,6 +87,8 @@ fn mistakes_are_named() {
     let aim =
         bench.stillwell(&["campaign", "new", "d", "--at-least", "2", "--aim", "1", "--", "true"]);
     assert!(aim.ends_with(2).stderr.contains("--aim has to be above --at-least"));
+    let alpha = bench.stillwell(&["campaign", "new", "d", "--alpha", "100", "--", "true"]);
+    assert!(alpha.ends_with(2).stderr.contains("--alpha 100 is out of range"));
     let none = bench.stillwell(&["campaign", "status", "nowhere"]).ends_with(2);
     assert!(none.stderr.contains("there is no campaign in nowhere"), "{none:#?}");
     let empty = bench.stillwell(&["campaign", "new", "e", "--", "true"]).ends_with(0);

@@ -308,7 +308,8 @@ fn what_can_never_find_anything_is_refused() {
     };
     changes(&["--last", "2", "--fail-on", "slower"]).ends_with(2).says(&["--last 3 is the least"]);
     changes(&["--last", "3"]).ends_with(0);
-    changes(&["--alpha", "0.0001%"]).ends_with(2).says(&["0.001 % is the least"]);
+    changes(&["--alpha", "0.0001%"]).ends_with(2).says(&["from 0.001 to 50 percent"]);
+    changes(&["--alpha", "100"]).ends_with(2).says(&["--alpha 100 is out of range"]);
 }
 
 #[test]

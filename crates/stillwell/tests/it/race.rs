@@ -163,6 +163,7 @@ fn mistakes_are_named() {
     fails(&["-L", "n", "1,2", "--setup", "make {n}", "./p {n}"], "use --prepare");
     bench.write("arms", "a\n\tb\n");
     fails(&["--arms-from", "arms"], "arms:2: a line is COMMAND, or NAME, a tab and COMMAND");
+    fails(&["--alpha", "100", "a", "b"], "--alpha 100 is out of range: from 0.01 to 50 percent");
     fails(&["--resume", "nowhere"], "there is no race in nowhere");
     assert!(!bench.path("state").exists(), "a mistake makes no directory");
 }

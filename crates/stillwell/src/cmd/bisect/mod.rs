@@ -45,6 +45,8 @@ const STEPS_USUAL: f64 = 16.0;
 
 /// Searches, or goes on with a search, and shows what it found.
 pub fn bisect(verb: &BisectVerb) -> Result<u8> {
+    // A mistake makes no directory.
+    rules_of(verb)?;
     if verb.step {
         return step(verb);
     }
@@ -128,7 +130,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     let report = verb.report.as_deref().map(|report| here.join(report));
     report.as_deref().map_or(Ok(()), |report| check_path("--report", report))?;
     let place = Place::of(here)?;
-    let rules = rules_of(verb);
+    let rules = rules_of(verb)?;
     let (lo, hi) = (state.manifest.lo, state.manifest.hi);
     let graph = CommitGraph::new(state.manifest.commits.clone());
     let mut search = BisectSearch::new(graph, (lo, hi), rules);
@@ -205,15 +207,14 @@ fn step_record(line: &ObservedLine) -> StepRecord<'_> {
     StepRecord { observation: &line.observation, record: line.record.as_deref() }
 }
 
-fn rules_of(verb: &BisectVerb) -> SearchRules {
-    let alpha_pct = verb.alpha.map_or(defaults::BISECT_ALPHA_PCT, |percent| percent.0);
+fn rules_of(verb: &BisectVerb) -> Result<SearchRules> {
     let margin_pct = verb.same.map_or(defaults::BISECT_SAME_PCT, |percent| percent.0);
-    SearchRules {
-        alpha: alpha_pct / 100.0,
+    Ok(SearchRules {
+        alpha: defaults::alpha(verb.alpha.unwrap_or(defaults::BISECT_ALPHA))?,
         margin: (margin_pct / 100.0).ln_1p(),
         // Without a build there is nothing to link.
         asks_layouts: verb.layouts != Some(0) && verb.build.is_some() && verb.script.is_none(),
-    }
+    })
 }
 
 fn interrupted(directory: &Path, as_json: bool) -> Result<u8> {
@@ -322,7 +323,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
             Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
         }
     }
-    let rules = rules_of(verb);
+    let rules = rules_of(verb)?;
     let arms: Vec<_> = commits.iter().collect();
     let record = new_path(&jiff::Zoned::now())?;
     let measured = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {

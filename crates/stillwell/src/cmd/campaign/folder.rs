@@ -66,20 +66,22 @@ pub(super) struct CampaignOptions {
 }
 
 impl CampaignOptions {
-    pub(super) fn of(new: CampaignNew) -> Self {
+    /// # Errors
+    /// An option is out of range.
+    pub(super) fn of(new: CampaignNew) -> Result<Self> {
         let share = |given: Option<Percent>, default: f64| {
             given.map_or(default, |percent| percent.0) / 100.0
         };
         let rules = CampaignRules {
             control: new.control.unwrap_or(defaults::CAMPAIGN_CONTROL),
-            alpha: share(new.alpha, defaults::CAMPAIGN_ALPHA_PCT),
+            alpha: defaults::alpha(new.alpha.unwrap_or(defaults::CAMPAIGN_ALPHA))?,
             n_planned: new.attempts.unwrap_or(defaults::CAMPAIGN_ATTEMPTS) as usize,
         };
         let at_least = share(new.at_least, 0.0);
         let aim = new.aim.map_or(at_least + defaults::CAMPAIGN_AIM_PCT / 100.0, |it| it.0 / 100.0);
         let trial = TrialRule { at_least, aim, miss: defaults::CAMPAIGN_MISS };
         let budget = new.budget.unwrap_or(defaults::CAMPAIGN_BUDGET);
-        Self { new, rules, trial, budget, benchmarks: Vec::new(), suite: None }
+        Ok(Self { new, rules, trial, budget, benchmarks: Vec::new(), suite: None })
     }
 
     /// What the output says about the rules.
@@ -97,7 +99,7 @@ impl CampaignOptions {
             Verb::Campaign(verb) => match verb.action {
                 CampaignAction::New(new) => {
                     let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
-                    Ok(Self { benchmarks, suite, ..Self::of(*new) })
+                    Ok(Self { benchmarks, suite, ..Self::of(*new)? })
                 }
                 _ => bail!("the manifest is not of `campaign new`"),
             },

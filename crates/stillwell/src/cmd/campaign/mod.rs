@@ -51,7 +51,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
         "{} exists; a campaign begins in a directory of its own",
         directory.display()
     );
-    let options = CampaignOptions::of(new);
+    let options = CampaignOptions::of(new)?;
     ensure!(
         options.trial.aim > options.trial.at_least,
         "--aim has to be above --at-least: a gain of that size is to be found"

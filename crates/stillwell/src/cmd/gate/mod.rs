@@ -8,7 +8,7 @@ mod trees;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::Parser as _;
 use jiff::Zoned;
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ use crate::render::gate_document;
 use crate::render::pull_request::{self, GateResult};
 use crate::spec::{Cli, GateVerb, Verb};
 use crate::terminal;
-use crate::values::{ALPHA_PCT_RANGE, FailOn, TimeSpan, exit_code};
+use crate::values::{FailOn, TimeSpan, exit_code};
 
 use pairs::{Changes, Pair};
 use trees::Trees;
@@ -36,11 +36,7 @@ const SIDES: [&str; 2] = ["base", "head"];
 
 /// Measures the programs that differ, and writes the verdict. Returns the exit code.
 pub fn gate(verb: &GateVerb) -> Result<u8> {
-    if let Some(alpha) = verb.alpha.map(|percent| percent.0) {
-        let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
-        let is_in = ALPHA_PCT_RANGE.contains(&alpha);
-        ensure!(is_in, "--alpha {alpha} is out of range: from {least} to {most} percent");
-    }
+    verb.alpha.map(defaults::alpha).transpose()?;
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;

@@ -126,7 +126,7 @@ pub(super) fn spec(verb: &RaceVerb, commands: &[String], names: &[String]) -> Ru
     };
     spec.arms.command_names = names.to_vec();
     spec.length.timeout = verb.timeout;
-    spec.judgement.alpha = Some(verb.alpha.unwrap_or(Percent(defaults::RACE_ALPHA_PCT)));
+    spec.judgement.alpha = Some(verb.alpha.unwrap_or(defaults::RACE_ALPHA));
     spec.judgement.same = Some(verb.within.unwrap_or(Percent(defaults::RACE_WITHIN_PCT)));
     verb.judged.apply(&mut spec.judgement);
     spec

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use serde_spanned::Spanned;
 
-use crate::values::{ALPHA_PCT_RANGE, Percent};
+use crate::values::Percent;
 
 /// A value and where it stands in the file, in bytes.
 #[derive(Clone, Debug, Deserialize)]
@@ -166,12 +166,8 @@ pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
 /// A rate of errors, as an option takes it.
 pub fn alpha<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
     let alpha: Option<Percent> = text(deserializer)?;
-    match alpha {
-        Some(Percent(pct)) if !ALPHA_PCT_RANGE.contains(&pct) => {
-            Err(de::Error::custom(format!("{pct} is out of range: from 0.01 to 50 percent")))
-        }
-        alpha => Ok(alpha),
-    }
+    alpha.map_or(Ok(0.0), Percent::as_alpha).map_err(de::Error::custom)?;
+    Ok(alpha)
 }
 
 /// A time as text with its unit, or a number of seconds.
