@@ -121,6 +121,17 @@ pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     message
 }
 
+/// Work that goes on keeps its rules.
+///
+/// # Errors
+/// The command line has an option that would change nothing.
+pub(super) fn refuse_with_resume(option: Option<String>, work: &str) -> Result<()> {
+    let Some(option) = option else { return Ok(()) };
+    Err(ErrorCode::Usage.error(format!(
+        "--resume goes on by the options that the {work} was begun with; leave {option} out, or begin another {work}"
+    )))
+}
+
 impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     /// Opens a directory, and makes it if it is not there.
     ///

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::spec::answer::KeptAnswerOptions;
+use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::run::{HookOptions, ProcessOptions};
 use crate::values::{DecideOn, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
@@ -15,6 +16,8 @@ use crate::words::command_parser;
                   GOOD, 1 like BAD, 125 neither or not measured, 128 after an error. docs/bisect.md shows a whole search"
 )]
 pub struct BisectVerb {
+    #[command(flatten)]
+    pub given: ArgumentIds,
     /// The old end: a commit whose time is the old one. It has to be an ancestor of BAD
     #[arg(value_name = "GOOD", required_unless_present_any = ["resume", "gate"])]
     pub good: Option<String>,

@@ -1,7 +1,7 @@
 //! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
 
 pub mod answer;
-mod argument_ids;
+pub mod argument_ids;
 mod bisect;
 mod calibrate;
 pub mod campaign;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::spec::answer::KeptAnswerOptions;
+use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::groups::JudgedValueOptions;
 use crate::spec::run::{ArmOptions, HookOptions, ProcessOptions};
 use crate::values::{Percent, TimeSpan};
@@ -21,6 +22,8 @@ use crate::words::command_parser;
     )),
 )]
 pub struct RaceVerb {
+    #[command(flatten)]
+    pub(super) given: ArgumentIds,
     /// The commands that race, each one argument; from 2 to 200 with those of -L, -P and --arms-from. The first is the
     /// reference: it runs in every block
     #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "arms_from", "suite"], value_parser = command_parser())]

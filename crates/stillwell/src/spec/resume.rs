@@ -1,11 +1,19 @@
-//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the
-//! plan is refused. A new option of `bench` is refused until it is listed here.
+//! The options that go with `--resume` of `bench`, `bisect` and `race`. What goes on keeps its plan, so an option that would
+//! change the plan is refused. A new option is refused until it is listed here.
 
-use clap::{Arg, Args as _, Command};
+use clap::{Arg, Args, Command};
 
+use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::workers::BenchVerb;
+use crate::spec::{BisectVerb, RaceVerb};
 
-/// Arguments that leave the plan alone, by their ids: they change the machine or the output.
+/// Arguments of `bisect` that only change the output.
+const ALLOWED_OF_BISECT: [&str; 6] = ["resume", "json", "style", "report", "history", "benchmark"];
+
+/// Arguments of `race` that only change the output.
+const ALLOWED_OF_RACE: [&str; 3] = ["resume", "json", "style"];
+
+/// Arguments of `bench` that leave the plan alone, by their ids: they change the machine or the output.
 const ALLOWED: [&str; 22] = [
     "resume",
     "suite_schema",
@@ -37,13 +45,40 @@ impl BenchVerb {
     /// The first option of the command line that does not go with `--resume`, by all of its names:
     /// `--processes/--blocks`.
     pub fn refused_with_resume(&self) -> Option<String> {
-        let command = Self::augment_args(Command::new("bench"));
-        let is_refused = |arg: &&Arg| {
-            let id = arg.get_id().as_str();
-            self.given.has(id) && !ALLOWED.contains(&id)
-        };
-        command.get_arguments().find(is_refused).map(names)
+        first_refused::<Self>(&self.given, &ALLOWED)
     }
+}
+
+impl BisectVerb {
+    /// As of `bench`.
+    pub fn refused_with_resume(&self) -> Option<String> {
+        first_refused::<Self>(&self.given, &ALLOWED_OF_BISECT)
+    }
+}
+
+impl RaceVerb {
+    /// As of `bench`.
+    pub fn refused_with_resume(&self) -> Option<String> {
+        first_refused::<Self>(&self.given, &ALLOWED_OF_RACE)
+    }
+}
+
+/// The first option of a verb's command line that is not among these, by all of its names.
+pub(super) fn first_refused<V: Args>(given: &ArgumentIds, allowed: &[&str]) -> Option<String> {
+    first_that::<V>(given, |id| !allowed.contains(&id))
+}
+
+/// The first option of a verb's command line of which this holds, by all of its names.
+pub(super) fn first_that<V: Args>(
+    given: &ArgumentIds,
+    is_it: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let command = V::augment_args(Command::new("verb"));
+    let is_refused = |arg: &&Arg| {
+        let id = arg.get_id().as_str();
+        given.has(id) && is_it(id)
+    };
+    command.get_arguments().find(is_refused).map(names)
 }
 
 fn names(arg: &Arg) -> String {
@@ -134,5 +169,20 @@ mod tests {
         check(&["-q", "-p", "3"], Some("--processes/--blocks"));
         check(&["--json", "--no-aslr"], Some("--no-aslr"));
         check(&["--nice", "-1"], Some("--nice"));
+    }
+
+    #[test]
+    fn searches_and_races_take_options_of_the_output() {
+        let refused = |words: &[&str]| match Cli::try_parse_from(words).unwrap().verb {
+            Verb::Bisect(verb) => verb.refused_with_resume(),
+            Verb::Race(verb) => verb.refused_with_resume(),
+            _ => unreachable!(),
+        };
+        let bisect = ["stillwell", "bisect", "--resume", "d", "--json", "--report", "r"];
+        let race = ["stillwell", "race", "--resume", "d", "--style", "none"];
+        assert_eq!((refused(&bisect), refused(&race)), (None, None));
+        let more = |words: &[&str], option| refused(&[words, &[option, "1"]].concat());
+        assert_eq!(more(&bisect, "--budget").as_deref(), Some("--budget"));
+        assert_eq!(more(&race, "--within").as_deref(), Some("--within"));
     }
 }

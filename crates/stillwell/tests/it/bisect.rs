@@ -88,6 +88,11 @@ fn the_commit_is_named_with_its_size() {
     let again = search(&bench, &["-o", "../found"]).ends_with(0);
     assert!(again.stdout.contains(&answer) && !again.stderr.contains("building"), "{again:#?}");
     assert_eq!(std::fs::read_dir(bench.path("found")).unwrap().count(), n_files);
+    let longer = bench.stillwell(&["bisect", "--resume", "found", "--budget", "9s"]).ends_with(2);
+    assert!(longer.stderr.contains("leave --budget out, or begin another search"), "{longer:#?}");
+    let kept = ["bisect", "--resume", "found", "--history", "h.db", "--benchmark", "sums"];
+    bench.stillwell(&kept).ends_with(0);
+    assert!(bench.path("h.db").is_file(), "a search that is over can go into a history");
     // Each record can be read as any other.
     bench.stillwell(&["show", "found/001.swell"]).ends_with(0);
 }

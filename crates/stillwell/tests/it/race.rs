@@ -57,6 +57,8 @@ fn the_best_of_ten_is_named_with_its_size() {
     assert!(text.contains("./c0"), "{text}");
     let again = played(&bench, &lines(&FIELD), &["--resume", "kept"]);
     assert_eq!(again.code, Some(2), "a race that goes on has its commands already");
+    let longer = bench.stillwell(&["race", "--resume", "kept", "--budget", "9s"]).ends_with(2);
+    assert!(longer.stderr.contains("leave --budget out, or begin another race"), "{longer:#?}");
 }
 
 #[test]

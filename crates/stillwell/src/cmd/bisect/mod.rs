@@ -29,6 +29,7 @@ use crate::render::document::{self, ErrorCode, ErrorObject};
 use crate::render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
 use crate::spec::answer::KeptAnswerOptions;
+use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::{BisectVerb, Cli, Verb};
 use crate::terminal;
 use crate::values::exit_code;
@@ -60,12 +61,17 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         }
         return begin(verb, words, Path::new("."));
     };
+    step_directory::refuse_with_resume(verb.refused_with_resume(), "search")?;
     let found = manifest_in::<BisectManifest>(directory)?;
     let manifest = found.ok_or_else(|| BisectManifest::FILES.missing(directory))?;
     let mut asked = asked(&manifest.words)?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     if let Some(report) = &verb.report {
         asked.report = Some(std::path::absolute(report)?);
+    }
+    if let Some(history) = &verb.history {
+        asked.history = Some(history.clone());
+        asked.benchmark = verb.benchmark.clone().or(asked.benchmark);
     }
     let state = BisectState::open(directory.clone(), || Ok(manifest))?;
     search(&asked, state)
@@ -114,6 +120,7 @@ fn asked(words: &[String]) -> Result<Box<BisectVerb>> {
 /// What a command line asks for. How the answer is shown and kept makes no difference.
 fn question(words: &[String]) -> Result<String> {
     let mut asked = asked(words)?;
+    asked.given = ArgumentIds::default();
     asked.output = KeptAnswerOptions::default();
     (asked.report, asked.history, asked.benchmark) = (None, None, None);
     Ok(format!("{asked:?}"))

@@ -14,7 +14,7 @@ use crate::analysis::watch::estimand_of;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{
-    StepManifest as _, has_ended, interrupted, manifest_in, usual_directory,
+    StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume, usual_directory,
 };
 use crate::cmd::suite_commands::KeptSuite;
 use crate::plan::{Plan, defaults};
@@ -40,6 +40,7 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
         let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
         return begin(verb, words);
     };
+    refuse_with_resume(verb.refused_with_resume(), "race")?;
     let found = manifest_in::<RaceManifest>(directory)?;
     let manifest = found.ok_or_else(|| RaceManifest::FILES.missing(directory))?;
     let first = ["stillwell".to_owned()];
