@@ -8,9 +8,13 @@ use crate::plan::{Arm, Plan, Role, ShellReason};
 pub const PYTHON_NAMES: &str = "PYTHONPERFSUPPORT";
 
 /// Puts these arms of an earlier plan into a new one, and how they were executed. How long, in which order and at which
-/// error rate to measure stays that of the new plan. `directory` is where the earlier session was, if that is elsewhere.
+/// error rate to measure stays that of the new plan, and so do the names that it has. `directory` is where the earlier session was, if that is elsewhere.
 pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: Option<&str>) {
+    let names: Vec<Option<String>> = new.arms.iter_mut().map(|arm| arm.name.take()).collect();
     new.arms = arms.iter().map(|&arm| again(&earlier.arms[arm], directory)).collect();
+    for (arm, name) in new.arms.iter_mut().zip(names).filter(|(_, name)| name.is_some()) {
+        arm.name = name;
+    }
     new.reference = 0;
     new.control = None;
     new.shell.clone_from(&earlier.shell);
@@ -88,11 +92,13 @@ mod tests {
         earlier.process.no_aslr = true;
         earlier.arms[2].prepare = Some("prepare".into());
         earlier.control = Some(Control { arm: 1, role: Role::Subtract });
-        let mut new = plan(&["x"]);
+        let mut new = plan(&["x", "y"]);
+        new.arms[1].name = Some("second".into());
         let blocks = new.blocks;
         measure_again(&mut new, &earlier, &[0, 2], Some("/srv/there"));
         let commands: Vec<&str> = new.arms.iter().map(|arm| arm.command.as_str()).collect();
         assert_eq!(commands, ["a", "c"]);
+        assert_eq!((new.arms[0].label(), new.arms[1].label()), ("a", "second"));
         assert_eq!((new.blocks, new.control, new.timeout_ns), (blocks, None, Some(5)));
         assert_eq!(new.input.as_deref(), Some("/srv/there/in"));
         assert_eq!(new.arms[1].directory(None), Some("/srv/there"));

@@ -2,9 +2,37 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::spec::argument_ids::ArgumentIds;
+use crate::spec::resume::{first_refused, first_that};
 use crate::spec::run::{HookOptions, ProcessOptions, RunVerb, Style};
 use crate::values::{Percent, Shell, TimeSpan};
 use crate::words::{command_parser, text_of};
+
+/// Arguments that an earlier `why` can be shown with, by their ids: they choose the output.
+const OF_OUTPUT: [&str; 7] =
+    ["commands", "json", "folded", "page", "firefox", "style", "host_root"];
+
+/// Arguments that say how a command is executed. Those of an earlier session are executed as they were.
+const OF_EXECUTION: [&str; 18] = [
+    "shell",
+    "setup",
+    "prepare",
+    "conclude",
+    "cleanup",
+    "validate",
+    "cold_cache",
+    "env",
+    "input",
+    "output",
+    "show_output",
+    "ignore_failure",
+    "expect_exit",
+    "value",
+    "value_json",
+    "value_file",
+    "value_unit",
+    "value_better",
+];
 
 /// `why`.
 #[derive(Debug, Default, clap::Args)]
@@ -14,6 +42,8 @@ use crate::words::{command_parser, text_of};
                   that `bisect` found and its parent are measured again with samples. docs/why.md explains the numbers."
 )]
 pub struct WhyVerb {
+    #[command(flatten)]
+    pub(super) given: ArgumentIds,
     /// Commands to profile, each one argument: the reference and the other one. One alone gets a profile with error bars.
     /// Or the result of an earlier session
     #[arg(value_name = "COMMAND|RESULT", required = true, num_args = 1..=2, value_parser = command_parser())]
@@ -89,6 +119,16 @@ pub struct WhyVerb {
 }
 
 impl WhyVerb {
+    /// The first option that changes nothing if an earlier `why` is shown again, by all of its names.
+    pub fn refused_with_profile(&self) -> Option<String> {
+        first_refused::<Self>(&self.given, &OF_OUTPUT)
+    }
+
+    /// The first option that changes nothing if the commands of an earlier session are measured again.
+    pub fn refused_with_session(&self) -> Option<String> {
+        first_that::<Self>(&self.given, |id| OF_EXECUTION.contains(&id))
+    }
+
     /// `why` of the record of a session that has just ended.
     pub fn of_record(record: &Path, budget: Option<TimeSpan>, run: &RunVerb) -> Self {
         let output = &run.spec.output;
@@ -101,6 +141,22 @@ impl WhyVerb {
             style: output.style,
             host_root: run.host_root.clone(),
             ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command};
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_execution_exist() {
+        let command = WhyVerb::augment_args(Command::new("why"));
+        let ids: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        for id in OF_EXECUTION.iter().chain(&OF_OUTPUT) {
+            assert!(ids.contains(id), "{id}");
         }
     }
 }

@@ -65,6 +65,10 @@ fn json(bench: &Bench, arguments: &[&str]) -> Value {
 fn a_record_is_measured_again_with_samples_also_from_elsewhere() {
     let Some(bench) = builds(&[OLD, NEW]) else { return };
     bench.stillwell(&["run", "-r", "20", "-o", "r.swell", "./old", "./new", "./old"]).ends_with(0);
+    let found = json(&bench, &["-r", "12", "-n", "before", "-n", "after", "r.swell"]);
+    assert_eq!(found["arms"], serde_json::json!(["before", "after"]));
+    let ran = bench.stillwell(&["why", "--prepare", "true", "r.swell"]).ends_with(2);
+    assert!(ran.stderr.contains("so --prepare would change nothing"), "{}", ran.stderr);
     let found = json(&bench, &["-r", "40", "r.swell"]);
     assert_eq!(names(&found, "functions")[0], "step");
     // The third command does not differ, and the second one is the only slower one.
@@ -195,6 +199,10 @@ fn a_function_with_a_new_name_is_matched_and_the_guess_is_said() {
     let arguments = ["why", "-r", "30", "-o", "n.swell", "./old", "./renamed"];
     let text = bench.stillwell(&arguments).ends_with(0).stdout;
     let found = json(&bench, &["n.swell"]);
+    for option in [["-n", "a"], ["--budget", "9s"], ["--rate", "500"]] {
+        let ran = bench.stillwell(&[&["why"], &option[..], &["n.swell"]].concat()).ends_with(2);
+        assert!(ran.stderr.contains("is shown again and not measured"), "{}", ran.stderr);
+    }
     assert_eq!(found["guesses"][0]["old"], "step");
     assert_eq!(found["guesses"][0]["new"], "stride");
     assert!(text.contains("A guess: step and stride are one function"), "{text}");

@@ -45,15 +45,36 @@ pub fn why(verb: &WhyVerb) -> Result<u8> {
     check_paths(verb)?;
     match WhyInput::of(verb)? {
         WhyInput::Profile(path) => {
+            refuse(verb.refused_with_profile(), |option| {
+                let shown = path.display();
+                format!(
+                    "{shown} is shown again and not measured, so {option} would change nothing; leave it out, or give the \
+                     commands to why"
+                )
+            })?;
             let profile = Profile::read(&path_of(&path))?;
             show(&profile, verb, None).map(|()| exit_code::SUCCESS)
         }
-        WhyInput::Session(session) => again(verb, *session),
+        WhyInput::Session(session) => {
+            refuse(verb.refused_with_session(), |option| {
+                let shown = session.record.path.display();
+                format!(
+                    "the commands of {shown} are executed as they were, so {option} would change nothing; leave it out, or give \
+                     the commands to why"
+                )
+            })?;
+            again(verb, *session)
+        }
         WhyInput::Commands => {
             let session = session_of(verb, verb.commands.clone())?;
             measure(verb, &session, |_| ())
         }
     }
+}
+
+/// Refuses an option that would change nothing.
+fn refuse(option: Option<String>, why: impl FnOnce(&str) -> String) -> Result<()> {
+    option.map_or(Ok(()), |option| Err(ErrorCode::Usage.error(why(&option))))
 }
 
 /// Measures the arms of an earlier session again.
