@@ -95,14 +95,16 @@ impl ChildRun {
     fn least_busy_ns(&self) -> u64 {
         let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
         let launch_ns = self.launched.exec_ns - self.launched.cloned_ns;
-        least_busy_ns(cpu_ns, launch_ns, self.before().map_or(0, |times| times.waited_ns))
+        let waited_ns = self.before().map_or(0, |times| times.waited_ns);
+        // The delay is not in the usage any more.
+        least_busy_ns(cpu_ns, launch_ns, waited_ns + self.launched.delayed_ns)
     }
 }
 
 /// CPU time of a run between its start and its end, at least: its usage has some from before and after. Its launch took
-/// `launch_ns`, and while the child waited for a CPU in it, it used none.
-fn least_busy_ns(cpu_ns: u64, launch_ns: u64, waited_ns: u64) -> u64 {
-    let outside_ns = launch_ns.saturating_sub(waited_ns) + AFTER_END_NS;
+/// `launch_ns`; of `idle_ns` of it, in which the child waited for a CPU, the usage has none.
+fn least_busy_ns(cpu_ns: u64, launch_ns: u64, idle_ns: u64) -> u64 {
+    let outside_ns = launch_ns.saturating_sub(idle_ns) + AFTER_END_NS;
     ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
 }
 

@@ -357,9 +357,11 @@ impl LauncherLoop {
         }
         // Without evidence to collect, nothing happens between the exit and the reap, so one call does both.
         let (mut ended_ns, mut first_task, mut late_ns) = (None, None, 0);
-        let waited_ns = self.schedstat.as_ref().and_then(OwnCpuTimes::waited_ns);
+        let waited_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waited_ns);
+        let mut waited_ns = waited_so_far();
         if let Some(sampling) = &mut self.sampling {
-            sampling.drain_until_exit(launched.pid);
+            // While it copies samples it waits for a CPU beside the run, which is not late by that.
+            sampling.drain_until_exit(launched.pid, || waited_ns = waited_so_far());
         }
         if let Some(own) = &self.schedstat {
             wait_for_exit(launched.pid);

@@ -156,8 +156,8 @@ impl Sampling {
         if timed.is_some() { phase_ns } else { 0 }
     }
 
-    /// Copies the records to the file until the child has ended.
-    pub fn drain_until_exit(&mut self, pid: i32) {
+    /// Copies the records to the file until the child has ended. `before_wait` is called each time before it waits.
+    pub fn drain_until_exit(&mut self, pid: i32, mut before_wait: impl FnMut()) {
         if let Some(jit) = &mut self.jit {
             jit.add_process(pid.cast_unsigned());
         }
@@ -173,6 +173,7 @@ impl Sampling {
             let polled = std::iter::once(pidfd.as_fd()).chain(borrowed);
             let mut fds: Vec<PollFd<'_>> =
                 polled.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            before_wait();
             let ready = poll(&mut fds, Some(every));
             if ready.is_err() || !fds[0].revents().is_empty() {
                 // It has ended, or a signal came, which the caller looks at.
