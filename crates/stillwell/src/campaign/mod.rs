@@ -8,6 +8,8 @@
 mod confirmation;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -254,11 +256,6 @@ impl Campaign {
         self.accepted().last().map_or(&self.original, |(_, attempt)| &attempt.program)
     }
 
-    /// The comparisons of the whole.
-    pub fn wholes(&self) -> &[WholeGain] {
-        &self.wholes
-    }
-
     /// What is known about the present state against the program of the beginning, by runs that decided nothing about its
     /// length: the last comparison of the whole, or the last confirmation.
     pub fn whole_gain(&self) -> Option<Gain> {
@@ -266,6 +263,17 @@ impl Campaign {
         let whole = self.wholes.iter().rfind(|it| it.left_out.is_none() && it.n_attempts > last);
         let end = attempt.end.as_ref()?;
         whole.map(|it| it.gain).or(end.whole).or(end.confirmation)
+    }
+
+    /// What each accepted attempt contributes to the present state: the state against that without it, by the index of the
+    /// attempt. The last comparison of each counts.
+    pub fn contributions(&self) -> Vec<(usize, Gain)> {
+        let Some((last, _)) = self.accepted().last() else { return Vec::new() };
+        let of = |index: usize| {
+            let is_it = |it: &&WholeGain| it.left_out == Some(index) && it.n_attempts > last;
+            self.wholes.iter().rfind(is_it).map(|it| (index, it.gain))
+        };
+        self.accepted().filter_map(|(index, _)| of(index)).collect()
     }
 
     /// The error rate of the next attempt.
@@ -295,94 +303,5 @@ impl Campaign {
     pub fn seconds(&self) -> f64 {
         let attempts = self.attempts.iter().filter_map(|it| it.end.as_ref()).map(|it| it.seconds);
         attempts.chain(self.wholes.iter().map(|it| it.seconds)).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn program(command: &str) -> Program {
-        Program { command: command.into(), commit: None, digest: None }
-    }
-
-    fn campaign() -> Campaign {
-        let rules = CampaignRules { control: ErrorControl::Fwer, alpha: 0.05, n_planned: 10 };
-        Campaign::new(rules, program("old"))
-    }
-
-    fn gain(ratio: f64) -> Gain {
-        let (lo, hi) = (Some(ratio - 0.01), Some(ratio + 0.01));
-        Gain {
-            ratio,
-            lo,
-            hi,
-            alpha: 0.01,
-            p: 0.001,
-            mean: ratio,
-            mean_hi: hi,
-            mean_lo: lo,
-            n_pairs: 20,
-        }
-    }
-
-    fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent: bool) {
-        let level = campaign.next_level();
-        campaign.take(&CampaignEvent::Began { name: name.into(), program: program(name), level });
-        campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
-            answer,
-            reason: AnswerReason::Budget,
-            is_spent,
-            trial: None,
-            confirmation: Some(gain(0.9)),
-            whole: Some(gain(0.8)),
-            unchecked: Vec::new(),
-            seconds: 2.0,
-            records: Vec::new(),
-        })));
-    }
-
-    #[test]
-    fn the_state_is_the_last_accepted_attempt() {
-        let mut campaign = campaign();
-        assert_eq!(campaign.current().command, "old");
-        attempt(&mut campaign, "a", AttemptAnswer::Rejected, true);
-        attempt(&mut campaign, "b", AttemptAnswer::Accepted, true);
-        attempt(&mut campaign, "c", AttemptAnswer::NotDecided, true);
-        assert_eq!(campaign.current().command, "b");
-        assert_eq!(campaign.whole_gain().unwrap().ratio, 0.8);
-        assert_eq!(campaign.seconds(), 6.0);
-        let whole = |left_out, ratio| CampaignEvent::Whole {
-            left_out,
-            gain: gain(ratio),
-            seconds: 1.0,
-            records: Vec::new(),
-        };
-        campaign.take(&whole(None, 0.85));
-        campaign.take(&whole(Some(1), 0.99));
-        assert_eq!(campaign.whole_gain().unwrap().ratio, 0.85);
-        // A comparison of an earlier state says nothing about the next one.
-        attempt(&mut campaign, "d", AttemptAnswer::Accepted, true);
-        assert_eq!(campaign.whole_gain().unwrap().ratio, 0.8);
-    }
-
-    #[test]
-    fn a_killed_attempt_has_spent_its_level_and_one_that_never_ran_has_not() {
-        let mut campaign = campaign();
-        let first = campaign.next_level();
-        attempt(&mut campaign, "broken", AttemptAnswer::Rejected, false);
-        assert_eq!((campaign.n_spent(), campaign.next_level()), (0, first));
-        let program = program("killed");
-        campaign.take(&CampaignEvent::Began { name: "killed".into(), program, level: first });
-        assert_eq!(campaign.n_spent(), 1);
-        assert_eq!(campaign.current().command, "old");
-    }
-
-    #[test]
-    fn an_accepted_attempt_hands_its_level_on() {
-        let mut campaign = campaign();
-        let first = campaign.next_level();
-        attempt(&mut campaign, "a", AttemptAnswer::Accepted, true);
-        assert!((campaign.next_level() - 2.0 * first).abs() < 1e-15);
     }
 }

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::campaign::{
-    AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program, WholeGain,
-};
+use crate::campaign::{AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::table::{cells, plain};
 use crate::render::text::size_of;
@@ -253,12 +251,9 @@ pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
         let text = format!("All that was accepted is {} than the beginning.", size(&gain));
         wrap(&mut out, "", 2, &text);
     }
-    let n_attempts = campaign.attempts().len();
-    for WholeGain { left_out, gain, .. } in campaign.wholes() {
-        if let Some(index) = left_out.filter(|&index| index < n_attempts) {
-            let text = format!("{}: the whole is {} than without it.", name(index), size(gain));
-            wrap(&mut out, "  ", 4, &text);
-        }
+    for (index, gain) in campaign.contributions() {
+        let text = format!("{}: the whole is {} than without it.", name(index), size(&gain));
+        wrap(&mut out, "  ", 4, &text);
     }
     for (index, why) in kept_out {
         let text = format!("{}: cannot be left out: {}", name(*index), one_line(why));
@@ -288,6 +283,14 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
         for line in found.into_iter().chain(unchecked) {
             writeln!(out, "\n{}: {}", cell(&one_line(&attempt.name)), cell(&line)).ok();
         }
+    }
+    let contributions = campaign.contributions();
+    if !contributions.is_empty() {
+        out += "\n| accepted attempt | the whole, against that without it |\n|---|---|\n";
+    }
+    for (index, gain) in contributions {
+        let name = cell(&shorten(&one_line(&campaign.attempts()[index].name), NAME));
+        writeln!(out, "| {name} | {} |", size(&gain)).ok();
     }
     out.push_str("\nSizes are those of runs whose number was fixed before they began. ");
     out.push_str("Their intervals hold at 99 %.\n");

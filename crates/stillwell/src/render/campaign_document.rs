@@ -22,6 +22,9 @@ pub struct CampaignBody<'a> {
     gain: Option<Gain>,
     /// The attempts, in order.
     attempts: Vec<AttemptEntry<'a>>,
+    /// What accepted attempts contribute to the present state, by `confirm --each`; missing without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contributions: Vec<Contribution<'a>>,
     /// What is left.
     left: LeftOver,
     /// Time of building and measuring, s.
@@ -56,6 +59,15 @@ struct AttemptEntry<'a> {
     end: Option<&'a AttemptEnd>,
 }
 
+/// What an accepted attempt contributes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Contribution<'a> {
+    /// The name of the attempt.
+    attempt: &'a str,
+    /// The state against the state without it.
+    gain: Gain,
+}
+
 /// What is left of a campaign.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LeftOver {
@@ -85,6 +97,10 @@ pub fn whole<'a>(
         None => FinalVerdict::Undecided,
     };
     let gain = campaign.whole_gain();
+    let contribution = |(index, gain): (usize, Gain)| Contribution {
+        attempt: &campaign.attempts()[index].name,
+        gain,
+    };
     let effects = gain.iter().map(|gain| effect("state", "beginning", gain)).collect();
     let body = CampaignBody {
         original: campaign.original(),
@@ -92,6 +108,7 @@ pub fn whole<'a>(
         state: campaign.current(),
         gain,
         attempts: campaign.attempts().iter().map(entry).collect(),
+        contributions: campaign.contributions().into_iter().map(contribution).collect(),
         left: left(campaign, facts),
         seconds: campaign.seconds(),
     };

@@ -204,6 +204,11 @@ fn patches_build_on_each_other_and_can_be_left_out() {
     {
         assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
     }
+    let report = in_repository(&bench, &["report", "../c"]).ends_with(0);
+    assert!(report.stdout.contains("| first | 11 % faster"), "{report:#?}");
+    let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
+    let found: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");
 }
 
 #[track_caller]

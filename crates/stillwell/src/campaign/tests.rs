@@ -1,0 +1,92 @@
+use super::*;
+
+fn program(command: &str) -> Program {
+    Program { command: command.into(), commit: None, digest: None }
+}
+
+fn campaign() -> Campaign {
+    let rules = CampaignRules { control: ErrorControl::Fwer, alpha: 0.05, n_planned: 10 };
+    Campaign::new(rules, program("old"))
+}
+
+fn gain(ratio: f64) -> Gain {
+    let (lo, hi) = (Some(ratio - 0.01), Some(ratio + 0.01));
+    Gain {
+        ratio,
+        lo,
+        hi,
+        alpha: 0.01,
+        p: 0.001,
+        mean: ratio,
+        mean_hi: hi,
+        mean_lo: lo,
+        n_pairs: 20,
+    }
+}
+
+fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent: bool) {
+    let level = campaign.next_level();
+    campaign.take(&CampaignEvent::Began { name: name.into(), program: program(name), level });
+    campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
+        answer,
+        reason: AnswerReason::Budget,
+        is_spent,
+        trial: None,
+        confirmation: Some(gain(0.9)),
+        whole: Some(gain(0.8)),
+        unchecked: Vec::new(),
+        seconds: 2.0,
+        records: Vec::new(),
+    })));
+}
+
+#[test]
+fn the_state_is_the_last_accepted_attempt() {
+    let mut campaign = campaign();
+    assert_eq!(campaign.current().command, "old");
+    attempt(&mut campaign, "a", AttemptAnswer::Rejected, true);
+    attempt(&mut campaign, "b", AttemptAnswer::Accepted, true);
+    attempt(&mut campaign, "c", AttemptAnswer::NotDecided, true);
+    assert_eq!(campaign.current().command, "b");
+    assert_eq!(campaign.whole_gain().unwrap().ratio, 0.8);
+    assert_eq!(campaign.seconds(), 6.0);
+    let whole = |left_out, ratio| CampaignEvent::Whole {
+        left_out,
+        gain: gain(ratio),
+        seconds: 1.0,
+        records: Vec::new(),
+    };
+    campaign.take(&whole(None, 0.85));
+    campaign.take(&whole(Some(1), 0.99));
+    assert_eq!(campaign.whole_gain().unwrap().ratio, 0.85);
+    let shares = |campaign: &Campaign| -> Vec<(usize, f64)> {
+        campaign.contributions().iter().map(|(index, gain)| (*index, gain.ratio)).collect()
+    };
+    assert_eq!(shares(&campaign), [(1, 0.99)]);
+    campaign.take(&whole(Some(1), 0.98));
+    assert_eq!(shares(&campaign), [(1, 0.98)]);
+    // A comparison of an earlier state says nothing about the next one.
+    attempt(&mut campaign, "d", AttemptAnswer::Accepted, true);
+    assert_eq!(campaign.whole_gain().unwrap().ratio, 0.8);
+    assert_eq!(shares(&campaign), []);
+}
+
+#[test]
+fn a_killed_attempt_has_spent_its_level_and_one_that_never_ran_has_not() {
+    let mut campaign = campaign();
+    let first = campaign.next_level();
+    attempt(&mut campaign, "broken", AttemptAnswer::Rejected, false);
+    assert_eq!((campaign.n_spent(), campaign.next_level()), (0, first));
+    let program = program("killed");
+    campaign.take(&CampaignEvent::Began { name: "killed".into(), program, level: first });
+    assert_eq!(campaign.n_spent(), 1);
+    assert_eq!(campaign.current().command, "old");
+}
+
+#[test]
+fn an_accepted_attempt_hands_its_level_on() {
+    let mut campaign = campaign();
+    let first = campaign.next_level();
+    attempt(&mut campaign, "a", AttemptAnswer::Accepted, true);
+    assert!((campaign.next_level() - 2.0 * first).abs() < 1e-15);
+}
