@@ -188,6 +188,14 @@ impl Place {
         git_with(&self.top, &words, &variables)
     }
 
+    /// Makes a reference to a commit, which git then keeps.
+    ///
+    /// # Errors
+    /// Git cannot write it.
+    pub fn refer(&self, name: &str, commit: &str) -> Result<()> {
+        git(&self.top, &["update-ref", name, commit]).map(drop)
+    }
+
     /// A variant of a commit, built by this command.
     pub fn variant(&self, commit: &NamedCommit, build: Option<&str>) -> Variant {
         Variant {

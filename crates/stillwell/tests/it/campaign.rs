@@ -197,6 +197,8 @@ fn patches_build_on_each_other_and_can_be_left_out() {
     assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
     // Nothing is left in the user's tree.
     assert_eq!(git(&bench, &["status", "--porcelain"]), "");
+    assert_eq!(git(&bench, &["branch", "--all"]), "* main\n");
+    assert_eq!(git(&bench, &["log", "--format=%s%d"]), "one (HEAD -> main)\n");
     let whole = in_repository(&bench, &["confirm", "../c", "-r", "60", "--each"]).ends_with(0);
     // 85 : 95 and 85 : 90.
     for text in
@@ -209,6 +211,17 @@ fn patches_build_on_each_other_and_can_be_left_out() {
     let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
     let found: Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");
+    // Git keeps what was accepted, also after its work trees.
+    let trees = git(&bench, &["worktree", "list", "--porcelain"]);
+    for tree in trees.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1) {
+        git(&bench, &["worktree", "remove", "--force", tree]);
+    }
+    git(&bench, &["gc", "--quiet", "--prune=now"]);
+    let format = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/stillwell"];
+    let kept = git(&bench, &format);
+    let state = found["state"]["commit"].as_str().unwrap();
+    assert!(kept.lines().any(|it| it.starts_with(state) && it.ends_with("/2-second")), "{kept}");
+    assert_eq!(kept.lines().count(), 2, "{kept}");
 }
 
 #[track_caller]

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::campaign::{CampaignEvent, Program};
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength, file_name};
-use crate::cmd::campaign::trying::{built, place_of};
+use crate::cmd::campaign::trying::built;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::measure::clock::monotonic_ns;
@@ -60,7 +60,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
 
 /// The state without each accepted patch: the patches of the others on the program of the beginning.
 fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>)>> {
-    let place = place_of(work)?;
+    let place = work.place()?;
     let place = place.context("--each leaves out patches, and this campaign has commands")?;
     let accepted: Vec<(usize, &Program)> =
         work.campaign.accepted().map(|(index, attempt)| (index, &attempt.program)).collect();
@@ -99,7 +99,7 @@ fn measured(
         campaign_seed: work.folder.manifest.seed,
         is_json: verb.output.json,
         style: verb.output.style,
-        ..CampaignMeasurer::new(&work.options, place_of(work)?, drawn_seed()?)
+        ..CampaignMeasurer::new(&work.options, work.place()?, drawn_seed()?)
     };
     let name = if left_out.is_some() { "without it" } else { "beginning" };
     let from = built(&measurer, name, from)?;

@@ -7,6 +7,7 @@ use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
+use crate::cmd::commits::Place;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
@@ -122,6 +123,16 @@ impl CampaignFolder {
         let opened = Self { folder, options, campaign };
         opened.require_here()?;
         Ok(opened)
+    }
+
+    /// The repository of the campaign, if it has one.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub(super) fn place(&self) -> Result<Option<Place>> {
+        let here = &self.folder.manifest.here;
+        let place = self.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
+        place.transpose().with_context(|| format!("the campaign began in {here}"))
     }
 
     /// Commands without a commit are in the directory in which the campaign began.

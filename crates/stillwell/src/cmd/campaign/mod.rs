@@ -2,6 +2,7 @@
 
 mod confirming;
 mod folder;
+mod kept_commits;
 mod measuring;
 mod of_program;
 mod trying;

@@ -1,5 +1,6 @@
 //! `campaign try`: one attempt, from its build to its answer.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,7 +15,7 @@ use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{
     CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
 };
-use crate::cmd::campaign::{HELD_BACK, command_line};
+use crate::cmd::campaign::{HELD_BACK, command_line, kept_commits};
 use crate::cmd::commits::Place;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
@@ -39,7 +40,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     ensure!(!is_known, "there is an attempt {:?} already; give this one another name", verb.name);
     let budget = budget_left(&work)?;
     work.require_same_programs()?;
-    let place = place_of(&work)?;
+    let place = work.place()?;
     let program = program_of(verb, &work, place.as_ref())?;
     ensure!(
         program != *work.campaign.current(),
@@ -75,7 +76,12 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     };
     let end = trying.ended(found);
     let code = code_of(&end);
+    let is_accepted = end.answer == AttemptAnswer::Accepted;
     work.keep(CampaignEvent::Ended(Box::new(end)))?;
+    if is_accepted && let Err(error) = kept_commits::keep_last(&work) {
+        // The answer stands.
+        writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
+    }
     show(verb, &work)?;
     Ok(code)
 }
@@ -100,13 +106,6 @@ fn code_of(end: &AttemptEnd) -> u8 {
         (AttemptAnswer::Rejected, _) => exit_code::CHECK_FAILED,
         (AttemptAnswer::NotDecided, _) => exit_code::UNDECIDED,
     }
-}
-
-/// The repository of the campaign, if it has one.
-pub(super) fn place_of(work: &CampaignFolder) -> Result<Option<Place>> {
-    let here = &work.folder.manifest.here;
-    let place = work.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
-    place.transpose().with_context(|| format!("the campaign began in {here}"))
 }
 
 /// The time for the next session.
