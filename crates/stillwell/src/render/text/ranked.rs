@@ -117,6 +117,8 @@ pub(super) fn draw<const N: usize>(
     mut rows: Vec<([String; N], anstyle::Style)>,
 ) {
     rows.insert(0, (heading, anstyle::Style::new()));
+    // Of a suite, the names are as their author wrote them.
+    rows.iter_mut().flat_map(|(row, _)| row).for_each(|cell| *cell = one_line(cell));
     let widest = |column: usize| rows.iter().map(|(row, _)| width(&row[column])).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(widest);
     let others: usize = widths[1..].iter().map(|width| width + GAP).sum();
@@ -183,4 +185,17 @@ pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
         shown.unwrap_or_else(|| hidden(arm))
     };
     arms.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_line_and_as_wide_as_it_is_shown() {
+        let row = |name: &str| ([name, "1 ms"].map(String::from), anstyle::Style::new());
+        let mut out = String::new();
+        draw(&mut out, ["benchmark", "t0"].map(String::from), vec![row("a\nb\u{1b}"), row("c")]);
+        assert_eq!(out, "benchmark   t0\na\\nb\\u{1b}  1 ms\nc           1 ms\n");
+    }
 }
