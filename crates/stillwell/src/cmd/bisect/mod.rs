@@ -186,7 +186,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     if let Some(report) = report {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
         let page = |to: &mut dyn std::io::Write| {
-            page::write_page(to, &search, beginning.clone(), (lo, hi), &steps)
+            page::write_page(to, &search, beginning.clone(), (lo, hi), (&steps, is_time(verb)))
         };
         write_one(&report, page)?;
     }
@@ -204,10 +204,20 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
         let (body, conclusion) = bisect_document::document(search, ends, &observations);
         document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if verb.output.answer.is_text() {
-        print(&page::text(search, ends))?;
+        print(&page::text(search, ends, is_time(verb)))?;
         print(&page::kept(&state.directory))?;
     }
     Ok(())
+}
+
+/// Whether a time is compared. The unit of a value of a program is not known.
+fn is_time(verb: &BisectVerb) -> bool {
+    let value = &verb.process.execution.value;
+    let has_value = value.value.is_some() || value.value_json.is_some();
+    match verb.decide_on {
+        None => !has_value,
+        Some(quantity) => quantity.unit().is_time(),
+    }
 }
 
 fn step_record(line: &ObservedLine) -> StepRecord<'_> {

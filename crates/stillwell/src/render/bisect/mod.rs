@@ -129,10 +129,10 @@ fn size(relation: &Relation) -> String {
     size_of(relation.ratio, relation.lo.zip(relation.hi))
 }
 
-/// The answer.
-pub fn text(search: &BisectSearch, ends: (usize, usize)) -> String {
+/// The answer. `is_time`: a time is compared.
+pub fn text(search: &BisectSearch, ends: (usize, usize), is_time: bool) -> String {
     let mut out = String::from("\n");
-    for paragraph in paragraphs(search) {
+    for paragraph in paragraphs(search, is_time) {
         wrap(&mut out, paragraph.indent, 2, &paragraph.text);
     }
     if search.outcome().ends.is_some_and(|ends| ends.is_different) {
@@ -149,19 +149,23 @@ struct AnswerParagraph {
 }
 
 /// The answer, sentence by sentence.
-fn paragraphs(search: &BisectSearch) -> Vec<AnswerParagraph> {
+fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let mut all = Vec::new();
     let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
     if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
         let size = size(ends);
+        let more = if is_time {
+            "Runs that take longer, a quieter machine or a longer --budget show smaller differences."
+        } else {
+            "A longer --budget shows smaller differences."
+        };
         say(
             "",
             match ends.is_same {
                 true => format!("The two ends are the same: {size}. There is nothing to search."),
                 false => format!(
-                    "The two ends were not found to differ: {size}. So there is nothing to search yet. Runs that take longer, a \
-                 quieter machine or a longer --budget show smaller differences."
+                    "The two ends were not found to differ: {size}. So there is nothing to search yet. {more}"
                 ),
             },
         );
@@ -284,4 +288,37 @@ fn remark(found: &LayoutFinding) -> Option<String> {
 /// The last line.
 pub fn kept(directory: &Path) -> String {
     format!("the records are in {}\n", one_line(&directory.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bisection::{CommitGraph, SearchRules};
+
+    #[test]
+    fn only_times_become_clearer_with_longer_runs() {
+        let commit = |id: &str, parents: &[usize]| Commit {
+            id: id.into(),
+            subject: id.into(),
+            parents: parents.to_vec(),
+            is_old: false,
+        };
+        let graph = CommitGraph::new(vec![commit("good", &[]), commit("bad", &[0])]);
+        let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+        let mut search = BisectSearch::new(graph, (0, 1), rules);
+        let (lo, hi) = (Some(0.9), Some(1.1));
+        let new =
+            Relation { ratio: 1.0, lo, hi, alpha: 0.001, is_different: false, is_same: false };
+        search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
+        let words = |is_time| {
+            let text = text(&search, (0, 1), is_time);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(
+            words(true).contains("Runs that take longer, a quieter machine"),
+            "{}",
+            words(true)
+        );
+        assert!(words(false).ends_with("search yet. A longer --budget shows smaller differences."));
+    }
 }

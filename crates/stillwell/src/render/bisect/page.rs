@@ -109,7 +109,8 @@ struct FailedRow {
     why: String,
 }
 
-/// Writes the page of a search that is over. `beginning` is the same search before its first step.
+/// Writes the page of a search that is over. `beginning` is the same search before its first step. `is_time`: a time is
+/// compared.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -118,7 +119,7 @@ pub fn write(
     search: &BisectSearch,
     beginning: BisectSearch,
     ends: (usize, usize),
-    steps: &[StepRecord<'_>],
+    (steps, is_time): (&[StepRecord<'_>], bool),
 ) -> Result<()> {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
@@ -128,7 +129,7 @@ pub fn write(
         style: STYLE,
         title: format!("{} to {}", short(&commits[ends.0]), short(&commits[ends.1])),
         class: found.culprits.first().map_or("none", class_of),
-        sentences: paragraphs(search).into_iter().map(|it| it.text).collect(),
+        sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
         cost: cost(search, ends),
         curve: (points.len() > 1).then(|| curve(search, ends, &points)),
         steps: rows(beginning, steps),
