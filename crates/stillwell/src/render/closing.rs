@@ -240,6 +240,12 @@ pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
     suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
 }
 
+/// Of these benchmarks, those that ended because a run took too long.
+pub fn n_timed_out(suite: &Record) -> usize {
+    let is_it = |part: &&Record| end_reason(part) == Some(EndReason::TimedOut);
+    suite.parts.iter().filter(is_it).count()
+}
+
 /// How the line of a benchmark that failed begins.
 pub fn failing_prefix(benchmark: &str) -> String {
     shorten(benchmark, NAME_MAX) + ": "

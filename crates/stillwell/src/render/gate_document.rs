@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
+use crate::render::closing::n_timed_out;
 use crate::render::conclusion::{Conclusion, FinalVerdict, of_session};
 use crate::render::document::{self, DocumentBody, ErrorCode, ErrorObject};
 use crate::render::pull_request::{GateResult, GateRow};
@@ -110,7 +111,10 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
 
 /// What kept the gate from its end.
 fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
+    let n_timed_out = result.measured.map_or(0, |(record, ..)| n_timed_out(record));
+    let are_timeouts = !result.failing.is_empty() && result.failing.len() == n_timed_out;
     let code = match result.code {
+        exit_code::ERROR if are_timeouts => ErrorCode::Timeout,
         exit_code::ERROR => ErrorCode::CommandFailed,
         exit_code::TIMEOUT => ErrorCode::Timeout,
         exit_code::INTERRUPTED => ErrorCode::Interrupted,

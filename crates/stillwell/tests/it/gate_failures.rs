@@ -88,6 +88,20 @@ fn a_time_of_zero_is_a_failing_benchmark_and_nothing_else() {
 }
 
 #[test]
+fn a_run_that_takes_too_long_is_one_failing_benchmark() {
+    let hangs = google_benchmark(1000).replacen("*) T=500 ;;", "*) exec sleep 8192 ;;", 1);
+    let bench = builds(&google_benchmark(1000), &hangs);
+    let options = ["--fail-on", "slower:50%", "--timeout", "500ms", "--budget", "5s"];
+    let ran = gate(&bench, &options).ends_with(2);
+    let gates: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("gate:")).collect();
+    assert_eq!(gates, ["gate: error: a program or a benchmark fails, exit code 2"], "{ran:#?}");
+    let error = &document(&bench)["error"];
+    assert_eq!((&error["code"], &error["exit_code"]), (&json!("timeout"), &json!(2)), "{error:#}");
+    let again = bench.stillwell(&["bench", "--resume", "out.suite"]).ends_with(2);
+    assert!(!again.stdout.contains("124"), "{again:#?}");
+}
+
+#[test]
 fn builds_without_a_common_benchmark_are_not_called_the_same() {
     let other = google_benchmark(1000).replace("BM_", "CM_");
     let bench = builds(&google_benchmark(1000), &other);

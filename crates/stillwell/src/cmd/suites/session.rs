@@ -2,6 +2,7 @@
 //! order, and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks
 //! that need it, and a busy period of the machine is spread over all of them.
 
+mod ending;
 mod suspects;
 
 use std::io::Write as _;
@@ -12,27 +13,20 @@ use anyhow::{Context as _, Result};
 use stats::sequential::{SequentialTest, holm_shares};
 use stats::{Invalid, Stream};
 
-use crate::cmd::assessment::Assessment;
-use crate::cmd::exports;
-use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::host::{CacheMonitors, Survey};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
-use crate::record::{EndReason, Layout, Readers, Record, SuiteManifest};
+use crate::record::{EndReason, Layout, Readers, SuiteManifest};
 use crate::render::budget::short_budget_of_suite;
-use crate::render::depth::Depth;
-use crate::render::document::{self, ErrorCode, ErrorObject};
-use crate::render::failure::{Quote, code as code_of, explain as explain_failure};
 use crate::render::one_line;
 use crate::session::{
     Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
 };
 use crate::spec::workers::BenchSpec;
 use crate::terminal;
-use crate::values::{FailOn, exit_code};
 
 /// Separates the random stream of the visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
@@ -296,105 +290,5 @@ impl SuiteSession<'_> {
             closed = closed.and(entry.close(is_interrupted, self.guard.user()));
         }
         closed
-    }
-
-    /// Shows everything. Returns the exit code.
-    fn finish(&self, spec: &BenchSpec, directory: &Path, is_interrupted: bool) -> Result<u8> {
-        let output = &spec.session.output;
-        let is_shown = !(self.screen.is_quiet() || output.exports.uses_stdout());
-        let is_text = is_shown && !output.json;
-        let is_seen = is_text && self.screen.is_one_terminal();
-        let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
-        let whole = whole_suite(directory)?;
-        let is_there = whole.is_some();
-        let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
-        let judged = whole.map(Assessment::of);
-        let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
-        // A gate that is not interrupted says it itself.
-        let unlisted = self.manifest.failing.iter().filter(|_| spec.suite.resume.is_some());
-        for failing in unlisted {
-            writeln!(terminal::stderr(), "stillwell: failing: {}", one_line(failing)).ok();
-            code = if is_interrupted { code } else { exit_code::ERROR };
-        }
-        if let Some(judged) = judged {
-            if is_text {
-                judged.print(Depth::of(spec.session.pyperf.verbose))?;
-            }
-            exports::write(&output.exports, &judged)?;
-            if output.json {
-                judged.print_document(self.error(code, &failures).as_ref())?;
-            }
-            if is_text {
-                judged.print_gate(fail_on, code)?;
-            }
-        } else {
-            self.clear(directory);
-            if let Some(error) = self.error(code, &failures).filter(|_| output.json) {
-                document::write_error(&mut terminal::data(), error)?;
-            }
-        }
-        for failure in &failures {
-            writeln!(terminal::stderr(), "stillwell: {failure}").ok();
-        }
-        if is_there && (is_interrupted || !failures.is_empty()) {
-            let shown = directory.display();
-            let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
-            writeln!(terminal::stderr(), "{text}").ok();
-        }
-        Ok(code)
-    }
-
-    /// What fails a gate, which `bench --resume` is not told again.
-    fn limit_of_gate(&self) -> Option<FailOn> {
-        let plan = &self.entries.first()?.member.plan;
-        let is_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
-        is_gate.then_some(FailOn { slower_pct: 100.0 * plan.slower_limit })
-    }
-
-    fn exit_code(
-        &self,
-        is_interrupted: bool,
-        judged: Option<&Assessment>,
-        fail_on: Option<FailOn>,
-    ) -> u8 {
-        let failed = || self.entries.iter().filter(|entry| entry.failure.is_some());
-        if is_interrupted {
-            exit_code::INTERRUPTED
-        } else if failed().next().is_none() {
-            judged.map_or(exit_code::SUCCESS, |judged| judged.exit_code(fail_on))
-        } else if failed().all(|entry| entry.end == Some(EndReason::TimedOut)) {
-            exit_code::TIMEOUT
-        } else {
-            exit_code::ERROR
-        }
-    }
-
-    /// What ended the suite early, for the document of `--json`: its first failure.
-    fn error(&self, exit_code: u8, failures: &[String]) -> Option<ErrorObject> {
-        let first = self.entries.iter().find_map(|entry| entry.failure.as_ref());
-        let code = match (first, exit_code) {
-            (_, exit_code::INTERRUPTED) => ErrorCode::Interrupted,
-            (Some(failure), _) => code_of(failure),
-            (None, _) => return None,
-        };
-        let message = failures.first().map_or("every finished block is kept", String::as_str);
-        Some(ErrorObject { code, message: message.to_owned(), exit_code })
-    }
-
-    /// The failures of benchmarks as texts.
-    fn failures(&self, quote: Quote) -> Result<Vec<String>> {
-        let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
-        let explained = failed.map(|(entry, failure)| {
-            let text = explain_failure(&Record::read(&entry.path)?, failure, quote);
-            Ok(format!("{}: {text}", one_line(&entry.member.name)))
-        });
-        explained.collect()
-    }
-
-    /// Removes the empty records: their names are free for the next attempt.
-    fn clear(&self, directory: &Path) {
-        self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
-        self.manifest.remove(directory);
-        writeln!(terminal::stderr(), "stillwell: nothing has been measured").ok();
     }
 }
