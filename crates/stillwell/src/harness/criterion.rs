@@ -27,7 +27,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
             "--exact",
             benchmark,
             "--noplot",
-            "--warm-up-time=0.01",
+            "--warm-up-time=0.003",
             "--measurement-time=0.01",
             "--sample-size=10",
             "--nresamples=1001",
