@@ -96,6 +96,11 @@ class Uuid(Project):
         return bool(re.search(r"\+\d+\.\d+% \(p=", said))
 
 
+class UuidOnOneCpu(Uuid):
+    name = "uuid-1 (Go, -test.cpu=1)"
+    programs = hit_programs = ("./uuid.test -test.cpu=1",)
+
+
 class FancyRegex(Project):
     name = "fancy-regex (criterion)"
     fetch = ("curl -sSfL https://static.crates.io/crates/fancy-regex/fancy-regex-0.14.0.crate | tar xz; mv fancy-regex-0.14.0 src; "
@@ -178,7 +183,7 @@ class Cattrs(Project):
 def prepared():
     """Each project that can be installed, built. PROJECTS names some of them, separated by commas."""
     names = list(filter(None, os.environ.get("PROJECTS", "").split(",")))
-    for kind in (Uuid, FancyRegex, Snappy, Cattrs):
+    for kind in (Uuid, UuidOnOneCpu, FancyRegex, Snappy, Cattrs):
         project = kind()
         if names and not any(project.name.startswith(name) for name in names):
             continue

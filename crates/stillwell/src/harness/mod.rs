@@ -146,6 +146,13 @@ impl Harness {
         self.adapter().answers.iter().any(has_all)
     }
 
+    /// An argument with which the times of a program vary less, if it has none of that kind. It changes what is measured, so
+    /// it is for the user to give.
+    pub fn steadier(self, program: &[String]) -> Option<&'static str> {
+        let has_cpus = program.iter().any(|word| word.contains("test.cpu"));
+        (self == Self::Go && !has_cpus).then_some(go::ONE_CPU)
+    }
+
     /// The program with the arguments that make it list its benchmarks.
     pub fn listing(self, program: &[String]) -> Vec<String> {
         (self.adapter().listing)(program)
@@ -268,6 +275,14 @@ mod tests {
         let value = |of| Harness::Go.value_ns("BenchmarkX", &said, of);
         assert_eq!(value(ProcessValue::Low), Some(10.5));
         assert_eq!(value(ProcessValue::Mean), Some(1000.8));
+    }
+
+    #[test]
+    fn only_programs_of_go_without_a_number_of_cpus_vary_less_with_one() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(String::from).collect() };
+        assert_eq!(Harness::Go.steadier(&words("./p.test -test.v")), Some("-test.cpu=1"));
+        assert_eq!(Harness::Go.steadier(&words("./p.test -test.cpu 2")), None);
+        assert_eq!(Harness::Divan.steadier(&words("./p.test")), None);
     }
 
     #[test]

@@ -120,6 +120,14 @@ impl ValueRule {
         Self { reader, source, unit: Some("ns".into()), scale: 1.0, better: Better::Lower }
     }
 
+    /// An argument with which the times of this program of a framework vary less ([`Harness::steadier`]).
+    pub fn steadier(&self, program: &[String]) -> Option<&'static str> {
+        match &self.reader {
+            ValueReader::Harness { kind, .. } => kind.steadier(program),
+            _ => None,
+        }
+    }
+
     /// The kind of its values.
     pub fn kind(&self) -> ValueUnit {
         self.unit.as_deref().and_then(known_unit).map_or(ValueUnit::Count, |(kind, _)| kind)

@@ -299,7 +299,12 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
             (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
         }
         // Its budget is for all benchmarks, of which others may be decided sooner.
-        Audience::Gate => (vec!["a longer --budget".to_owned()], " "),
+        Audience::Gate => {
+            let mut arms = plan.arms.iter();
+            let steadier = arms.find_map(|arm| arm.value.as_ref()?.steadier(&arm.argv));
+            let steadier = steadier.map(|argument| format!("programs with {argument}"));
+            (["a longer --budget".to_owned()].into_iter().chain(steadier).collect(), ", or ")
+        }
         _ => (more_blocks(to_decide, plan), " "),
     };
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }

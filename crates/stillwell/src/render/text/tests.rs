@@ -5,8 +5,9 @@ use crate::analysis::{
     DecisionEstimate, Evidence, Finding, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, UnevenShape,
 };
+use crate::harness::Harness;
 use crate::ledger::{LedgerEntry, NoiseSource};
-use crate::plan::{ShellReason, SuiteMembership};
+use crate::plan::{ShellReason, SuiteMembership, ValueRule};
 use crate::record::fixture::{of_spec, record, run};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
@@ -14,7 +15,7 @@ use crate::render::fixture::{
     analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain,
 };
 use crate::spec::RunSpec;
-use crate::values::Order;
+use crate::values::{Order, ProcessValue};
 
 /// The brief text.
 fn brief(record: &Record, analysis: &Analysis) -> String {
@@ -166,6 +167,8 @@ fn verdicts_in_words() {
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
     let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
+        let go = ValueRule::of_harness(Harness::Go, "b", ProcessValue::Low);
+        record.header.plan.arms[0].value = Some(go).filter(|_| is_gate);
         let (name, benchmark) = ("s".into(), "b".into());
         record.header.plan.suite =
             Some(SuiteMembership { name, benchmark, family: 1, is_gate, has_suspects: false });
@@ -173,7 +176,11 @@ fn verdicts_in_words() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(expected), "{text}");
     };
-    in_suite_of(true, to_decide(240, Some(3e9)), "would decide (a longer --budget); these");
+    in_suite_of(
+        true,
+        to_decide(240, Some(3e9)),
+        "(a longer --budget, or programs with -test.cpu=1)",
+    );
     let in_suite = |to_decide, expected: &str| in_suite_of(false, to_decide, expected);
     in_suite(to_decide(240, Some(3e9)), "would decide (a longer `budget` of the suite); these");
     in_suite(
