@@ -38,7 +38,7 @@ pub struct RoundTimes {
     pub run_s: Vec<f64>,
     /// Time that the round took, warm-ups and hooks included, s.
     pub seconds: f64,
-    /// Runs that were made, warm-ups included.
+    /// Runs that were made, warm-ups included. On a suite, a run is one of each benchmark.
     pub n_runs: usize,
 }
 
@@ -79,7 +79,7 @@ impl RoundTimes {
             blocks: whole.map(together).collect(),
             run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
             seconds,
-            n_runs: rows.len(),
+            n_runs: rows.len().div_ceil(n_benchmarks),
         }
     }
 
