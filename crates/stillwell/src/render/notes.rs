@@ -17,7 +17,9 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::NotMixed => NOT_MIXED.into(),
-        Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
+        Finding::MajorFaults { n } => {
+            format!("{} had to read from a device", units::counted(*n as usize, "page fault"))
+        }
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
         }
