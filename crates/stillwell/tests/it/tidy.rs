@@ -192,6 +192,7 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("measure/worker/mod.rs", "the argument of a worker"),
     ("plan/arms.rs", "these options of `run` are checked there"),
     ("plan/decide.rs", "these options of `run` are checked there"),
+    ("plan/defaults.rs", "`--alpha` of all verbs that have it is checked there"),
     ("plan/parameters.rs", "these options of `run` are checked there"),
     ("plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
     ("plan/revisions.rs", "these options of `run` are checked there"),
