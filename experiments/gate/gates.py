@@ -63,7 +63,8 @@ def gate(stillwell, old, new, budget, number, procs, programs=()):
     """Runs a gate of this stillwell. Returns its exit code, its time, the largest ratio of the medians of its runs in percent, whether
     benchstat calls anything different, and the names of the benchmarks that it calls slower."""
     record = f"gate-{number}.suite"
-    words = [stillwell, "gate", "--old", old, "--new", new, "--budget", budget, "--json", "gate.json", "-o", record, *programs]
+    words = [stillwell, "gate", "--old", old, "--new", new, "--budget", budget, "--timeout", "120s",
+             "--json", "gate.json", "-o", record, *programs]
     start = time.monotonic()
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           preexec_fn=procs and (lambda: procs.write_text(str(os.getpid()))))
