@@ -17,9 +17,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::NotMixed => NOT_MIXED.into(),
-        Finding::MajorFaults { n } => {
-            format!("{} had to read from a device", units::counted(*n as usize, "page fault"))
-        }
+        Finding::MajorFaults { n } => major_faults(*n),
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
         }
@@ -89,6 +87,10 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
 
 const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \
                          value: the runs of a value followed each other, and there is no verdict";
+
+fn major_faults(n: f64) -> String {
+    format!("{} had to read from a device", units::counted(n as usize, "page fault"))
+}
 
 fn never_steady(worker: &str) -> String {
     format!("{worker} did not become steady while it was watched: it still gets faster")
