@@ -6,8 +6,8 @@ use regex_lite::{Regex, escape};
 
 use crate::harness::{Adapter, HarnessOutput, SAMPLE_NS, n_samples, time_ns, with};
 
-/// With one CPU the processes vary a third as much, and end sooner: the garbage collections before each sample stop one thread
-/// only (docs/frameworks/go.md). What runs in parallel is then another benchmark.
+/// With one CPU the processes vary less, by a third to two thirds where it was measured, and end sooner
+/// (docs/frameworks/go.md). What runs in parallel is then another benchmark.
 pub(super) const ONE_CPU: &str = "-test.cpu=1";
 
 pub(super) const ADAPTER: Adapter = Adapter {
