@@ -9,6 +9,7 @@
 //!
 //! Several comparisons with one reference are a family, which Holm's procedure judges.
 
+mod agreement;
 mod family;
 mod same;
 mod theta_tests;
@@ -33,8 +34,6 @@ use crate::verdict::{IntervalVerdict, z};
 const TOLERANCE: (f64, f64) = (1e-5, 0.01);
 /// Relative difference that equal products of the same numbers can have.
 const ROUNDING: f64 = 1e-12;
-/// Distance of an end of the interval from a log ratio that is rejected, relative to that ratio.
-const BESIDE: f64 = 1e-6;
 
 /// Design of a sequential test.
 #[derive(Clone, Debug, PartialEq)]
@@ -348,37 +347,6 @@ impl SequentialTest {
             warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));
         let comparison = PairedComparison { test, theta: estimate.theta, interval, alpha: level };
         Ok(LooksInterval { comparison, interval, is_contradicted, n_warmup })
-    }
-
-    /// Makes an interval agree with the tests of single ratios. The accepted ratios can have gaps,
-    /// and the ends have an error.
-    fn agree(&self, interval: &mut Interval, share: f64) {
-        let (margin, limit) = (self.design.margin, self.design.limit);
-        if self.is_different(share) && interval.contains(0.0) {
-            // The estimate is 0 although an earlier look rejects 0: most times are equal.
-            let t = self.tests.get(0.0, &self.looks).and_then(|it| it.crossing(self.level(share)));
-            match t.unwrap_or(0.0) {
-                t if t < 0.0 => *interval = Interval { lo: interval.lo.min(t), hi: -BESIDE },
-                t => *interval = Interval { lo: BESIDE, hi: interval.hi.max(t).max(BESIDE) },
-            }
-        } else if self.is_inside(share) && !self.is_different(share) {
-            let inside = margin * (1.0 - BESIDE);
-            *interval = Interval { lo: interval.lo.max(-inside), hi: interval.hi.min(inside) };
-        } else if !self.is_different(share) && interval.is_within(margin) && !self.is_inside(share)
-        {
-            if !self.is_rejected_towards_zero(margin, share) {
-                interval.hi = margin;
-            } else {
-                interval.lo = -margin;
-            }
-        }
-        let crossing =
-            self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
-        match crossing.filter(|_| limit > 0.0) {
-            Some(t) if t > 0.0 => interval.lo = interval.lo.max(limit * (1.0 + BESIDE)),
-            Some(_) => interval.hi = interval.hi.min(limit * (1.0 - BESIDE)),
-            None => {}
-        }
     }
 }
 

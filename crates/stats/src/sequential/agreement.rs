@@ -1,0 +1,121 @@
+//! Agreement of an interval with the tests of single ratios.
+
+use super::SequentialTest;
+use crate::interval::Interval;
+
+/// Distance of an end of the interval from a log ratio that is rejected, relative to that ratio.
+const BESIDE: f64 = 1e-6;
+
+impl SequentialTest {
+    /// Makes an interval agree with the tests of single ratios. The accepted ratios can have gaps,
+    /// and the ends have an error.
+    pub(super) fn agree(&self, interval: &mut Interval, share: f64) {
+        let (margin, limit) = (self.design.margin, self.design.limit);
+        if self.is_different(share) && interval.contains(0.0) {
+            // The estimate is 0 although an earlier look rejects 0: most times are equal.
+            let t = self.tests.get(0.0, &self.looks).and_then(|it| it.crossing(self.level(share)));
+            match t.unwrap_or(0.0) {
+                t if t < 0.0 => {
+                    *interval = Interval { lo: interval.lo.min(t).min(-BESIDE), hi: -BESIDE };
+                }
+                t => *interval = Interval { lo: BESIDE, hi: interval.hi.max(t).max(BESIDE) },
+            }
+        } else if self.is_inside(share) && !self.is_different(share) {
+            let end = margin * (1.0 - BESIDE);
+            let inside = Interval { lo: -end, hi: end };
+            // An earlier look put the ratio inside, and the last one alone may put it outside.
+            *interval = interval.intersect(inside).unwrap_or(inside);
+        } else if !self.is_different(share) && interval.is_within(margin) && !self.is_inside(share)
+        {
+            if !self.is_rejected_towards_zero(margin, share) {
+                interval.hi = margin;
+            } else {
+                interval.lo = -margin;
+            }
+        }
+        let crossing =
+            self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
+        // If an earlier look rejects the limit from one side and the last one alone puts the ratio on
+        // the other, the interval stays where the last one puts it, as with 0.
+        match crossing.filter(|_| limit > 0.0 && interval.contains(limit)) {
+            Some(t) if t > 0.0 => {
+                let lo = limit * (1.0 + BESIDE);
+                *interval = Interval { lo, hi: interval.hi.max(lo) };
+            }
+            Some(_) => {
+                let hi = limit * (1.0 - BESIDE);
+                *interval = Interval { lo: interval.lo.min(hi), hi };
+            }
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prng::Stream;
+    use crate::relabel::{Estimand, Pairs};
+    use crate::sequential::{Conclusion, SequentialDesign, SequentialTest};
+    use crate::spending::{Spending, by_pairs};
+    use crate::verdict::IntervalVerdict;
+
+    const N_PAIRS: usize = 120;
+
+    /// A test with all looks, and its pairs. The new arm takes `early` times as long in the first
+    /// pairs and `late` times as long in the others.
+    fn moved(n_early: usize, early: f64, late: f64, seed: u64) -> (SequentialTest, Pairs) {
+        let mut stream = Stream::new(seed);
+        let (mut slot1, mut slot2, mut is_new) = (Vec::new(), Vec::new(), Vec::new());
+        for at in 0..N_PAIRS {
+            let ratio = if at < n_early { early } else { late };
+            let mut time = |ratio: f64| ratio * (1.0 + 0.02 * (stream.unit() - 0.5));
+            let (old, new) = (time(1.0), time(ratio));
+            let new_first = stream.unit() < 0.5;
+            let (first, second) = if new_first { (new, old) } else { (old, new) };
+            slot1.push(first);
+            slot2.push(second);
+            is_new.push(new_first);
+        }
+        let pairs = Pairs::new(&slot1, &slot2, &is_new).unwrap();
+        let mut test = SequentialTest::new(SequentialDesign {
+            spending: Spending { alpha: 0.05, family: 1, n_min: 0 },
+            estimand: Estimand::Adaptive,
+            margin: 0.01_f64.ln_1p(),
+            limit: 0.01_f64.ln_1p(),
+            seed,
+        });
+        test.take(&pairs, &by_pairs(N_PAIRS)).unwrap();
+        (test, pairs)
+    }
+
+    fn is_consistent(found: &Conclusion) -> bool {
+        let is_different = matches!(
+            found.verdict,
+            IntervalVerdict::Different | IntervalVerdict::DifferentWithinMargin
+        );
+        found.interval.lo <= found.interval.hi && is_different != found.interval.contains(0.0)
+    }
+
+    /// A core that changes its speed for one of the arms, or a benchmark that settles late.
+    #[test]
+    fn an_interval_has_its_ends_in_order_wherever_the_ratio_moves() {
+        let mut n_contradicted = 0;
+        for (n_early, early, late) in [
+            (20, 1.03, 0.985),
+            (30, 1.03, 0.99),
+            (40, 1.04, 0.995),
+            (40, 1.0, 1.03),
+            (60, 0.99, 1.03),
+            (60, 1.0, 0.97),
+            (60, 1.02, 1.0),
+        ] {
+            for seed in 0..3 {
+                let (test, pairs) = moved(n_early, early, late, seed);
+                let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
+                assert!(is_consistent(&found), "{n_early} {early} {late} {seed}: {found:?}");
+                n_contradicted += usize::from(found.is_contradicted);
+            }
+        }
+        assert!(n_contradicted > 0, "no case where looks contradict each other");
+    }
+}
