@@ -25,8 +25,7 @@ impl SequentialTest {
             let inside = Interval { lo: -end, hi: end };
             // An earlier look put the ratio inside, and the last one alone may put it outside.
             *interval = interval.intersect(inside).unwrap_or(inside);
-        } else if !self.is_different(share) && interval.is_within(margin) && !self.is_inside(share)
-        {
+        } else if !self.is_different(share) && interval.is_within(margin) {
             if !self.is_rejected_towards_zero(margin, share) {
                 interval.hi = margin;
             } else {
