@@ -145,7 +145,7 @@ fn an_interrupted_gate_goes_on() {
     });
     let links =
         |side: &str| std::fs::read_link(bench.path(&format!("out.suite/programs/{side}/0")));
-    crate::bench::wait_until("the links", || links("head").is_ok());
+    wait_until("the links", || links("head").is_ok());
     running.signal(rustix::process::Signal::KILL);
     running.finish();
     assert!(links("base").unwrap().ends_with("old/sums") && links("head").is_ok());
@@ -163,7 +163,7 @@ fn an_interrupted_gate_goes_on() {
         let files = std::fs::read_dir(bench.path("out.suite")).unwrap().flatten();
         files.filter(|it| it.path().extension().is_some_and(|it| it == "swell")).count()
     };
-    crate::bench::wait_until("both records", || measured() == 2);
+    wait_until("both records", || measured() == 2);
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish();
     assert!(!ran.stderr.contains("cannot execute"), "{ran:#?}");
