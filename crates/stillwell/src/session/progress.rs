@@ -163,9 +163,9 @@ impl ProgressLine {
         let by_budget = self.budget_ns.map(|budget_ns| budget_ns as f64);
         let all_ns = by_blocks.into_iter().chain(by_budget).fold(f64::INFINITY, f64::min);
         let left_ns = (all_ns - span_ns).max(0.0);
-        let left = units::short_time(left_ns);
+        let left = time_left(left_ns);
         let middle = match watch.and_then(SessionComparisons::standing) {
-            None => format!("{}  {left} left", self.minima(live)),
+            None => format!("{}  {left}", self.minima(live)),
             Some(standing) => {
                 let wait_ns = block_ns * (standing.expected_blocks - n_done as f64).max(1.0);
                 let wait = (wait_ns < left_ns).then(|| units::short_time(wait_ns));
@@ -219,7 +219,13 @@ impl ProgressLine {
     }
 }
 
-/// The comparison that is still open. `wait` is the time to its decision, if that comes before the end.
+/// The time to the end. A session may outlast its budget until each arm has its smallest number of runs.
+fn time_left(left_ns: f64) -> String {
+    if left_ns > 0.0 { format!("{} left", units::short_time(left_ns)) } else { "time is up".into() }
+}
+
+/// The comparison that is still open. `wait` is the time to its decision, if that comes before the end; `left` says when
+/// that is.
 fn so_far(
     standing: &ComparisonProgress,
     names: &[String],
@@ -233,8 +239,8 @@ fn so_far(
     };
     let ratio = format!("{} ÷ {} = {}", names[new], names[old], ratio_and_interval(ratio));
     match wait {
-        Some(wait) => format!("{decided}{ratio}  {wait} to {left} left"),
-        None => format!("{decided}{ratio}  {left} left"),
+        Some(wait) => format!("{decided}{ratio}  {wait} to {left}"),
+        None => format!("{decided}{ratio}  {left}"),
     }
 }
 
@@ -253,12 +259,13 @@ mod tests {
             ratio: RatioInterval { ratio: 1.0123, lo: 1.0042, hi: 1.0204 },
             expected_blocks: 60.0,
         };
-        let line = so_far(&one, &names, Some("2.00 s"), "9.00 s");
+        let line = so_far(&one, &names, Some("2.00 s"), &time_left(9e9));
         let ratio = "gzip -2 f ÷ gzip -1 f = 1.0123 [1.0042, 1.0204]";
         assert_eq!(line, format!("{ratio}  2.00 s to 9.00 s left"));
         let five = ComparisonProgress { n_comparisons: 5, n_open: 2, ..one };
-        let line = so_far(&five, &names, None, "9.00 s");
+        let line = so_far(&five, &names, None, &time_left(9e9));
         assert_eq!(line, format!("3/5 decided  {ratio}  9.00 s left"));
+        assert_eq!(so_far(&one, &names, None, &time_left(0.0)), format!("{ratio}  time is up"));
     }
 
     #[test]
