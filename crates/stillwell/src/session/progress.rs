@@ -219,9 +219,13 @@ impl ProgressLine {
     }
 }
 
-/// The time to the end. A session may outlast its budget until each arm has its smallest number of runs.
+/// The time to the end. A session may outlast its budget: some blocks are measured even if they do not fit.
 fn time_left(left_ns: f64) -> String {
-    if left_ns > 0.0 { format!("{} left", units::short_time(left_ns)) } else { "time is up".into() }
+    if left_ns > 0.0 {
+        format!("{} left", units::short_time(left_ns))
+    } else {
+        "no time left".into()
+    }
 }
 
 /// The comparison that is still open. `wait` is the time to its decision, if that comes before the end; `left` says when
@@ -265,7 +269,7 @@ mod tests {
         let five = ComparisonProgress { n_comparisons: 5, n_open: 2, ..one };
         let line = so_far(&five, &names, None, &time_left(9e9));
         assert_eq!(line, format!("3/5 decided  {ratio}  9.00 s left"));
-        assert_eq!(so_far(&one, &names, None, &time_left(0.0)), format!("{ratio}  time is up"));
+        assert_eq!(so_far(&one, &names, None, &time_left(0.0)), format!("{ratio}  no time left"));
     }
 
     #[test]
