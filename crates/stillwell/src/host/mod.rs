@@ -45,6 +45,7 @@ mod topology;
 mod tracepoints;
 pub mod tune;
 mod unplug;
+mod user_files;
 mod virtualisation;
 mod write;
 
@@ -80,3 +81,4 @@ pub use services::started_by;
 pub use tracepoints::{
     EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
 };
+pub use user_files::open_regular;

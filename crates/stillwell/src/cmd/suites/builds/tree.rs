@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
-use crate::host::without_place_of_git;
+use crate::host::{open_regular, without_place_of_git};
 use crate::link::CompilerWrappers;
 use crate::measure::supervised;
 use crate::plan::suite::environment_of;
@@ -71,7 +71,8 @@ impl BuildTree<'_> {
         match (self.source, self.number) {
             (BuildSource::Commit { repository, git }, _) => {
                 let (done, recipe) = (path.join(DONE), self.recipe());
-                let is_done = || fs::read_to_string(&done).is_ok_and(|found| found == recipe);
+                let found = || std::io::read_to_string(open_regular(&done)?);
+                let is_done = || found().is_ok_and(|found| found == recipe);
                 if is_done() {
                     return Ok(());
                 }
