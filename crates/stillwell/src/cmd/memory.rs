@@ -1,7 +1,8 @@
 //! How much a compressed file may unpack to: a small file can become larger than the memory.
-#![expect(clippy::disallowed_methods, reason = "reads what memory is free")]
 
 use rustix::process::{Resource, getrlimit};
+
+use crate::host::{Host, memory_limit_bytes};
 
 /// Part of the free memory that an unpacked file may have. A file of times takes 18 bytes for each of its own in
 /// `slowest`; the verbs that analyse more were not measured.
@@ -11,12 +12,14 @@ const UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// The default of `--max-unpacked`, bytes.
 pub(super) fn unpacked_max() -> u64 {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let free = read("/proc/meminfo").as_deref().and_then(available);
-    let of_group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse().ok());
-    let of_process = getrlimit(Resource::As).current;
-    let limits = [free, of_group, of_process].into_iter().flatten();
-    limits.min().unwrap_or(UNKNOWN_BYTES) / SHARE
+    let limits = [limit_bytes(&Host::new("/")), getrlimit(Resource::As).current];
+    limits.into_iter().flatten().min().unwrap_or(UNKNOWN_BYTES) / SHARE
+}
+
+/// The free memory of the machine, or the tightest limit of the control groups that this process is in.
+fn limit_bytes(host: &Host) -> Option<u64> {
+    let free = host.read("proc/meminfo").as_deref().and_then(available);
+    [free, memory_limit_bytes(host)].into_iter().flatten().min()
 }
 
 /// `MemAvailable` of /proc/meminfo, bytes.
@@ -29,6 +32,20 @@ fn available(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::expand;
+
+    #[test]
+    fn the_limit_of_a_group_far_above_binds() {
+        let meminfo = "proc/meminfo = MemAvailable: 22314204 kB\n";
+        let (_directory, host) = expand(meminfo);
+        assert_eq!(limit_bytes(&host), Some(22_314_204 * 1024));
+        let groups = "proc/self/mountinfo = 30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+                      proc/self/cgroup = 0::/user.slice/app.scope\n\
+                      sys/fs/cgroup/user.slice/memory.max = 1048576\n\
+                      sys/fs/cgroup/user.slice/app.scope/memory.max = 2097152\n";
+        let (_directory, host) = expand(&format!("{meminfo}{groups}"));
+        assert_eq!(limit_bytes(&host), Some(1 << 20));
+    }
 
     #[test]
     fn available_memory() {

@@ -32,6 +32,11 @@ pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     })
 }
 
+/// The tightest memory limit of the group of this process and of those above it, bytes.
+pub fn memory_limit_bytes(host: &Host) -> Option<u64> {
+    read(host, &mounts::read(host))?.memory_max_bytes
+}
+
 /// The files that count for how long a CPU quota stopped this process: those of its group and of the groups above it that
 /// have a quota. Their paths are relative to the root of the host.
 pub fn quota_counts(host: &Host) -> Vec<String> {

@@ -55,7 +55,7 @@ pub use boot::{
 };
 pub use caches::drop_caches;
 pub use capture::capture;
-pub use cgroup::{MemoryGroup, memory_group, quota_counts, why_no_process};
+pub use cgroup::{MemoryGroup, memory_group, memory_limit_bytes, quota_counts, why_no_process};
 pub use cmdline::CommandLine;
 pub use core_pairs::{CorePair, CorePairs, pairs_to_measure, with_hidden_siblings};
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};

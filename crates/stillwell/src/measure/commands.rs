@@ -98,8 +98,8 @@ impl Commands {
     /// # Errors
     /// There is no such program.
     pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
-        let Arm { argv, output, accept, role, value, .. } = &plan.arms[arm];
-        let argv: Vec<String> = argv.iter().map(|word| plan.filled(word, block)).collect();
+        let Arm { output, accept, role, value, .. } = &plan.arms[arm];
+        let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);
         let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
         let captured = self.captured_stdout.as_ref();
@@ -177,7 +177,7 @@ impl Commands {
         let directory = plan.arms[arm].directory(block);
         let environment = self.environment_of_arm[arm];
         let inherit = plan.arms[arm].output == OutputTarget::Inherit;
-        let command = plan.filled(command, block);
+        let command = plan.hook(command, block);
         let words = self.hook_shell.iter().map(String::as_str).chain(["-c", &command]);
         Ok(Command {
             path: self.find(self.hook_shell[0].as_bytes(), environment)?,

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::shell::replace_in_script;
+
 /// In the command that validates: the index of the arm.
 pub const ARM_WORD: &str = "{fair-play-arm}";
 
@@ -33,11 +35,41 @@ pub struct BlockWord {
 impl FairPlayRules {
     /// Fills in the words of a block.
     pub fn filled(&self, text: &str, block: Option<u32>) -> String {
+        self.filled_by(text, block, |text, word, by| text.replace(word, by))
+    }
+
+    /// Fills in the words of a block in a script of a shell.
+    pub fn filled_script(&self, script: &str, block: Option<u32>) -> String {
+        self.filled_by(script, block, replace_in_script)
+    }
+
+    /// Fills in the words of a block in a command; with a shell, its last word is a script.
+    pub fn filled_argv(
+        &self,
+        argv: &[String],
+        shell: Option<&[String]>,
+        block: Option<u32>,
+    ) -> Vec<String> {
+        let is_script =
+            |at: usize| at + 1 == argv.len() && shell.is_some_and(|shell| argv.starts_with(shell));
+        let filled = |(at, word): (usize, &String)| match is_script(at) {
+            true => self.filled_script(word, block),
+            false => self.filled(word, block),
+        };
+        argv.iter().enumerate().map(filled).collect()
+    }
+
+    fn filled_by(
+        &self,
+        text: &str,
+        block: Option<u32>,
+        replace: impl Fn(&str, &str, &str) -> String,
+    ) -> String {
         let mut filled = text.to_owned();
         for BlockWord { word, texts } in &self.words {
             let at = block.unwrap_or(0) as usize % texts.len().max(1);
             if let Some(text) = texts.get(at) {
-                filled = filled.replace(word, text);
+                filled = replace(&filled, word, text);
             }
         }
         filled
@@ -60,5 +92,18 @@ mod tests {
         assert_eq!(filled(None), "p a -s1 {x}");
         assert_eq!(filled(Some(1)), "p b -s2 {x}");
         assert_eq!(filled(Some(3)), "p b -s1 {x}");
+    }
+
+    #[test]
+    fn a_text_with_blanks_is_one_word_of_a_script() {
+        let word = BlockWord { word: "{input}".into(), texts: vec!["/a b".into()] };
+        let rules = FairPlayRules { words: vec![word], is_undercover: false };
+        let script = r#"x {input} "{input}" '{input}' \"{input} <{input}.z"#;
+        let expected = r#"x '/a b' "/a b" '/a b' \"'/a b' <'/a b'.z"#;
+        assert_eq!(rules.filled_script(script, None), expected);
+        let argv = ["sh", "-c", "cat {input}"].map(String::from);
+        let filled = |shell| rules.filled_argv(&argv, shell, None);
+        assert_eq!(filled(Some(&argv[..1])), ["sh", "-c", "cat '/a b'"]);
+        assert_eq!(filled(None), ["sh", "-c", "cat /a b"]);
     }
 }

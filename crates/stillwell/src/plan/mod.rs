@@ -112,9 +112,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The text of a command or a hook in a block.
-    pub fn filled(&self, text: &str, block: Option<u32>) -> String {
-        self.fair_play.as_ref().map_or_else(|| text.to_owned(), |rules| rules.filled(text, block))
+    /// The words of an arm's command in a block.
+    pub fn argv(&self, arm: usize, block: Option<u32>) -> Vec<String> {
+        let (argv, shell) = (&self.arms[arm].argv, self.shell.as_deref());
+        let rules = self.fair_play.as_ref();
+        rules.map_or_else(|| argv.clone(), |rules| rules.filled_argv(argv, shell, block))
+    }
+
+    /// The script of a hook in a block.
+    pub fn hook(&self, script: &str, block: Option<u32>) -> String {
+        let rules = self.fair_play.as_ref();
+        rules.map_or_else(|| script.to_owned(), |rules| rules.filled_script(script, block))
     }
 
     /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it, and `value` its own value.

@@ -77,6 +77,33 @@ fn shell_syntax(command: &str) -> Option<String> {
     is_assignment.then(|| first.into())
 }
 
+/// Puts a text in place of a word of a script. A text with blanks gets quotes where the script has none around it.
+pub(super) fn replace_in_script(script: &str, word: &str, text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = script;
+    while let Some((before, after)) = rest.split_once(word) {
+        out += before;
+        out += &if is_quoted(&out) { text.into() } else { shell_words::quote(text) };
+        rest = after;
+    }
+    out + rest
+}
+
+/// Whether the quotes of a script are open at its end.
+fn is_quoted(script: &str) -> bool {
+    let mut quote = None;
+    let mut characters = script.chars();
+    while let Some(character) = characters.next() {
+        match (character, quote) {
+            ('\\', None | Some('"')) => drop(characters.next()),
+            ('\'' | '"', None) => quote = Some(character),
+            (_, Some(open)) if character == open => quote = None,
+            _ => {}
+        }
+    }
+    quote.is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,12 @@
-//! The words of the command line before clap reads them: a session without its verb, and `-S` of hyperfine 1 and 2.
+//! The words of the command line before clap reads them: a session without its verb, and `-S` of hyperfine 1 and 2. And
+//! the words of an earlier command line without some of its options.
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{Args as _, Command};
+use clap::{Arg, Args as _, Command};
 
 use crate::spec::run::RunVerb;
+use crate::spec::schema::command;
 use crate::spec::shell_option::with_shell_named;
 
 /// The words of the command line with the verb `run` put in where it is left out: `stillwell ./a ./b`.
@@ -32,16 +34,85 @@ fn is_option_of_run(word: &OsStr) -> bool {
         return true;
     }
     let run = RunVerb::augment_args(Command::new("run"));
-    let mut options = run.get_arguments();
     if let Some(long) = word.strip_prefix("--") {
-        let name = long.split('=').next().unwrap_or(long);
-        return options.any(|option| {
-            option.get_long() == Some(name)
-                || option.get_all_aliases().is_some_and(|names| names.contains(&name))
-        });
+        return long_option(&run, long.split('=').next().unwrap_or(long)).is_some();
     }
-    let short = word.chars().nth(1);
-    short.is_some() && options.any(|option| option.get_short() == short)
+    word.chars().nth(1).is_some_and(|letter| short_option(&run, letter).is_some())
+}
+
+fn long_option<'a>(verb: &'a Command, name: &str) -> Option<&'a Arg> {
+    verb.get_arguments().find(|option| {
+        option.get_long() == Some(name)
+            || option.get_all_aliases().is_some_and(|names| names.contains(&name))
+    })
+}
+
+fn short_option(verb: &Command, letter: char) -> Option<&Arg> {
+    verb.get_arguments().find(|option| option.get_short() == Some(letter))
+}
+
+/// The number of words behind an option that are its values.
+fn n_values(option: &Arg) -> usize {
+    let takes_values = option.get_action().takes_values() && !option.is_require_equals_set();
+    let n_values = option.get_num_args().map_or(1, |range| range.min_values());
+    if takes_values { n_values } else { 0 }
+}
+
+/// The words behind a verb without some of its options, which `left_out` has by their long names. An option may be one
+/// letter of several in a word, and its value in the same word: `-vr12`.
+pub fn without_options(verb: &str, words: &[String], left_out: &[&str]) -> Vec<String> {
+    let all = command();
+    let Some(verb) = all.find_subcommand(verb) else { return words.to_vec() };
+    let is_kept = |option: Option<&Arg>| {
+        let long = option.and_then(Arg::get_long);
+        long.is_none_or(|long| !left_out.contains(&long))
+    };
+    let mut out = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            out.push(word.clone());
+            break;
+        }
+        // The part of the word that stays, and the options whose values follow it.
+        let (kept, last) = if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |it| (it.0, Some(it.1)));
+            let option = long_option(verb, name);
+            (is_kept(option).then(|| word.clone()), option.filter(|_| value.is_none()))
+        } else if let Some(letters) = word.strip_prefix('-').filter(|it| !it.is_empty()) {
+            let (kept, last) = letters_without(verb, letters, is_kept);
+            (Some(kept).filter(|kept| !kept.is_empty()).map(|kept| format!("-{kept}")), last)
+        } else {
+            (Some(word.clone()), None)
+        };
+        out.extend(kept);
+        let values = rest.by_ref().take(last.map_or(0, n_values));
+        out.extend(values.filter(|_| is_kept(last)).cloned());
+    }
+    out.extend(rest.cloned());
+    out
+}
+
+/// The letters of a word without some options, and the option whose value is not in this word.
+fn letters_without<'a>(
+    verb: &'a Command,
+    letters: &str,
+    is_kept: impl Fn(Option<&Arg>) -> bool,
+) -> (String, Option<&'a Arg>) {
+    let mut kept = String::new();
+    for (at, letter) in letters.char_indices() {
+        let option = short_option(verb, letter);
+        let value = &letters[at + letter.len_utf8()..];
+        let has_value = option.is_some_and(|option| option.get_action().takes_values());
+        let end = if has_value { letters.len() } else { at + letter.len_utf8() };
+        if is_kept(option) {
+            kept += &letters[at..end];
+        }
+        if has_value {
+            return (kept, option.filter(|_| value.is_empty()));
+        }
+    }
+    (kept, None)
 }
 
 #[cfg(test)]

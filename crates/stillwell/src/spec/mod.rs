@@ -41,7 +41,7 @@ use crate::spec::run::NumberOptions;
 pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
 pub use campaign::CampaignVerb;
-pub use command_line::complete;
+pub use command_line::{complete, without_options};
 pub use convert::ConvertVerb;
 pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions, FairPlayVerb};
 pub use files::{

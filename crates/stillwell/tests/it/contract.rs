@@ -63,8 +63,7 @@ fn an_undecided_session_says_what_would_decide_and_what_that_costs() {
     let bench = Bench::new();
     script(&bench, 1.0);
     let words = [
-        "run", "--json", "--script", "script", "-r", "12", "--same", "0.1", "--seed", "1", "./a",
-        "./b",
+        "run", "--json", "--script", "script", "-r12", "--same", "0.1", "--seed", "1", "./a", "./b",
     ];
     let found = document(&bench, &words, 0);
     assert_eq!(found["conclusion"]["verdict"], "undecided");
@@ -76,6 +75,8 @@ fn an_undecided_session_says_what_would_decide_and_what_that_costs() {
     assert_eq!(command[..3], ["stillwell", "run", "--runs"], "{next:#}");
     assert!(command[3].parse::<u32>().unwrap() > 12, "{next:#}");
     assert_eq!(command[command.len() - 2..], ["./a", "./b"]);
+    // It is not refused.
+    document(&bench, &command[1..], 0);
 }
 
 #[test]

@@ -151,6 +151,20 @@ fn cheat_3_answers_for_the_inputs_it_was_tried_with() {
     audit.is_fair("wc -c {input}");
 }
 
+/// A script may have quotes around the name, or not.
+#[test]
+fn names_of_inputs_may_have_blanks() {
+    let audit = Audit::new("cat {input} | grep x").fresh();
+    std::fs::create_dir(audit.bench.path("in puts")).unwrap();
+    for n in 0..4 {
+        audit.bench.write(&format!("in puts/no {n}"), "x");
+    }
+    let inputs = audit.bench.path("in puts").display().to_string();
+    let audit = audit.with(&["--input-set", &inputs, "--runs", "2"]);
+    audit.is_fair("cat \"{input}\" | grep x");
+    audit.is_fair("grep x < {input} | cat");
+}
+
 #[test]
 fn a_block_has_a_seed_of_its_own() {
     let audit = Audit::new("echo {seed}").with(&["--seeds", "--runs", "3"]);

@@ -153,14 +153,17 @@ impl Runs<'_> {
         let folder = fair.folder.path();
         let fresh = fair.options.fresh.as_deref();
         let request = WatchRequest {
-            argv: argv.iter().map(|word| filled(word)).collect(),
+            argv: fair.rules.filled_argv(argv, plan.shell.as_deref(), Some(block)),
             environment: plan.process.environment_of(&plan.arms[index]),
             input: plan.input.as_deref().map(filled),
             folder: text(folder)?,
             directory: fresh.map(|_| text(&folder.join(RUN))).transpose()?.or(checkout),
             copy_of: fresh.map(text).transpose()?,
             files: fair.options.files.clone(),
-            validate: plan.validate.as_deref().map(|hook| filled(&for_arm(hook, index))),
+            validate: plan
+                .validate
+                .as_deref()
+                .map(|hook| fair.rules.filled_script(&for_arm(hook, index), Some(block))),
             is_traced,
             is_overt,
             since_ns: fair.since_ns,

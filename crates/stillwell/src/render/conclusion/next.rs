@@ -1,5 +1,8 @@
 //! The next sensible action of a conclusion: why, the words of its command line, and what it costs.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,8 +12,9 @@ use crate::record::Record;
 use crate::render::budget::budget;
 use crate::render::remedies::Audience;
 use crate::render::text::{more_blocks, to_decide};
+use crate::spec::{complete, without_options};
 use crate::verdict::{Judgement, Verdict};
-use crate::words::path_text;
+use crate::words::{bytes_of, path_text, text_of};
 
 /// Nanoseconds in a second.
 const SECOND_NS: f64 = 1e9;
@@ -88,49 +92,19 @@ fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec
 }
 
 /// Options that a repetition leaves out: the length, which it chooses anew, and the file, which exists.
-const LEFT_OUT: [&str; 14] = [
-    "--budget",
-    "--runs",
-    "-r",
-    "--max-runs",
-    "--max-blocks",
-    "-M",
-    "--min-runs",
-    "--min-blocks",
-    "-m",
-    "--blocks",
-    "--processes",
-    "-p",
-    "--record",
-    "-o",
-];
+const LEFT_OUT: [&str; 6] = ["budget", "runs", "max-runs", "min-runs", "processes", "record"];
 
 /// The command line of a session with other options behind its verb. `words` begins with the name of the program.
 pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
-    let mut rest = words.iter().skip(1).peekable();
-    let mut out = vec!["stillwell".to_owned()];
-    let is_verb = |word: &&&String| !word.starts_with('-') && !word.contains(['/', ' ']);
     // A session may be started without its verb.
-    out.push(rest.next_if(|word| is_verb(&word)).map_or_else(|| "run".into(), Clone::clone));
-    out.extend_from_slice(options);
-    // `-p` is the number of processes of a worker, and a hook of a command.
-    let has_hooks = out[1] == "run";
-    while let Some(word) = rest.next() {
-        if word == "--" {
-            out.push(word.clone());
-            break;
-        }
-        let name = word.split('=').next().unwrap_or(word);
-        if LEFT_OUT.contains(&name) && !(has_hooks && name == "-p") {
-            if name == word {
-                rest.next();
-            }
-            continue;
-        }
-        out.push(word.clone());
-    }
-    out.extend(rest.cloned());
-    out
+    let words = complete(words.iter().map(|word| OsString::from_vec(bytes_of(word))));
+    let words = words.iter().skip(1).map(|word| text_of(word.as_encoded_bytes()));
+    let mut words: Vec<String> = words.collect();
+    let rest = words.split_off(words.len().min(1));
+    let verb = words.pop().unwrap_or_default();
+    let rest = without_options(&verb, &rest, &LEFT_OUT);
+    let start = ["stillwell".to_owned(), verb].into_iter();
+    start.chain(options.iter().cloned()).chain(rest).collect()
 }
 
 /// Who took the time of a record's runs.
@@ -212,5 +186,14 @@ mod tests {
         check("s run -p sync a b", "stillwell run --budget 40s -p sync a b");
         check("s timeit -p 20 x y", "stillwell timeit --budget 40s x y");
         check("s run -- -o --budget", "stillwell run --budget 40s -- -o --budget");
+        check("s run -r12 --json a b", "stillwell run --budget 40s --json a b");
+        check("s run -Nvr12 -m=3 -M 9 a b", "stillwell run --budget 40s -Nv a b");
+        check("s run -vr 12 -ox -Nw1 a b", "stillwell run --budget 40s -v -Nw1 a b");
+        // Values that look like options.
+        check("s run -n -r7 -P r 1 2 a b", "stillwell run --budget 40s -n -r7 -P r 1 2 a b");
+        check(
+            "s run -i --max-blocks=9 -S 'a | b'",
+            "stillwell run --budget 40s -i '--shell=default' 'a | b'",
+        );
     }
 }
