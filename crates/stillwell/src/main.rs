@@ -31,9 +31,14 @@ mod values;
 mod verdict;
 mod words;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::Result;
+
+use crate::render::remedies::Audience;
+use crate::spec::JsonTarget;
 use crate::values::exit_code;
 
 /// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
@@ -64,7 +69,9 @@ fn main() -> ExitCode {
     let target = spec::json_target(&words);
     let request = match spec::parse(&words) {
         Ok(request) => request,
-        Err(error) if cmd::is_answer(&error) => error.exit(),
+        Err(error) if cmd::is_answer(&error) => {
+            return ended(cmd::print_answer(&error), Audience::Run, &words, target.as_ref());
+        }
         Err(error) => {
             let shown = words.iter().map(|word| word.to_string_lossy().into_owned());
             let text = cmd::mistake(&error, &shown.collect::<Vec<_>>());
@@ -74,15 +81,25 @@ fn main() -> ExitCode {
     };
     sys::do_without_threads_if_refused();
     let audience = cmd::audience_of(&request);
-    match cmd::answer(request) {
+    ended(cmd::answer(request), audience, &words, target.as_ref())
+}
+
+/// The exit code of this program, after the words about an error.
+fn ended(
+    outcome: Result<u8>,
+    audience: Audience,
+    words: &[OsString],
+    target: Option<&JsonTarget>,
+) -> ExitCode {
+    match outcome {
         Ok(code) => {
-            cmd::failure::ensure_document(code, target.as_ref());
+            cmd::failure::ensure_document(code, target);
             ExitCode::from(code)
         }
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let code = cmd::failure::of_error(&error, audience, target.as_ref());
-            ExitCode::from(cmd::failure::for_git(&words, code))
+            let code = cmd::failure::of_error(&error, audience, target);
+            ExitCode::from(cmd::failure::for_git(words, code))
         }
     }
 }

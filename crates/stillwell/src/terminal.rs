@@ -146,6 +146,15 @@ pub fn write_text(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Passes on what other code wrote to standard output and is not there yet.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn flush() -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    io::stdout().flush()
+}
+
 /// Whether a verb asked for [`data`].
 static HAS_DATA: AtomicBool = AtomicBool::new(false);
 

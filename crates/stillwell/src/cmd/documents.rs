@@ -1,12 +1,13 @@
-//! `help` and `completions`: documents that clap generates from the definition of the command line.
+//! The help and `completions`: documents that clap generates from the definition of the command line.
 
 use std::ffi::OsString;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
-use crate::cmd::print::print;
+use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::usage;
 use crate::spec::{VerbName, command, parse};
+use crate::terminal;
 use crate::values::exit_code;
 
 /// The help of a verb, or of all.
@@ -15,12 +16,20 @@ pub fn help(verb: &VerbName) -> Result<u8> {
     let words: Vec<String> = words.chain(["--help"]).map(String::from).collect();
     let asked: Vec<OsString> = words.iter().map(OsString::from).collect();
     match parse(&asked) {
-        Err(error) if usage::is_answer(&error) => error.print()?,
+        Err(error) if usage::is_answer(&error) => print_answer(&error),
         Err(error) => bail!("{}", usage::mistake(&error, &words)),
         // With --help, clap always answers.
-        Ok(_) => {}
+        Ok(_) => Ok(exit_code::SUCCESS),
     }
-    Ok(exit_code::SUCCESS)
+}
+
+/// Prints a text that clap has made, such as the help. Returns the exit code.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn print_answer(answer: &clap::Error) -> Result<u8> {
+    answer.print().and_then(|()| terminal::flush()).context(NOT_PRINTED)?;
+    Ok(u8::try_from(answer.exit_code()).unwrap_or(exit_code::ERROR))
 }
 
 /// The completions for a shell.

@@ -59,6 +59,7 @@ mod why;
 
 use anyhow::Result;
 
+pub use documents::print_answer;
 pub use usage::{is_answer, mistake};
 
 use crate::render::remedies::Audience;

@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _, Seek as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -232,6 +233,9 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
         return directory(path, options, detail);
     }
     let mut file = File::open(path).with_context(cannot_read)?;
+    let kind = file.metadata().with_context(cannot_read)?.file_type();
+    let is_endless = kind.is_block_device() || (kind.is_char_device() && !file.is_terminal());
+    ensure!(!is_endless, "{shown} is a device, not a file with results");
     let mut start = Vec::new();
     file.by_ref().take(START.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
     let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
@@ -240,7 +244,9 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     }
     refuse_program(path)?;
     let length = file.metadata().map_or(0, |meta| meta.len());
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
+    let mut bytes = Vec::new();
+    let length = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
+    ensure!(bytes.try_reserve_exact(length).is_ok(), "{shown} is larger than the memory allows");
     if file.rewind().is_err() {
         // A pipe cannot be rewound.
         bytes = start;

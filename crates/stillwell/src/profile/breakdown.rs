@@ -156,6 +156,11 @@ impl TimePart {
     }
 }
 
+/// Number of complete blocks with samples.
+pub fn n_sampled_blocks(profile: &Profile) -> usize {
+    BlockRuns::of(profile).n_blocks()
+}
+
 /// Breaks the time of a profile down.
 ///
 /// # Errors

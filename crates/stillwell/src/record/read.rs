@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
+use crate::host::open_regular;
 use crate::record::origin::Origin;
 use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 
@@ -146,8 +147,7 @@ impl RecordTail {
     /// # Errors
     /// As [`Record::read`].
     pub fn open(path: &Path) -> Result<(Self, Header)> {
-        #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = open_regular(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::of(path, BufReader::with_capacity(1 << 16, file))
     }
 }
@@ -170,9 +170,15 @@ impl<R: BufRead + Seek> RecordTail<R> {
     pub fn follow(&mut self, mut each: impl FnMut(RecordLine) -> Result<()>) -> Result<usize> {
         loop {
             self.line.clear();
-            let n_bytes = self.reader.read_until(b'\n', &mut self.line);
+            let n_bytes = read_line(&mut self.reader, &mut self.line);
             let n_bytes =
                 n_bytes.with_context(|| format!("cannot read {}", self.path.display()))?;
+            ensure!(
+                n_bytes <= LINE_BYTES_MAX,
+                "{}, line {}: {TOO_LONG}",
+                self.path.display(),
+                self.line_number + 1
+            );
             if !self.line.ends_with(b"\n") {
                 let back = -i64::try_from(n_bytes).context("a line of more than 2^63 bytes")?;
                 self.reader.seek(SeekFrom::Current(back)).context("cannot seek in the record")?;
@@ -211,13 +217,24 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
     ))
 }
 
-/// The longest header line. A header with 10 000 arms and long command lines is far shorter.
-const HEADER_BYTES_MAX: u64 = 256 << 20;
+/// The longest line, bytes. A header with 10 000 arms and long command lines is far shorter, but a file with a hole in it
+/// may seem to have a line of any length.
+const LINE_BYTES_MAX: usize = 64 << 20;
+const TOO_LONG: &str = "it is longer than 64 MiB, and no line of a record is";
+
+/// Reads a line, or a byte more than the longest line. Returns the number of bytes.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    Read::take(reader, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)
+}
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     let mut line = Vec::new();
-    Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
-    ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
+    // Of what is no record, no more is read.
+    if reader.fill_buf()?.first().is_none_or(|&first| first == b'{') {
+        read_line(reader, &mut line)?;
+        ensure!(line.len() <= LINE_BYTES_MAX, "line 1: {TOO_LONG}");
+        ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
+    }
     let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
     let Ok(origin) = serde_json::from_slice::<Origin>(&line) else {

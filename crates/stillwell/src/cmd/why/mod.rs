@@ -16,7 +16,7 @@ use crate::cmd::run::{conclude_failed, measure_profiled};
 use crate::host::{Host, environment_for, system_call_tracepoint};
 use crate::measure::wire::SamplingSettings;
 use crate::plan::{PYTHON_NAMES, Plan, ask_for_names, defaults, measure_again};
-use crate::profile::breakdown::{BLOCKS_MIN, breakdown};
+use crate::profile::breakdown::{BLOCKS_MIN, breakdown, n_sampled_blocks};
 use crate::profile::collect::collect;
 use crate::profile::flame::flame_graph;
 use crate::profile::folded::folded;
@@ -117,19 +117,19 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     }
     let found = collect(&Record::read(&record)?, chains.path(), period_ns)?;
     drop((samples, chains));
-    let n_blocks = found.runs.len() / found.arms.len();
-    if end.reason == EndReason::Interrupted && n_blocks <= BLOCKS_MIN {
+    let n_blocks = n_sampled_blocks(&found);
+    if end.reason == EndReason::Interrupted && n_blocks < BLOCKS_MIN {
         let text = format!(
-            "stillwell: interrupted after {}, too few to say anything",
+            "stillwell: interrupted after {} with samples, too few to say anything",
             counted(n_blocks, "block")
         );
         writeln!(terminal::stderr(), "{text}").ok();
         return Ok(exit_code::INTERRUPTED);
     }
     ensure!(
-        n_blocks > BLOCKS_MIN,
-        "{n_blocks} blocks were measured, and {} are needed; give it more time with --budget",
-        BLOCKS_MIN + 1
+        n_blocks >= BLOCKS_MIN,
+        "{} with samples are too few; {BLOCKS_MIN} are needed; give it more time with --budget",
+        counted(n_blocks, "block")
     );
     let path = path_of(&record);
     found.write(&path, Readers::of(verb.shared))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::host::Host;
 use crate::host::guardian::{Answer, GuardianOrder, GuardianRequest};
@@ -133,9 +133,22 @@ impl Guardian {
                 writeln!(terminal::stderr(), "{text}: `kill -CONT {pid}`").ok();
             }
         }
-        serde_json::from_str(&line).with_context(|| {
-            "the guardian ended unexpectedly; `stillwell system reset` puts back what it has changed"
-        })
+        if !line.ends_with('\n') {
+            return Err(self.explain_end());
+        }
+        serde_json::from_str(&line).context("the answer of the guardian cannot be read")
+    }
+
+    /// The end of a guardian that has not answered.
+    fn explain_end(&mut self) -> anyhow::Error {
+        let how = match self.child.wait() {
+            Ok(status) => format!(" ({status})"),
+            Err(_) => String::new(),
+        };
+        anyhow!(
+            "the guardian ended unexpectedly{how}; this process sets the machine's knobs and puts them back: \
+             `stillwell system reset` puts back what it has changed"
+        )
     }
 }
 
