@@ -48,8 +48,8 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     // Checked before anything else, so that the launcher stays small.
-    if measure::launcher::is_requested() {
-        measure::launcher::serve();
+    if measure::serve::is_requested() {
+        measure::serve::serve();
         return ExitCode::SUCCESS;
     }
     if load::is_requested() {

@@ -250,7 +250,7 @@ mod tests {
             let mean_ratio = RatioInterval { ratio: 1.2, lo: 0.9, hi };
             let found = PairedTest { mean_ratio, ..paired(1.0, 0.995, 1.005) };
             let judged = judge(&of(found), &DecisionRule { estimand, ..POLICY });
-            exit_code(&[judged], FailOn { slower_pct })
+            exit_code(&[judged], FailOn::slower(slower_pct))
         };
         assert_eq!(code(1.5, Estimand::Adaptive, 5.0), exit_code::UNDECIDED);
         assert_eq!(code(1.5, Estimand::Typical, 5.0), exit_code::SUCCESS);
@@ -270,7 +270,7 @@ mod tests {
     fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
         let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
         let judgements: Vec<_> = intervals.iter().map(judge).collect();
-        assert_eq!(exit_code(&judgements, FailOn { slower_pct }), expected);
+        assert_eq!(exit_code(&judgements, FailOn::slower(slower_pct)), expected);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         let gate = |intervals: &[(f64, f64)]| {
             let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
             let judgements: Vec<_> = intervals.iter().map(judge).collect();
-            Gate::of(&judgements, FailOn { slower_pct: 5.0 })
+            Gate::of(&judgements, FailOn::slower(5.0))
         };
         let found = |answer, by| Gate { answer, by };
         let passed = gate(&[(0.9, 0.95), (1.01, 1.04), (1.0, 1.02)]);

@@ -40,6 +40,10 @@ pub enum Finding {
     RejectedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs failed, but they count.
     FailedRuns { arm: usize, n: usize, n_runs: usize },
+    /// Runs left processes behind, which ran beside later runs until the end of the session.
+    LeftBehind { arm: usize, n: u32, n_runs: u32, name: String },
+    /// Processes outlived a run that was ended, and were ended too.
+    Outlived { arm: usize, n: u32, name: String },
     /// Runs took longer than the timeout and do not count.
     TimedOutRuns { arm: usize, n: usize, n_runs: usize },
     /// The arm's peak memory is not above the launcher's.
@@ -88,6 +92,8 @@ impl Finding {
             Self::RejectedRuns { arm, .. }
             | Self::FailedRuns { arm, .. }
             | Self::TimedOutRuns { arm, .. }
+            | Self::LeftBehind { arm, .. }
+            | Self::Outlived { arm, .. }
             | Self::MemoryFloor { arm, .. }
             | Self::NoFloor { arm }
             | Self::CountersDisagree { arm, .. }

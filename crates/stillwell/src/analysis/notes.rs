@@ -9,7 +9,7 @@ use crate::analysis::steadiness;
 use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
-use crate::record::{Event, Header, Record};
+use crate::record::{Event, Header, Record, Survivors};
 use crate::values::metric::Metric;
 use crate::values::read_cpu_list;
 
@@ -39,6 +39,7 @@ pub fn notes(
     };
     let total_ns: f64 = arms.iter().filter_map(of_arm).sum();
     notes.extend(failed_runs(arms));
+    notes.extend(survivors(record));
     notes.extend(not_mixed(record));
     notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
@@ -228,6 +229,25 @@ fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
         found.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
     };
     arms.iter().flat_map(of_arm).collect()
+}
+
+/// What runs left behind. In a campaign this is judged as cheating.
+fn survivors(record: &Record) -> Vec<Note> {
+    let is_campaign = record.header.plan.fair_play.is_some();
+    let events = record.events.iter().filter(|_| !is_campaign);
+    let found = events.filter_map(|event| match event {
+        Event::Launcher { survivors, .. } => Some(survivors),
+        _ => None,
+    });
+    let finding = |it: &Survivors| {
+        let (arm, name) = (it.arm as usize, it.name.clone());
+        match (it.n_left, it.n_ended) {
+            (0, n) => Finding::Outlived { arm, n, name },
+            (n, _) => Finding::LeftBehind { arm, n, n_runs: it.n_runs, name },
+        }
+    };
+    let counted = found.flatten().filter(|it| it.n_left + it.n_ended > 0);
+    counted.map(|it| Note { finding: finding(it), weight: 1.0 }).collect()
 }
 
 fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {

@@ -64,6 +64,9 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
                     Ok(Err(Unmeasured::Program(arm, why)))
                 }
+                MeasurementFailure::Survivors(left) => {
+                    Ok(Err(Unmeasured::Program(left.arm as usize, why)))
+                }
                 _ => Err(code(&failure).error(why)),
             }
         }

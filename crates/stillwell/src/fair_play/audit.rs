@@ -305,6 +305,8 @@ mod tests {
     #[test]
     fn what_outlives_a_run_counts_if_it_had_to_be_ended_or_worked_on() {
         let left = |arm, n_ended, n_detached, late_cpu_us| Survivors {
+            n_runs: 1,
+            n_left: 0,
             step: 0,
             arm,
             name: "helper".into(),

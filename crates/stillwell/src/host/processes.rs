@@ -21,6 +21,8 @@ pub struct Process {
     pub parent: u32,
     /// Its process group.
     pub group: u32,
+    /// Its session, setsid(2).
+    pub session: u32,
     flags: u64,
     /// The CPU of its last run. `None` in a shorter text.
     pub cpu: Option<usize>,
@@ -28,7 +30,7 @@ pub struct Process {
     /// ids.
     pub(super) start_ticks: u64,
     /// True if a signal or a tracer has stopped it.
-    pub(super) is_stopped: bool,
+    pub is_stopped: bool,
     /// True for a zombie: it has ended, and its parent has not waited for it.
     pub has_ended: bool,
 }
@@ -53,6 +55,7 @@ impl Process {
             name: name.to_owned(),
             parent: field(4)?.parse().ok()?,
             group: field(5)?.parse().ok()?,
+            session: field(6)?.parse().ok()?,
             flags: field(9)?.parse().ok()?,
             cpu: field(39).and_then(|cpu| cpu.parse().ok()),
             start_ticks: field(22)?.parse().ok()?,

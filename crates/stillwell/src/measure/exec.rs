@@ -19,6 +19,7 @@ use crate::measure::launch_failure::explain_launch;
 use crate::measure::memory_use::TREE_MEMORY;
 use crate::measure::policy::{mode_number, policy_numbers};
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
+use crate::measure::survivors::add_survivors;
 use crate::measure::wire::{
     Batch, BatchStop, Command, FairPlaySettings, Job, LauncherSettings, RowDestination,
     SamplingSettings, WakeTracepoint,
@@ -258,7 +259,9 @@ impl<'a> ExecRunner<'a> {
         let (done, interrupted) = self.process.run(batch, tolerance)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         self.evidence_ns = done.evidence_ns;
-        self.survivors.extend(done.survivors);
+        add_survivors(&mut self.survivors, &done.survivors);
+        let left = done.survivors.iter().find(|it| self.plan.refuses_survivors && it.n_left > 0);
+        let left = left.map(|it| MeasurementFailure::Survivors(it.clone()));
         for command in &done.loud_commands {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
@@ -268,7 +271,7 @@ impl<'a> ExecRunner<'a> {
             writeln!(terminal::stderr(), "{text}").ok();
         }
         let Some(stop) = done.stop else {
-            return Ok((Outcome { interrupted, failure: None }, None));
+            return Ok((Outcome { interrupted, failure: left }, None));
         };
         let origin = origins[done.n_done as usize];
         let step = steps[origin.index];
@@ -325,6 +328,8 @@ impl<'a> ExecRunner<'a> {
     /// After a failure or ^C, the conclude hook of the current step must still run.
     fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
         let is_conclude = |purpose| purpose == JobPurpose::Hook(Hook::Conclude);
+        // A launcher that did not answer was killed.
+        self.process.revive(self.run_as.clone())?;
         let concluded = match self.batch(&[step], is_conclude) {
             Ok((batch, origins)) => {
                 self.send(batch, &[step], &origins, InterruptTolerance::Once)?.0

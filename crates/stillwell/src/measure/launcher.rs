@@ -1,19 +1,17 @@
-//! The launcher: a small process that makes the children, times them and appends their rows to the record.
+//! The runs of the launcher: it makes the children, times them and appends their rows to the record.
 //!
 //! It is this program executed again, so that its memory is small (a child's `ru_maxrss` starts at its parent's
 //! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
 //! neither the death of the front end nor its own loses a run that had finished.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use rustix::process::Signal;
 
 use crate::measure::cache_use::CacheUse;
-use crate::measure::child_end::{is_interruption, pidfd, wait_for_exit};
+use crate::measure::child_end::{has_ended_or_stopped, is_interruption, pidfd, wait_for_exit};
 use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
@@ -22,89 +20,29 @@ use crate::measure::job_mark::JobMark;
 use crate::measure::launch_attributes::attributes_of;
 use crate::measure::memory_use::MemoryUse;
 use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
-use crate::measure::prepared::{
-    PreparedCommand, environment, iteration_variables, padding_variable,
-};
+use crate::measure::prepared::{PreparedCommand, environment, iteration_variables};
 use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
 use crate::measure::quota_use::QuotaUse;
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::sampling::Sampling;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
-use crate::measure::survivors::SurvivorWatch;
+use crate::measure::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::measure::wire::{
-    self, Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReply, LauncherReport,
-    LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget,
+    Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReport, LauncherSettings, RowId,
+    StderrTarget, StdoutTarget,
 };
+use crate::record::Survivors;
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, Envp, LaunchError, LaunchedChild,
 };
 use crate::values::metric::Metric;
-use crate::words::in_words;
-
-/// `argv[0]` that makes this program a launcher.
-pub const ARGV0: &str = "stillwell-launcher";
-
-/// Whether this process was started to be a launcher.
-pub fn is_requested() -> bool {
-    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
-}
-
-/// Serves the front end until it hangs up. Standard input is the socket to the front end.
-pub fn serve() {
-    sys::install_launcher_signals();
-    // The name in ps and top; the file is /proc/self/exe.
-    rustix::thread::set_name(c"stillwell-run").ok();
-    let front_end = sys::parent();
-    sys::signal_me_when_my_parent_ends(Signal::TERM);
-    // The front end sees an error here as a closed socket.
-    serve_requests(front_end).ok();
-}
-
-fn serve_requests(front_end: i32) -> Result<()> {
-    let stdin = io::stdin();
-    let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
-    let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
-    let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
-    let is_undercover = open.fair_play.is_some_and(|it| it.is_undercover);
-    if is_undercover {
-        rustix::thread::set_name(c"sh").ok();
-    }
-    let mut session = match LauncherLoop::open(*open, front_end, mark) {
-        Ok((session, opened)) => {
-            wire::send(&mut socket, &LauncherReply::Opened(opened))?;
-            session
-        }
-        Err(error) => {
-            wire::send(&mut socket, &LauncherReply::Refused(in_words(&error)))?;
-            return Ok(());
-        }
-    };
-    // Not a part of the session, because a run borrows both.
-    let mut variables = Environment::new(padding_variable(is_undercover));
-    loop {
-        let reply = match wire::receive(&mut socket)? {
-            LauncherRequest::Open(_) => LauncherReply::Refused("opened twice".into()),
-            LauncherRequest::Keep(keep) => match Destination::open(&keep) {
-                Ok(destination) => {
-                    session.destination = Some(destination);
-                    LauncherReply::Ready
-                }
-                Err(error) => LauncherReply::Refused(in_words(&error)),
-            },
-            LauncherRequest::Batch(batch) => {
-                LauncherReply::Done(session.run(&batch, &mut variables))
-            }
-        };
-        wire::send(&mut socket, &reply)?;
-    }
-}
 
 /// The state of the launcher from one batch to the next.
-struct LauncherLoop {
-    front_end: i32,
+pub(super) struct LauncherLoop {
+    pub(super) front_end: i32,
     mark: Option<JobMark>,
-    destination: Option<Destination>,
+    pub(super) destination: Option<Destination>,
     timeout: Option<Duration>,
     /// The launcher's own waits; `None` where the kernel counts none.
     schedstat: Option<OwnCpuTimes>,
@@ -119,11 +57,11 @@ struct LauncherLoop {
     launcher: sys::Launcher,
     probes: ProbeSchedule,
     sampling: Option<Sampling>,
-    survivors: Option<SurvivorWatch>,
+    pub(super) survivors: Option<SurvivorWatch>,
 }
 
 impl LauncherLoop {
-    fn open(
+    pub(super) fn open(
         open: LauncherSettings,
         front_end: i32,
         mark: Option<JobMark>,
@@ -163,7 +101,9 @@ impl LauncherLoop {
         metrics.extend(cache_use.metrics());
         let quota_use = QuotaUse::of_myself(open.evidence);
         metrics.extend(quota_use.metrics());
-        let survivors = open.fair_play.as_ref().and_then(|_| SurvivorWatch::begin());
+        let ends_them = open.fair_play.is_some();
+        let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
+        let survivors = SurvivorWatch::begin(end);
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
         let [attributes, plain] = attributes_of(open, &allowed, own_nice);
         let session = Self {
@@ -190,7 +130,7 @@ impl LauncherLoop {
         Ok((session, LauncherReport { metrics, gaps }))
     }
 
-    fn run(&mut self, batch: &Batch, variables: &mut Environment) -> BatchResult {
+    pub(super) fn run(&mut self, batch: &Batch, variables: &mut Environment) -> BatchResult {
         let mut done = BatchResult::default();
         sys::take_stop_request();
         if sys::parent() != self.front_end {
@@ -208,15 +148,24 @@ impl LauncherLoop {
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
             let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);
+            if job.row.is_some() {
+                done.survivors.extend(self.settle());
+            }
             if let Err(stop) = self.run_job(prepared, job, envp, &mut done) {
                 done.stop = Some(stop);
                 break;
             }
             done.n_done += 1;
         }
+        done.survivors.extend(self.settle());
         done.evidence_ns = self.reading_time.sum_ns();
         done.maxrss_floor_kib = peak_resident_kib().unwrap_or(0);
         done
+    }
+
+    /// What the last run left behind, unless its hooks have ended it.
+    fn settle(&mut self) -> Option<Survivors> {
+        self.survivors.as_mut().and_then(SurvivorWatch::settle)
     }
 
     fn run_job(
@@ -240,14 +189,16 @@ impl LauncherLoop {
         if let Some(sampling) = &mut self.sampling {
             self.launcher.delay_ns = sampling.before(job.row);
         }
-        if let Some(watch) = self.survivors.as_mut().filter(|_| job.row.is_some()) {
-            watch.before_run();
-        }
         let ran = self.run_child(prepared, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
-        if let (Some(watch), Some(id)) = (&self.survivors, job.row) {
-            done.survivors.extend(watch.end_survivors(id, ran.launched.pid));
+        match (&mut self.survivors, job.row) {
+            (Some(watch), Some(id)) => {
+                let is_cut = ran.timed_out || sys::is_stop_requested();
+                done.survivors.extend(watch.after_run(id, ran.launched.pid, is_cut));
+            }
+            (Some(watch), None) => watch.after_hook(),
+            (None, _) => {}
         }
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
@@ -349,34 +300,32 @@ impl LauncherLoop {
         if !pipes.is_empty() {
             let pidfd = pidfd(launched.pid).ok();
             let pidfd = pidfd.as_ref().map(|pidfd| pidfd.as_fd());
-            let has_ended = || sys::has_exited(launched.pid);
+            let has_ended = || has_ended_or_stopped(launched.pid);
             while pipes
                 .drain_until_exit(pidfd, has_ended)
                 .is_err_and(|error| is_interruption(&error))
             {}
         }
-        // Without evidence to collect, nothing happens between the exit and the reap, so one call does both.
-        let (mut ended_ns, mut first_task, mut late_ns) = (None, None, 0);
         let waited_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waited_ns);
         let mut waited_ns = waited_so_far();
         if let Some(sampling) = &mut self.sampling {
             // While it copies samples it waits for a CPU beside the run, which is not late by that.
             sampling.drain_until_exit(launched.pid, || waited_ns = waited_so_far());
         }
+        let stopped_by = wait_for_exit(launched.pid);
+        let ended_ns = monotonic_ns();
+        let (mut first_task, mut late_ns) = (None, 0);
         if let Some(own) = &self.schedstat {
-            wait_for_exit(launched.pid);
-            ended_ns = Some(monotonic_ns());
             first_task = CpuTimes::of_process(launched.pid);
             late_ns = own.waited_ns().zip(waited_ns).map_or(0, |(after, before)| after - before);
-            self.reading_time.add_since(ended_ns.filter(|_| is_run));
+            self.reading_time.add_since(is_run.then_some(ended_ns));
+        }
+        if alarm.went_off() {
+            // End all processes that the run left behind. Until the launcher reaps the child, no other group has its
+            // number.
+            sys::signal_group(launched.pid, libc::SIGKILL);
         }
         let (exit, mut usage) = loop {
-            if alarm.went_off() {
-                // End all processes that the run left behind. Until the launcher reaps the child, no other group has
-                // its number.
-                wait_for_exit(launched.pid);
-                sys::signal_group(launched.pid, libc::SIGKILL);
-            }
             match sys::reap(launched.pid) {
                 Ok(reaped) => break reaped,
                 Err(error) if is_interruption(&error) => {}
@@ -385,7 +334,8 @@ impl LauncherLoop {
                 }
             }
         };
-        let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
+        // A stop by the terminal, after which it was killed, ended it.
+        let exit = stopped_by.map_or(exit, |signal| -signal);
         // What the child did before its clock started: its delay, and the probe of its core.
         let before_ns = launched.delayed_ns + launched.probe.map_or(0, |probe| probe.all_ns);
         usage.without(before_ns / 1000);

@@ -19,7 +19,7 @@ mod job_mark;
 mod jobs;
 mod launch_attributes;
 mod launch_failure;
-pub mod launcher;
+mod launcher;
 mod memory_use;
 mod missing_interpreter;
 mod own_place;
@@ -33,6 +33,7 @@ mod quota_use;
 mod reading_time;
 pub mod sampling;
 pub mod script;
+pub mod serve;
 pub mod slices;
 pub mod stack_copies;
 pub mod stalls;
@@ -48,7 +49,7 @@ pub mod worker;
 
 use anyhow::Result;
 
-use crate::record::Event;
+use crate::record::{Event, Survivors};
 use crate::schedule::Step;
 
 pub use exec::ExecRunner;
@@ -139,6 +140,8 @@ pub enum MeasurementFailure {
         /// The failure.
         failure: Box<worker::WorkerFailure>,
     },
+    /// A run left processes behind, and the session may not.
+    Survivors(Survivors),
     /// A hook failed.
     Hook {
         /// The hook.

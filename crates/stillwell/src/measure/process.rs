@@ -1,25 +1,28 @@
 //! The launcher as seen from the front end: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::SigId;
 
-use crate::host::{Host, why_no_process};
+use crate::host::{Host, Process, why_no_process};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::job_mark::JobMark;
-use crate::measure::launcher::ARGV0;
+use crate::measure::serve::ARGV0;
 use crate::measure::wire::{
-    self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
-    RowDestination,
+    self, Batch, BatchResult, BatchStop, LauncherReply, LauncherReport, LauncherRequest,
+    LauncherSettings, RowDestination,
 };
 use crate::sys::{self, User};
+use crate::terminal;
 use crate::words::reason;
 
 /// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
@@ -28,6 +31,12 @@ const REPEAT: Duration = Duration::from_millis(100);
 /// Unanswered requests before the front end kills the launcher. They take ten seconds, five times as long as the
 /// launcher gives a run.
 const REQUESTS_MAX: u32 = 100;
+
+/// Requests before another interrupt kills the launcher at once: timeout(1) sends its signal twice.
+const REQUESTS_BEFORE_KILL: u32 = 3;
+
+/// Time after which a launcher that is stopped is told.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Number of interrupts (^C or SIGTERM) that the running command survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +53,8 @@ pub struct LauncherProcess {
     child: Child,
     socket: UnixStream,
     interrupt: Interrupt,
+    /// Readable after the launcher was stopped (SIGCHLD, sigaction(2)).
+    changes: ChildChanges,
     /// The job that the launcher is at; `None` where the kernel has no memory for it.
     mark: Option<JobMark>,
     /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
@@ -62,6 +73,7 @@ impl LauncherProcess {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits the signal's disposition.
         sys::stop_ignoring_children();
+        let changes = ChildChanges::watch()?;
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
         // A signal of the terminal goes to the whole process group, and the launcher is in ours until it has its own.
@@ -86,7 +98,7 @@ impl LauncherProcess {
                 why_no_process(&Host::new("/"))
             )
         })?;
-        let mut process = Self { child, socket, interrupt, mark, was_interrupted: false };
+        let mut process = Self { child, socket, interrupt, changes, mark, was_interrupted: false };
         enter(process.child.id())?;
         match process.get_ready(&LauncherRequest::Open(Box::new(open)))? {
             LauncherReply::Opened(opened) => Ok((process, opened)),
@@ -179,35 +191,56 @@ impl LauncherProcess {
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
         let mut n_interrupts = u32::from(std::mem::take(&mut self.was_interrupted));
         let (has_runs, mut n_requests) = (matches!(request, LauncherRequest::Batch(_)), 0);
+        let (tolerance, mut stop) = (tolerance as u32, StopNotice::default());
         loop {
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.changes.as_fd(), PollFlags::IN),
             ];
-            let timeout = Timespec::try_from(REPEAT).expect("100 ms fit");
-            let is_ending = n_interrupts > tolerance as u32;
-            match poll(&mut fds, is_ending.then_some(&timeout)) {
+            let wait = if n_interrupts > tolerance { Some(REPEAT) } else { stop.wait() };
+            let wait = wait.map(|wait| Timespec::try_from(wait).expect("two seconds fit"));
+            match poll(&mut fds, wait.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait for the launcher"),
             }
             let answered = !fds[0].revents().is_empty();
-            n_interrupts += u32::from(self.interrupt.take());
+            let came = u32::from(self.interrupt.take());
             if answered {
                 let reply = wire::receive(&self.socket);
                 let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
-                return Ok((reply, n_interrupts > 0));
+                return Ok((reply, n_interrupts + came > 0));
             }
-            if n_interrupts > tolerance as u32 {
-                let pid = Pid::from_child(&self.child);
-                // Without a run there is nothing to end, but the launcher may hang.
-                if n_requests >= REQUESTS_MAX {
-                    kill_process(pid, Signal::KILL).ok();
-                } else if has_runs {
+            stop.look(self.changes.take(), self.child.id());
+            let is_again = came > 0 && n_requests >= REQUESTS_BEFORE_KILL;
+            n_interrupts += came;
+            if n_requests >= REQUESTS_MAX || is_again {
+                return self.kill(has_runs).map(|reply| (reply, true));
+            }
+            if n_interrupts > tolerance {
+                if has_runs {
+                    let pid = Pid::from_child(&self.child);
                     kill_process(pid, Signal::TERM).ok();
+                    // A launcher that somebody has stopped takes no signal before.
+                    kill_process(pid, Signal::CONT).ok();
                 }
                 n_requests += 1;
             }
         }
+    }
+
+    /// Ends a launcher that does not answer, with its run. The reply says that it was interrupted in the job that it was at.
+    fn kill(&mut self, has_runs: bool) -> Result<LauncherReply> {
+        let run = run_of(self.child.id());
+        kill_process(Pid::from_child(&self.child), Signal::KILL).ok();
+        run.into_iter().for_each(|group| sys::signal_group(group, libc::SIGKILL));
+        self.child.wait().context("cannot wait for the launcher")?;
+        ensure!(has_runs, "the launcher did not get ready before it was interrupted");
+        Ok(LauncherReply::Done(BatchResult {
+            n_done: self.last_job().unwrap_or(0),
+            stop: Some(BatchStop::Interrupted),
+            ..BatchResult::default()
+        }))
     }
 
     fn explain_end<T>(&mut self) -> Result<T> {
@@ -222,6 +255,92 @@ impl LauncherProcess {
             _ => "",
         };
         bail!("the launcher ended unexpectedly ({status}){why}")
+    }
+}
+
+/// The group of the run that a launcher is at: each run leads one, in the launcher's session. A process that hooks have
+/// left behind may have a session of its own, and is none.
+fn run_of(launcher: u32) -> Option<i32> {
+    let host = Host::new("/");
+    let session = Process::read(&host, launcher)?.session;
+    let children = host.read(format!("proc/{launcher}/task/{launcher}/children"))?;
+    let numbers = children.split_ascii_whitespace().filter_map(|number| number.parse().ok());
+    let is_run = |pid: &u32| {
+        let process = Process::read(&host, *pid);
+        process.is_some_and(|process| process.group == *pid && process.session == session)
+    };
+    numbers.into_iter().find(is_run).map(u32::cast_signed)
+}
+
+/// What is known of a launcher that may be stopped.
+#[derive(Debug, Default)]
+struct StopNotice {
+    is_stopped: bool,
+    is_told: bool,
+}
+
+impl StopNotice {
+    /// How long to wait for the launcher's answer before the next look; `None` for as long as it takes.
+    fn wait(&self) -> Option<Duration> {
+        (self.is_stopped && !self.is_told).then_some(PATIENCE)
+    }
+
+    /// Looks at a launcher that has changed, or that was stopped before the wait.
+    fn look(&mut self, has_changed: bool, launcher: u32) {
+        if !has_changed && self.wait().is_none() {
+            return;
+        }
+        let process = Process::read(&Host::new("/"), launcher);
+        let is_stopped = process.is_some_and(|process| process.is_stopped);
+        if is_stopped && self.is_stopped && !has_changed && !self.is_told {
+            self.is_told = true;
+            let text = format!(
+                "stillwell: the launcher, the parent of the commands, is stopped, perhaps by one of them; `kill -CONT \
+                 {launcher}` lets the session go on, ^C ends it"
+            );
+            writeln!(terminal::stderr(), "{text}").ok();
+        }
+        self.is_stopped = is_stopped;
+        self.is_told &= is_stopped;
+    }
+}
+
+/// Changes of children of this process, as a descriptor to wait for.
+#[derive(Debug)]
+struct ChildChanges {
+    pipe: UnixStream,
+    action: SigId,
+}
+
+impl ChildChanges {
+    fn watch() -> Result<Self> {
+        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
+        pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
+        let action = signal_hook::low_level::pipe::register(libc::SIGCHLD, writer)
+            .context("cannot catch signals")?;
+        Ok(Self { pipe, action })
+    }
+
+    /// Whether any changed since the last call.
+    fn take(&self) -> bool {
+        let mut buffer = [0; 64];
+        let mut taken = false;
+        while (&self.pipe).read(&mut buffer).is_ok_and(|n_bytes| n_bytes > 0) {
+            taken = true;
+        }
+        taken
+    }
+}
+
+impl AsFd for ChildChanges {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+impl Drop for ChildChanges {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.action);
     }
 }
 

@@ -16,6 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
+use crate::measure::child_end::has_ended_or_stopped;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::measure::jit::JitFiles;
@@ -166,7 +167,7 @@ impl Sampling {
         let Some(pidfd) = pidfd else { return };
         let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
         let mut can_wait_for_rings = true;
-        while !sys::has_exited(pid) {
+        while !has_ended_or_stopped(pid) {
             // A buffer is ready when it is half full.
             let rings = self.rings.iter().filter(|_| can_wait_for_rings);
             let borrowed = rings.map(sys::descriptor_of);

@@ -15,6 +15,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
 /// The interval between checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: i64 = 2_000_000;
+/// The interval between checks whether the terminal has stopped a process with a pidfd, which does not tell, s.
+const ASK_FOR_STOP_S: i64 = 1;
 /// The number of bytes from the end of standard error to show on a failure.
 const TAIL_BYTES: usize = 4 << 10;
 
@@ -102,13 +104,16 @@ impl Pipes {
         pidfd: Option<BorrowedFd<'_>>,
         has_ended: impl Fn() -> bool,
     ) -> io::Result<()> {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: ASK_AGAIN_NS };
+        let timeout = match pidfd {
+            Some(_) => Timespec { tv_sec: ASK_FOR_STOP_S, tv_nsec: 0 },
+            None => Timespec { tv_sec: 0, tv_nsec: ASK_AGAIN_NS },
+        };
         loop {
             let mut fds: Vec<PollFd<'_>> =
                 pidfd.iter().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
             let readers = [self.stdout.as_ref(), self.stderr.as_ref()];
             fds.extend(readers.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            poll(&mut fds, pidfd.is_none().then_some(&timeout))?;
+            poll(&mut fds, Some(&timeout))?;
             let ended = has_ended();
             self.read_what_is_there();
             if ended {

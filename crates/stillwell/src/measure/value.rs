@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads and removes the file of a run")]
 
 use std::ffi::OsStr;
-use std::fs::{DirEntry, File, FileType};
+use std::fs::{DirEntry, FileType};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::host::open_regular;
 use crate::plan::{ValueReader, ValueRule};
 use crate::sys::{User, with_files_of};
 use crate::words::reason;
@@ -94,7 +95,7 @@ fn file_below(folder: &Path, name: &str) -> Option<PathBuf> {
 
 fn text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    let n_bytes = File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)? as u64;
+    let n_bytes = open_regular(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)? as u64;
     if n_bytes > BYTES_MAX {
         return Err(io::Error::other(format!("it has more than {} MiB", BYTES_MAX >> 20)));
     }

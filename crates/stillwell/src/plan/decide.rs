@@ -101,6 +101,7 @@ pub fn decide(
         stopping,
         trial: None,
         slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
+        refuses_survivors: judgement.fail_on.is_some_and(|fail_on| !fail_on.allows_processes),
         precision: precision(length, n_comparisons, order)?,
         timeout_ns: length.timeout.map(|timeout| timeout.ns),
         setup: of_all(&hooks.setup, |arm| &arm.setup),

@@ -50,7 +50,7 @@ pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// The time in which a program of a framework has to list its benchmarks. Go and pytest run each once for that.
 pub const ASKING: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// `gate --fail-on`. Copies of one file differ by up to a percent (docs/ci.md, "What it does").
-pub const GATE_FAIL_ON: FailOn = FailOn { slower_pct: 1.0 };
+pub const GATE_FAIL_ON: FailOn = FailOn::slower(1.0);
 /// `bisect --alpha`.
 pub const BISECT_ALPHA: Percent = Percent(1.0);
 /// `bisect --same`. Less than elsewhere: a search for 1 % has to see 1 %.

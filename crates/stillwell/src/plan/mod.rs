@@ -68,6 +68,9 @@ pub struct Plan {
     /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
     #[serde(default)]
     pub slower_limit: f64,
+    /// Whether a process that a run leaves behind is a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses_survivors: bool,
     /// The rule of a session that tries whether its second arm is faster than the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<TrialRule>,

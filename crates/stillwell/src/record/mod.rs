@@ -140,21 +140,31 @@ pub struct ShortSlice {
     pub long_ns: f64,
 }
 
-/// The processes that a run left behind. The launcher ended those that did not end within a moment.
+/// The processes that runs left behind and that did not end within a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivors {
-    /// Step of the run.
+    /// Step of the run; of several, the first.
     pub step: u32,
     /// Arm of the run.
     pub arm: u32,
     /// Name of the first one.
     pub name: String,
-    /// Processes that the launcher ended.
+    /// Runs of this arm that left some.
+    #[serde(default = "one")]
+    pub n_runs: u32,
+    /// Processes that went on until the end of the session, which ended them.
+    #[serde(default)]
+    pub n_left: u32,
+    /// Processes that the launcher ended after their run: in a campaign, or because the run itself was ended.
     pub n_ended: u32,
     /// Processes that had left the process group of the run.
     pub n_detached: u32,
-    /// CPU time that all of them used after the end of the run, µs.
+    /// CPU time that all of them used after the end of the run, µs, as far as they were ended after it.
     pub late_cpu_us: u64,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A line that is neither the header nor a row.
@@ -169,7 +179,7 @@ pub enum Event {
         /// Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence_ns: Option<u64>,
-        /// Processes that runs left behind, in a session of a campaign.
+        /// Processes that runs left behind.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         survivors: Vec<Survivors>,
     },

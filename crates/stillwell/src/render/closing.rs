@@ -74,7 +74,10 @@ pub(super) fn lines(
 /// open; failed runs, a lost shield and the like always matter.
 fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
     match note.finding {
-        Finding::FailedRuns { .. } | Finding::TimedOutRuns { .. } => true,
+        Finding::FailedRuns { .. }
+        | Finding::TimedOutRuns { .. }
+        | Finding::LeftBehind { .. }
+        | Finding::Outlived { .. } => true,
         // The failure is at the top.
         Finding::RejectedRuns { .. } => false,
         Finding::Lost { share, .. } => is_open && share >= LOST_MIN,

@@ -139,7 +139,7 @@ mod tests {
             base: "a",
             head: "b",
             measured: None,
-            fail_on: FailOn { slower_pct: 0.0 },
+            fail_on: FailOn::slower(0.0),
             code: exit_code::SUCCESS,
             same: &same,
             same_loaded: &[],

@@ -37,6 +37,19 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
                 runs(plan, *arm, *n, *n_runs)
             )
         }
+        Finding::LeftBehind { arm, n, n_runs, name } => format!(
+            "{} of {} left {} behind ({name}), beside which the later runs ran; {} ended with the session",
+            units::counted(*n_runs as usize, "run"),
+            command(plan, *arm),
+            units::processes(*n),
+            if *n == 1 { "it was" } else { "they were" }
+        ),
+        Finding::Outlived { arm, n, name } => format!(
+            "{} outlived a run of {} that was ended ({name}), and {} ended too",
+            units::processes(*n),
+            command(plan, *arm),
+            if *n == 1 { "was" } else { "were" }
+        ),
         Finding::MemoryFloor { arm, floor_kib } => format!(
             "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
             command(plan, *arm)
@@ -171,6 +184,9 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "⟦affinity⟧",
+        Finding::LeftBehind { .. } => {
+            "⟦conclude⟧ can end what a run leaves; ⟦setup⟧ can start what all runs share"
+        }
         Finding::CountersDisagree { .. } => "⟦decide-on⟧ instructions compares these",
         Finding::Neighbours(_) => {
             "⟦isolate⟧; on a virtual machine, a host that shares its cores with nobody"
@@ -206,6 +222,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         | Finding::RejectedRuns { .. }
         | Finding::FailedRuns { .. }
         | Finding::TimedOutRuns { .. }
+        | Finding::Outlived { .. }
         | Finding::MemoryFloor { .. } => return None,
     };
     Some(audience.words(advice))

@@ -339,7 +339,7 @@ mod tests {
             base: "a",
             head: "b",
             measured: None,
-            fail_on: FailOn { slower_pct: 0.0 },
+            fail_on: FailOn::slower(0.0),
             code: if failing.is_empty() { 0 } else { 2 },
             same,
             same_loaded: &[],

@@ -211,6 +211,11 @@ pub fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
+/// A number of processes.
+pub fn processes(n: u32) -> String {
+    if n == 1 { "1 process".into() } else { format!("{n} processes") }
+}
+
 /// A fraction as a percentage with two digits: `0.65 %`.
 pub fn percent(fraction: f64) -> String {
     format!("{} %", uncertain::significant(fraction * 100.0, 2))

@@ -52,7 +52,8 @@ pub struct GateVerb {
     /// Seed of all random choices [default: drawn anew, and recorded]
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
-    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent [default: slower:1%]
+    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent. A run that leaves processes behind fails, unless
+    /// `,allow-processes` follows [default: slower:1%]
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     /// Differences below this many percent count as the same [default: 1]

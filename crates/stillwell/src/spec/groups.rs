@@ -108,7 +108,7 @@ pub struct JudgementOptions {
     #[arg(long)]
     pub aa: bool,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
-    /// be told yet
+    /// be told yet. A run that leaves processes behind fails, unless `,allow-processes` follows
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

@@ -37,8 +37,8 @@ pub use probe::{CoreProbe, probe_core};
 pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
 pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
 pub use signals::{
-    Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
-    stop_ignoring_children, take_stop_request,
+    Alarm, HeldSignals, end_stop_requests, ignore_what_ends_a_session, install_launcher_signals,
+    is_ignored, is_stop_requested, stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{
     Attributes, ChildStdio, LaunchError, LaunchedChild, Launcher, SchedulingPolicy, Stage,
@@ -141,12 +141,25 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// Waits until the child has ended. It does not reap it, so that its `/proc` entry stays readable.
+/// Waits until the child has ended, or a signal has stopped it: returns the number of that signal. It does not reap the
+/// child, so that its `/proc` entry stays readable.
 ///
 /// # Errors
 /// `EINTR` when a signal came first, `ECHILD` where there is no such child.
-pub fn wait_for_exit(pid: i32) -> io::Result<()> {
-    wait_without_reaping(pid, WaitIdOptions::empty()).map(|_| ())
+pub fn wait_for_exit(pid: i32) -> io::Result<Option<i32>> {
+    let status = wait_without_reaping(pid, WaitIdOptions::STOPPED)?;
+    let signal = status.and_then(|status| status.stopping_signal());
+    if signal.is_some() {
+        // Each stop is told once.
+        waitid_of(pid, WaitIdOptions::STOPPED | WaitIdOptions::NOHANG)?;
+    }
+    Ok(signal)
+}
+
+/// The signal that has stopped a child; `None` if none has, or if [`wait_for_exit`] has told it.
+pub fn stopped_by(pid: i32) -> Option<i32> {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid_of(pid, options).ok()??.stopping_signal()
 }
 
 /// Whether the child has ended, or there is no such child. It does not reap it.
@@ -155,8 +168,12 @@ pub fn has_exited(pid: i32) -> bool {
 }
 
 fn wait_without_reaping(pid: i32, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+    waitid_of(pid, options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+}
+
+fn waitid_of(pid: i32, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
     let pid = Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
-    Ok(waitid(WaitId::Pid(pid), options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?)
+    Ok(waitid(WaitId::Pid(pid), options)?)
 }
 
 /// Reaps a child. Returns its exit (the status, or minus the signal that ended it) and its resource usage.

@@ -12,11 +12,17 @@ static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 static TIMED_OUT: AtomicBool = AtomicBool::new(false);
 /// Requests from the launcher to end the current run.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
+/// The process that started the launcher.
+static FRONT_END: AtomicI32 = AtomicI32::new(0);
+/// Alarms since the front end died.
+static ALARMS_ALONE: AtomicU32 = AtomicU32::new(0);
 
 /// The interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
 const REPEAT: Duration = Duration::from_millis(100);
 /// Requests by SIGTERM before SIGKILL: two seconds of them.
 const TERMS_MAX: u32 = 20;
+/// Alarms that a launcher without a front end has to end in order: three seconds of them. A run takes two of these.
+const ALARMS_ALONE_MAX: u32 = 30;
 
 fn end_current_group() {
     let group = CURRENT_GROUP.load(Ordering::Relaxed);
@@ -41,7 +47,8 @@ fn keeping_errno(act: impl FnOnce()) {
 }
 
 extern "C" fn on_stop(_signal: libc::c_int) {
-    if !STOP_REQUESTED.swap(true, Ordering::Relaxed) {
+    // A request of a front end that has died since may have lost its timer.
+    if !STOP_REQUESTED.swap(true, Ordering::Relaxed) || is_alone() {
         keeping_errno(|| {
             // The front end may be dead, so the launcher repeats the request itself.
             set_timer(REPEAT, REPEAT);
@@ -50,7 +57,24 @@ extern "C" fn on_stop(_signal: libc::c_int) {
     }
 }
 
+/// Whether the front end has ended.
+fn is_alone() -> bool {
+    // SAFETY: getppid takes no argument and cannot fail.
+    unsafe { libc::getppid() != FRONT_END.load(Ordering::Relaxed) }
+}
+
+/// Ends a launcher that waits for something else than a run, such as the other end of a FIFO, and whose front end is gone.
+fn end_alone() {
+    let is_over = STOP_REQUESTED.load(Ordering::Relaxed) && is_alone();
+    if is_over && ALARMS_ALONE.fetch_add(1, Ordering::Relaxed) >= ALARMS_ALONE_MAX {
+        super::signal_group(CURRENT_GROUP.load(Ordering::Relaxed), libc::SIGKILL);
+        // SAFETY: _exit is safe in a handler (signal-safety(7)).
+        unsafe { libc::_exit(1) };
+    }
+}
+
 extern "C" fn on_alarm(_signal: libc::c_int) {
+    end_alone();
     // Between runs it is the rest of a timer that was switched off too late: no run has exceeded anything.
     if CURRENT_GROUP.load(Ordering::Relaxed) == 0 {
         return;
@@ -73,11 +97,13 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// Gives SIGCHLD its default disposition. If the parent process ignored it, the kernel would reap children before
-/// this process can wait for them (wait4(2), NOTES).
+/// Gives SIGCHLD its default disposition if the parent process ignored it: the kernel would reap children before this
+/// process can wait for them (wait4(2), NOTES).
 pub fn stop_ignoring_children() {
-    // SAFETY: SIG_DFL is always a valid disposition.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    if is_ignored(libc::SIGCHLD) {
+        // SAFETY: SIG_DFL is always a valid disposition.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    }
 }
 
 /// The signals that end a session.
@@ -130,6 +156,7 @@ fn ending_signals() -> libc::sigset_t {
 /// `SIG_IGN`, because exec resets a handler to the default and leaves an ignored signal ignored. The program under test
 /// must start as it would from a shell.
 pub fn install_launcher_signals() {
+    FRONT_END.store(super::parent(), Ordering::Relaxed);
     install(libc::SIGTERM, on_stop);
     install(libc::SIGALRM, on_alarm);
     install(libc::SIGPIPE, on_nothing);
@@ -158,16 +185,30 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Whether a request to end the session came since the last call.
+/// Whether a request to end the session came since the last [`take_stop_request`].
+pub fn is_stop_requested() -> bool {
+    STOP_REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Whether a request to end the session came since the last call. The death of the front end stays one.
 pub fn take_stop_request() -> bool {
-    if !STOP_REQUESTED.load(Ordering::Relaxed) {
+    if !is_stop_requested() {
         return false;
+    }
+    // Its timer ends the launcher if that does not end by itself.
+    if is_alone() {
+        return true;
     }
     // The request's timer would go off in the next run, which would look like its timeout. The timer is cleared before
     // the flag, because a request that comes after the flag was cleared starts the timer again.
     set_timer(Duration::ZERO, Duration::ZERO);
     STOP_REQUESTED.store(false, Ordering::Relaxed);
     true
+}
+
+/// Ends the requests to end: the launcher is about to.
+pub fn end_stop_requests() {
+    set_timer(Duration::ZERO, Duration::ZERO);
 }
 
 /// The process group that requests to end go to, and its timeout. Drop undoes both.
@@ -208,7 +249,8 @@ impl Drop for Alarm {
     fn drop(&mut self) {
         CURRENT_GROUP.store(0, Ordering::Relaxed);
         // Only if it can be running: a call here would be part of the cost of every run.
-        if self.armed || STOP_REQUESTED.load(Ordering::Relaxed) {
+        let is_stopping = STOP_REQUESTED.load(Ordering::Relaxed);
+        if (self.armed || is_stopping) && !(is_stopping && is_alone()) {
             set_timer(Duration::ZERO, Duration::ZERO);
         }
     }

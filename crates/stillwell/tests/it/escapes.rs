@@ -10,7 +10,7 @@ const EVIL_JSON: &str = "a\\u001b[2J\\u001b]0;t\\u0007\\u001b[31m\\r\\u009b2J\\u
 const SHOWN: &str = "a\\u{1b}[2J\\u{1b}]0;t\\u{7}\\u{1b}[31m\\r\\u{9b}2J\\u{202e}b";
 
 /// Runs the program on a terminal; its standard output has both streams.
-fn on_terminal(bench: &Bench, arguments: &[&str]) -> Ran {
+pub fn on_terminal(bench: &Bench, arguments: &[&str]) -> Ran {
     let python =
         "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = bench.command("python3");

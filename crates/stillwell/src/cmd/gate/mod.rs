@@ -127,7 +127,7 @@ fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::
     let seconds = |time: TimeSpan| format!("{}s", time.ns as f64 / 1e9);
     let mut words: Vec<std::ffi::OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
     words.push(file.into());
-    let limit = format!("slower:{}%", fail_on(verb).slower_pct);
+    let limit = fail_on(verb).to_string();
     words.extend(["--budget", &seconds(budget(verb)), "--fail-on", &limit].map(Into::into));
     words.extend(["--timeout", &seconds(timeout(verb)), "-o"].map(Into::into));
     words.push(directory.into());

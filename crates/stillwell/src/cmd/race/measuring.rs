@@ -235,6 +235,9 @@ fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
             (arm, "wrote an output that is not valid".into())
         }
         MeasurementFailure::Start { arm: Some(arm), why } => (arm, format!("did not start: {why}")),
+        MeasurementFailure::Survivors(left) => {
+            (left.arm as usize, format!("left processes behind ({:?})", left.name))
+        }
         _ => return Err(code_of(&failure).error(whole)),
     };
     Ok((arm, of_benchmark(record, arm, &why)))

@@ -28,7 +28,7 @@ use crate::measure::digest::{digest, digest_of_file};
 use crate::measure::fresh::make_fresh;
 use crate::measure::prepared::is_telling;
 use crate::measure::supervised::wait_for;
-use crate::measure::survivors::SurvivorWatch;
+use crate::measure::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::measure::wire::RowId;
 use crate::sys::{self, CallListener};
 use tracer::CallTracer;
@@ -58,7 +58,7 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     }
     let name = if request.is_overt { c"stillwell-run" } else { c"sh" };
     rustix::thread::set_name(name).ok();
-    let survivors = SurvivorWatch::begin();
+    let mut survivors = SurvivorWatch::begin(SurvivorEnd::WithRun);
     let out = Path::new(&request.folder).join("out");
     let command = command(request, &directory, &out)?;
     let mut facts = RunFacts::default();
@@ -66,9 +66,9 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
         facts.unseen.insert("processes that outlive a run: this kernel cannot adopt them".into());
     }
     if request.is_traced {
-        traced(request, &directory, command, &mut facts, survivors.as_ref())?;
+        traced(request, &directory, command, &mut facts, survivors.as_mut())?;
     } else {
-        run(command, request, &mut facts, survivors.as_ref())?;
+        run(command, request, &mut facts, survivors.as_mut())?;
     }
     facts.stdout = digest(File::open(&out).context("the output is gone")?)?;
     facts.files = request.files.iter().map(|file| digest_of_file(&directory.join(file))).collect();
@@ -86,7 +86,7 @@ fn run(
     mut command: Command,
     request: &WatchRequest,
     facts: &mut RunFacts,
-    survivors: Option<&SurvivorWatch>,
+    survivors: Option<&mut SurvivorWatch>,
 ) -> Result<()> {
     match command.spawn() {
         Ok(child) => ended(child.id().cast_signed(), request, facts, survivors),
@@ -129,7 +129,7 @@ fn ended(
     pid: i32,
     request: &WatchRequest,
     facts: &mut RunFacts,
-    survivors: Option<&SurvivorWatch>,
+    survivors: Option<&mut SurvivorWatch>,
 ) {
     let end_ns = monotonic_ns().saturating_add(request.timeout_ns);
     let handle = pidfd(pid).ok();
@@ -147,7 +147,7 @@ fn ended(
         facts.cpu_us = usage.user_us + usage.sys_us;
     }
     let id = RowId { step: 0, arm: 0, block: None };
-    facts.survivors = survivors.and_then(|watch| watch.end_survivors(id, pid));
+    facts.survivors = survivors.and_then(|watch| watch.after_run(id, pid, false));
 }
 
 /// Runs a command whose system calls are watched by a thread.
@@ -156,7 +156,7 @@ fn traced(
     directory: &Path,
     mut command: Command,
     facts: &mut RunFacts,
-    survivors: Option<&SurvivorWatch>,
+    mut survivors: Option<&mut SurvivorWatch>,
 ) -> Result<()> {
     let refused = |why: &str| format!("its system calls cannot be watched: {why}");
     if sys::ARCHITECTURE.is_none() {
@@ -179,7 +179,7 @@ fn traced(
     drop(command);
     let is_started = match started {
         Ok(child) => {
-            ended(child.id().cast_signed(), request, facts, survivors);
+            ended(child.id().cast_signed(), request, facts, survivors.as_deref_mut());
             true
         }
         Err(error) => {

@@ -8,6 +8,7 @@ use crate::record::Record;
 use crate::render::document::ErrorCode;
 use crate::render::remedies::Audience;
 use crate::render::shorten;
+use crate::render::units::processes;
 
 pub use exit::{LINE_MAX, exit_in_words};
 
@@ -67,6 +68,18 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
                 tail(stderr)
             )
         }
+        MeasurementFailure::Survivors(left) => {
+            let command = plan.arms[left.arm as usize].label();
+            let them = processes(left.n_left);
+            let remedy = audience.words(
+                "end what it leaves with ⟦conclude⟧, or allow it with `,allow-processes` behind --fail-on",
+            );
+            format!(
+                "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; {remedy}; {kept}",
+                left.arm + 1,
+                left.name
+            )
+        }
         MeasurementFailure::Value { arm, why, stderr, .. } => {
             let command = plan.arms[*arm].label();
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
@@ -87,7 +100,9 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
 pub fn code(failure: &MeasurementFailure) -> ErrorCode {
     match failure {
         MeasurementFailure::Run { timed_out: true, .. } => ErrorCode::Timeout,
-        MeasurementFailure::Run { .. } => ErrorCode::CommandFailed,
+        MeasurementFailure::Run { .. } | MeasurementFailure::Survivors(_) => {
+            ErrorCode::CommandFailed
+        }
         MeasurementFailure::Hook { .. } => ErrorCode::HookFailed,
         MeasurementFailure::Value { .. } => ErrorCode::ValueMissing,
         MeasurementFailure::Worker { .. } => ErrorCode::WorkerFailed,

@@ -10,7 +10,8 @@ pub enum ChildStdio<'a> {
     Inherit,
     /// An open descriptor.
     Fd(BorrowedFd<'a>),
-    /// A file that each child opens for reading, so that each starts at its beginning.
+    /// A file that each child opens for reading, so that each starts at its beginning. Like the next one it is opened
+    /// without waiting: the parent waits for the child, and would wait for ever at a FIFO.
     Read(&'a CStr),
     /// A file that each child creates or truncates.
     Write(&'a CStr),
@@ -24,12 +25,9 @@ pub(super) unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()
     let (opened, keep) = match stdio {
         ChildStdio::Inherit => return Some(()),
         ChildStdio::Fd(fd) => (fd.as_raw_fd(), true),
-        // SAFETY: the path ends with a NUL.
-        ChildStdio::Read(path) => (unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) }, false),
+        ChildStdio::Read(path) => (open_at_once(path, libc::O_RDONLY)?, false),
         ChildStdio::Write(path) => {
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
-            // SAFETY: as above.
-            (unsafe { libc::open(path.as_ptr(), flags, 0o666) }, false)
+            (open_at_once(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)?, false)
         }
     };
     // SAFETY: the caller lets `target` be replaced, and `opened` is closed only if this function opened it.
@@ -42,4 +40,15 @@ pub(super) unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()
         }
     }
     Some(())
+}
+
+/// Opens a file without waiting. A FIFO without a reader fails then (open(2), ENXIO), and one without a writer is at its
+/// end.
+fn open_at_once(path: &CStr, flags: c_int) -> Option<c_int> {
+    // SAFETY: the path ends with a NUL; the other calls take integers.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), flags | libc::O_NONBLOCK, 0o666);
+        // The program's own reads and writes wait as usual.
+        (fd >= 0 && libc::fcntl(fd, libc::F_SETFL, 0) >= 0).then_some(fd)
+    }
 }

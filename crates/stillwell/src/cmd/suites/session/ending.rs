@@ -86,7 +86,10 @@ impl SuiteSession<'_> {
     fn limit_of_gate(&self) -> Option<FailOn> {
         let plan = &self.entries.first()?.member.plan;
         let is_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
-        is_gate.then_some(FailOn { slower_pct: 100.0 * plan.slower_limit })
+        is_gate.then_some(FailOn {
+            slower_pct: 100.0 * plan.slower_limit,
+            allows_processes: !plan.refuses_survivors,
+        })
     }
 
     fn exit_code(
