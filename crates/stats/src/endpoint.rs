@@ -1,8 +1,9 @@
 //! The floor of a program's run time: the time that the program takes without any disturbance.
 //!
 //! Noise only adds time, so the floor is the left end of the distribution. The estimators of this
-//! module extrapolate a little below the smallest run. Their errors come from the spread between
-//! consecutive windows. Error formulas assume independent runs and are too small on real machines.
+//! module extrapolate a little below the smallest run. [`low_end`](crate::low_end) chooses one, and
+//! gives it an error. The errors of other estimators come from the spread between consecutive
+//! windows. Error formulas assume independent runs and are too small on real machines.
 
 use std::f64::consts::LN_2;
 
@@ -124,47 +125,6 @@ pub fn g_star(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     Ok(LN_2 * (pivot - floor) / (far - pivot) - ((k as f64).ln() + LN_2 / 2.0))
 }
 
-/// The estimated floor of one command, with its error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FloorEstimate {
-    /// Estimated floor, in the unit of the sample.
-    pub value: f64,
-    /// Sample sd of the minima of consecutive windows, not divided by the root of their number.
-    /// `None` below 6 runs, where a window would be a single run.
-    pub err: Option<f64>,
-    /// Order of the endpoint estimator. 1 means the plain minimum.
-    pub k: usize,
-    /// [`g_star`] at `k`; `None` where it does not exist.
-    pub g_star: Option<f64>,
-}
-
-impl FloorEstimate {
-    /// Whether the low tail has an end, as far as that could be tested. If it has none or there was
-    /// no test, `value` is the minimum, without extrapolation.
-    pub fn is_finite(&self) -> bool {
-        self.g_star.is_none_or(|g| g <= G_STAR_LIMIT)
-    }
-}
-
-/// The headline floor of runs `xs` in run order. The value is [`clamped`] with `k` = 2 (3 from 60
-/// runs on, 1 below 4); the error is [`window_err`] of the minimum.
-///
-/// If [`g_star`] rejects a finite floor or does not exist, the value is the minimum. Fails on an
-/// empty slice, NaN and infinity.
-///
-/// ```
-/// let floor = stillwell_stats::endpoint::floor(&[3.0, 1.0, 4.0, 1.5, 5.0, 2.0]).unwrap();
-/// assert_eq!(floor.err, Some(0.5)); // minima 1, 1.5 and 2
-/// let few = stillwell_stats::endpoint::floor(&[7.41, 7.891, 5.355, 21.7]).unwrap();
-/// assert_eq!((few.value, few.g_star), (5.355, None));
-/// ```
-pub fn floor(xs: &[f64]) -> Result<FloorEstimate, Invalid> {
-    let sorted = SortedSample::new(xs)?;
-    let k = default_k(xs.len());
-    let err = window_err(xs, SortedSample::min).ok();
-    Ok(FloorEstimate { value: tested(&sorted, k), err, k, g_star: g_star(&sorted, k).ok() })
-}
-
 /// [`clamped`] where [`g_star`] accepts a finite floor, else the minimum. Nothing else justifies a
 /// floor below all runs. In the unit of the sample.
 ///
@@ -178,7 +138,7 @@ pub fn tested(xs: &SortedSample, k: usize) -> f64 {
 }
 
 /// Order of the endpoint for `n` runs. Large orders reach into the loaded runs.
-fn default_k(n: usize) -> usize {
+pub(crate) fn default_k(n: usize) -> usize {
     match n {
         ..4 => 1,
         4..60 => 2,
@@ -259,7 +219,7 @@ pub(crate) fn window_values(
 pub enum Estimator {
     /// Smallest run.
     Min,
-    /// [`clamped`] endpoint, `k` as in [`floor`].
+    /// [`clamped`] endpoint, `k` as in [`LowEnd::floor`](crate::low_end::LowEnd::floor).
     Fan,
     /// [`paper`] endpoint, not clamped.
     FanRaw,

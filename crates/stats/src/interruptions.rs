@@ -11,8 +11,9 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::endpoint::{self, window_count};
+use crate::endpoint::window_count;
 use crate::invalid::{Invalid, finite};
+use crate::low_end;
 use crate::propagate::PointEstimate;
 use crate::sorted::{SortedSample, mean_of, median_of, sample_sd};
 
@@ -38,9 +39,9 @@ const LEAST_INTERRUPTED: f64 = 1.0 / 3.0;
 /// The time of a session's runs without interruptions, as far as the runs show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interruptions {
-    /// Enough runs had none: [`endpoint::floor`] of the times is the answer.
+    /// Enough runs had none: [`low_end::floor`] of the times is the answer.
     Negligible,
-    /// The runs do not show what an interruption costs. [`endpoint::floor`] of the times is an
+    /// The runs do not show what an interruption costs. [`low_end::floor`] of the times is an
     /// upper bound.
     UnknownCost {
         /// Median number of interruptions of a run.
@@ -77,13 +78,14 @@ type Run = (f64, f64);
 ///
 /// **t0.** The runs with the fewest interruptions (the lowest third; those with none, if they are
 /// at least 6 and a tenth) give `min(floor(u) + s e(m), quantile(u, 1/4))`. `floor` is
-/// [`endpoint::floor`], `s = c sqrt(n) / 2` the sd of the cost of `n` interruptions, and `e(m)` the
+/// [`low_end::floor`], `s = c sqrt(n) / 2` the sd of the cost of `n` interruptions, and `e(m)` the
 /// expected maximum of `m` standard normal values (Blom 1958): the lowest `u` is low partly because
 /// its interruptions were cheap.
 ///
-/// **Errors.** That of the cost is the jackknife over the windows of [`endpoint::window_err`]. That
-/// of t0 is the sample sd of t0 in these windows, with the cost of all runs, combined with the
-/// error of the cost times the interruptions of the lowest runs. Of 3 800 simulated sessions, 1.1 %
+/// **Errors.** The error of the cost is the jackknife over the windows of
+/// [`endpoint::window_err`](crate::endpoint::window_err). The error of t0 is that of
+/// [`low_end::floor`], combined with the error of the cost times the interruptions of the lowest
+/// runs. Of 3 800 simulated sessions, 1.1 %
 /// are more than 2 errors off and 0.5 % more than 3; the bias is at most 0.4 %
 /// (tests/calibration/interruptions.rs).
 ///
@@ -119,27 +121,37 @@ pub fn uninterrupted(times: &[f64], interruptions: &[u64]) -> Result<Interruptio
         Interruptions::UnknownCost { usual: median_count(&runs) }
     };
     let Some(cost) = cost_of(&runs) else { return Ok(unknown) };
-    let found = at_cost(&runs, cost)?;
+    let Some(found) = at_cost(&runs, cost)? else { return Ok(unknown) };
     let is_sharp = cost.err * found.least <= MAX_COST_ERR * found.t0.value;
     let is_near = found.least <= MAX_REACH * spread_of_counts(&runs);
     Ok(if is_sharp && is_near { Interruptions::Removed(found) } else { unknown })
 }
 
-/// t0 of at least 6 runs, with a cost below the time of each run by its count.
-fn at_cost(runs: &[Run], cost: PointEstimate) -> Result<Uninterrupted, Invalid> {
-    let (value, least) = time_at_none(runs, cost.value)?;
-    let n_windows = window_count(runs.len());
-    let windows: Vec<f64> = runs
-        .chunks_exact(runs.len() / n_windows)
-        .take(n_windows)
-        .map(|window| Ok(time_at_none(window, cost.value)?.0))
-        .collect::<Result<_, Invalid>>()?;
-    Ok(Uninterrupted {
-        t0: PointEstimate { value, err: sample_sd(&windows)?.hypot(cost.err * least) },
+/// t0 with a cost below the time of each run by its count. `None` where too few runs are the least
+/// interrupted ones for an error.
+fn at_cost(runs: &[Run], cost: PointEstimate) -> Result<Option<Uninterrupted>, Invalid> {
+    let most = if has_enough_without(runs) {
+        0.0
+    } else {
+        SortedSample::new(&counts(runs))?.quantile(LEAST_INTERRUPTED)
+    };
+    let lowest: Vec<Run> = runs.iter().filter(|run| run.1 <= most).copied().collect();
+    let own: Vec<f64> = lowest.iter().map(|run| run.0 - cost.value * run.1).collect();
+    let floor = low_end::floor(&own)?;
+    let Some(err) = floor.err else { return Ok(None) };
+    let spread = COST_CV * cost.value * mean_of(&counts(&lowest)).sqrt();
+    let cheap = spread * expected_maximum(own.len());
+    let value = match cheap == 0.0 {
+        true => floor.value,
+        false => (floor.value + cheap).min(SortedSample::new(&own)?.quantile(0.25)),
+    };
+    let least = median_count(&lowest);
+    Ok(Some(Uninterrupted {
+        t0: PointEstimate { value, err: err.hypot(cost.err * least) },
         per_interruption: cost,
         usual: median_count(runs),
         least,
-    })
+    }))
 }
 
 fn median_count(runs: &[Run]) -> f64 {
@@ -234,25 +246,6 @@ fn rate_against_rank(runs: &[Run], order: &mut [usize], cost: f64) -> f64 {
         done += equal.len();
     }
     sum
-}
-
-/// t0 of non-empty `runs` at this cost, and the median count of the runs that it comes from.
-fn time_at_none(runs: &[Run], cost: f64) -> Result<(f64, f64), Invalid> {
-    let most = if has_enough_without(runs) {
-        0.0
-    } else {
-        SortedSample::new(&counts(runs))?.quantile(LEAST_INTERRUPTED)
-    };
-    let lowest: Vec<Run> = runs.iter().filter(|run| run.1 <= most).copied().collect();
-    let own: Vec<f64> = lowest.iter().map(|run| run.0 - cost * run.1).collect();
-    let floor = endpoint::floor(&own)?.value;
-    let spread = COST_CV * cost * mean_of(&counts(&lowest)).sqrt();
-    let cheap = spread * expected_maximum(own.len());
-    let least = median_count(&lowest);
-    if cheap == 0.0 {
-        return Ok((floor, least));
-    }
-    Ok(((floor + cheap).min(SortedSample::new(&own)?.quantile(0.25)), least))
 }
 
 /// Expected maximum of `n` standard normal values, by Blom's approximation.

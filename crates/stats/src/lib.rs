@@ -7,7 +7,7 @@
 //! Two words are used throughout. An *arm* is one of the two programs that are compared. A *look*
 //! is an interim analysis: a test of a comparison that is still being measured.
 //!
-//! - one sample: [`SortedSample`], [`endpoint`]
+//! - one sample: [`SortedSample`], [`endpoint`], [`low_end`]
 //! - one sample with its interruptions: [`interruptions`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
 //! - many quantities of two arms in pairs, tested together: [`max_t`]
@@ -30,6 +30,7 @@ pub mod interruptions;
 mod interval;
 mod invalid;
 pub mod level_shift;
+pub mod low_end;
 pub mod max_t;
 pub mod multiplicity;
 pub mod online;

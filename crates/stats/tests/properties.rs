@@ -3,7 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stillwell_stats::relabel::{Estimand, Orbit, Pairs, Statistic};
-use stillwell_stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, warmup};
+use stillwell_stats::{
+    SortedSample, Stream, endpoint, low_end, multiplicity, series, two_sample, warmup,
+};
 
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
@@ -154,7 +156,7 @@ proptest! {
 
     #[test]
     fn no_series_makes_a_function_panic(xs in vec(any::<f64>(), 0..30)) {
-        let _ = endpoint::floor(&xs);
+        let _ = low_end::floor(&xs);
         let _ = endpoint::tim_emin(&xs, 6, 1);
         let _ = series::stability(&xs, 1);
         let _ = stillwell_stats::changepoint::pelt(&xs, 9.0);

@@ -1,7 +1,7 @@
 //! Calibration of the time without interruptions: coverage, bias, and what a line would say.
 
 use stillwell_stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
-use stillwell_stats::{Stream, endpoint, mean};
+use stillwell_stats::{Stream, low_end, mean};
 
 use crate::noise::{at_most, normal};
 
@@ -192,7 +192,7 @@ fn a_constant_slice_leaves_the_cost_unknown() {
                 let (times, counts) = session(&mut stream, kind, cost, 100);
                 let found = uninterrupted(&times, &counts).unwrap();
                 assert!(matches!(found, Interruptions::UnknownCost { .. }), "{found:?}");
-                assert!(endpoint::floor(&times).unwrap().value > 1.0);
+                assert!(low_end::floor(&times).unwrap().value > 1.0);
             }
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! A rate may exceed its nominal value by two standard deviations of a binomial count.
 
+mod alone;
 mod interruptions;
 mod nodes;
 mod noise;

@@ -170,9 +170,10 @@ charts.scan = (context) => {
     const arm = group.arms[point.arm];
     const t0 = arm.net_t0 ?? arm.t0;
     if (!t0) return null;
-    const err = (t0.err ?? 0) / unit.size;
+    const err = t0.err ?? 0;
     const y = t0.value / unit.size;
-    return { series: index, arm: point.arm, x: scan.is_numeric ? point.number : point.value, y, y1: y - err, y2: y + err, median: arm.median.value / unit.size, tip: `${name(context, point.arm)}\n${scan.parameter} = ${point.value}\nt0 ${inUnit(unit, t0.value)} ± ${duration(t0.err ?? 0)}` };
+    const [y1, y2] = (arm.net_t0 ? null : arm.t0_range)?.map((end) => end / unit.size) ?? [y - err / unit.size, y + err / unit.size];
+    return { series: index, arm: point.arm, x: scan.is_numeric ? point.number : point.value, y, y1, y2, err: err / unit.size, median: arm.median.value / unit.size, tip: `${name(context, point.arm)}\n${scan.parameter} = ${point.value}\nt0 ${arm.is_upper_limit ? "at most " : ""}${inUnit(unit, t0.value)}${t0.err == null ? "" : ` ± ${duration(t0.err)}`}` };
   }).filter(Boolean));
   if (!points.length) return null;
   const stroke = (point) => (scan.series.length > 1 ? armColor(point.series, scan.series.length) : "var(--soft)");
@@ -189,7 +190,7 @@ charts.scan = (context) => {
       tip(points, { x: "x", y: "y" }),
     ],
   });
-  return { svg, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, "t0"), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.y2 - point.y)]) }), note: "" };
+  return { svg, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, "t0"), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.err)]) }), note: "" };
 };
 
 charts.ridges = (context) => {

@@ -33,9 +33,8 @@ function binsOf(histogram, arms, unit, label) {
 function t0Marks(arms, unit, fill, facet = {}) {
   const known = arms.filter((arm) => arm.t0);
   const at = (arm) => arm.t0.value / unit.size;
-  const err = (arm) => (arm.t0.err ?? 0) / unit.size;
   return [
-    Plot.rectX(known, { x1: (arm) => at(arm) - err(arm), x2: (arm) => at(arm) + err(arm), fill: (arm) => fill(arm.at), fillOpacity: 0.2, clip: true, className: "mark-error-of-t0", ...facet }),
+    Plot.rectX(known.filter((arm) => arm.t0_range), { x1: (arm) => arm.t0_range[0] / unit.size, x2: (arm) => arm.t0_range[1] / unit.size, fill: (arm) => fill(arm.at), fillOpacity: 0.2, clip: true, className: "mark-error-of-t0", ...facet }),
     Plot.ruleX(known, { x: at, stroke: (arm) => fill(arm.at), strokeWidth: 1.5, className: "mark-t0", ...facet }),
   ];
 }

@@ -18,7 +18,7 @@ function resultPoints({ series, said, at, byOrder, newest }) {
     const size = said.unit.size;
     const shown = `${digits(value / size)}${err == null ? "" : ` ± ${d3.format(",.2~r")(err / size)}`} ${said.unit.name}`.trim();
     const place = byOrder ? i + 1 : new Date(1000 * series.time_s[i]);
-    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : (value + err) / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}, ${series.n_runs[i]} ${series.n_runs[i] === 1 ? "run" : "runs"}`].join("\n") });
+    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : value / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}, ${series.n_runs[i]} ${series.n_runs[i] === 1 ? "run" : "runs"}`].join("\n") });
   }
   return { first, points, placeOf: (i) => (byOrder ? i + 1 : new Date(1000 * series.time_s[i])) };
 }

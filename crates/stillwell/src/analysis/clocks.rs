@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::evidence::{self, ArmEvidence, settle};
 use crate::analysis::launches::{gathered, values_by_arm};
+use crate::analysis::low_runs::{self, LowRuns};
 use crate::analysis::quiet::QuietSlices;
 use crate::analysis::summary::{
     InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
@@ -73,7 +74,7 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Clock
 
 /// Whether what is compared has a noise-free lowest value, as times have. Imported values may be anything, and are as
 /// they always were.
-fn compares_times(plan: &Plan) -> bool {
+pub(super) fn compares_times(plan: &Plan) -> bool {
     let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
     plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
 }
@@ -94,11 +95,11 @@ fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Se
         return found.into_iter().map(|times| (times, None)).collect();
     }
     let evidence = evidence::of_arms(record, clock, processes.as_ref());
-    let of_arm = |(mut times, evidence): (Option<TimeSummary>, &ArmEvidence)| {
+    let of_arm = |(mut times, evidence): (Option<TimeSummary>, ArmEvidence)| {
         let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
         (times, interruptions)
     };
-    found.into_iter().zip(&evidence).map(of_arm).collect()
+    found.into_iter().zip(evidence).map(of_arm).collect()
 }
 
 /// The times of each arm by one clock, or the compared values. `processes` are the runs by this clock if they have
@@ -113,27 +114,33 @@ fn summaries(
     let n_arms = plan.arms.len();
     let headline = clock.map(Headline::from);
     if let Some(slices) = &record.slices {
-        let runs = by_arm(processes.unwrap_or(&record.rows), n_arms, Rows::headline);
         let values = values_by_arm(plan, slices, headline);
-        let quiet_runs = quiet
+        let quiet_rows = quiet
             .filter(|quiet| quiet.is_enough())
-            .map(|quiet| by_arm(&quiet.processes(plan, slices, headline), n_arms, Rows::headline));
+            .map(|quiet| quiet.processes(plan, slices, headline));
+        let rows = quiet_rows.as_ref().or(processes).unwrap_or(&record.rows);
+        let runs = by_arm(rows, n_arms, Rows::headline);
+        let low = low_runs::of_arms(rows, n_arms, Rows::headline);
         let of_arm = |arm: usize| {
-            let for_t0 = quiet_runs.as_ref().map_or(&runs[arm], |of_arms| &of_arms[arm]);
-            let mut times = sliced_times(for_t0, &values[arm])?;
-            if quiet_runs.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
-                let least = runs[arm].iter().copied().fold(f64::INFINITY, f64::min);
-                times.limit(least, LimitCause::Neighbours);
+            let mut times = sliced_times(&runs[arm], &low[arm], &values[arm])?;
+            if quiet_rows.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
+                times.limit(low[arm].min()?, LimitCause::Neighbours);
             }
             Some(times)
         };
         return (0..n_arms).into_par_iter().map(of_arm).collect();
     }
-    let clock = clock.map_or_else(
-        || by_arm(&record.rows, n_arms, Rows::headline),
-        |clock| by_arm(&record.rows, n_arms, |rows, index| rows.time_ns(index, clock)),
-    );
-    clock.par_iter().map(|runs| times(runs)).collect()
+    let value = |rows: &Rows, index: usize| match clock {
+        None => rows.headline(index),
+        Some(clock) => rows.time_ns(index, clock),
+    };
+    let runs = by_arm(&record.rows, n_arms, value);
+    let low: Vec<LowRuns> = match clock.is_some() || compares_times(plan) {
+        true => low_runs::of_arms(&record.rows, n_arms, value),
+        // The state of the core says nothing about what is no time.
+        false => runs.iter().map(|runs| LowRuns::of_values(runs)).collect(),
+    };
+    runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()
 }
 
 /// Sums over the runs of one arm, ns. Runs without evidence are only counted.

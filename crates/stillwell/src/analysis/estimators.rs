@@ -4,15 +4,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
-use stats::{PointEstimate, SortedSample};
+use stats::{PointEstimate, SortedSample, low_end};
 
 use crate::analysis::arm_values::walls_by_arm;
 use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::record::Record;
 use crate::values::TimShape;
 
-/// The estimators of one arm's wall time as measured, ns. Each error is the sd of the estimator in consecutive
-/// windows.
+/// The estimators of one arm's wall time as measured, ns. The three of the low end have the error of t0, the others the
+/// sd of the estimator in consecutive windows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimators {
     /// Smallest run.
@@ -103,15 +103,17 @@ pub fn estimators(
 /// The estimators of runs in their order, ns.
 fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     let sorted = SortedSample::new(wall).ok()?;
-    let floor = endpoint::floor(wall).ok()?;
+    let floor = low_end::floor(wall).ok()?;
     let of = |estimator: Estimator| UncertainValue {
         value: estimator.of(&sorted),
         err: endpoint::window_err(wall, |window| estimator.of(window)).ok(),
     };
+    let low =
+        |estimator: Estimator| UncertainValue { value: estimator.of(&sorted), err: floor.err };
     Some(Estimators {
-        min: of(Estimator::Min),
-        fan: of(Estimator::Fan),
-        fan_raw: of(Estimator::FanRaw),
+        min: low(Estimator::Min),
+        fan: low(Estimator::Fan),
+        fan_raw: low(Estimator::FanRaw),
         low20: of(Estimator::Low20),
         median: of(Estimator::Median),
         mean: of(Estimator::Mean),

@@ -16,8 +16,6 @@ use crate::values::metric::Metric;
 pub(super) struct ArmEvidence {
     /// In run order.
     runs: Vec<RunEvidence>,
-    /// Smallest CPU time of a run, ns. 0 if some run was on several CPUs at a time.
-    least_ns: f64,
 }
 
 /// The evidence on the time that one run may have lost unseen.
@@ -31,6 +29,8 @@ struct RunEvidence {
     n_interruptions: u64,
     /// Their largest possible cost, ns. The program that ran instead took no longer to fill the caches than it ran.
     left_ns_max: f64,
+    /// The CPU time of the run if it was on at most one CPU at a time, else 0, ns.
+    least_ns: f64,
 }
 
 /// A run that was stalled, or whose tasks were preempted, for a larger share of its time was on a busy machine.
@@ -50,30 +50,28 @@ const COST_NS: f64 = 400e3;
 pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
-    // The CPU time of a slice contains the reading of the clocks.
-    let of_slices = |run: RunEvidence, per_loop_ns| Some((run.per_loop(per_loop_ns), 0.0));
     let found = match (&record.slices, processes) {
         (Some(slices), Some(processes)) => {
             let rule = SliceRule::of(plan, Some(clock.into()));
             let rows = if rule.is_low() { slices } else { processes };
             by_arm(rows, n_arms, |rows, index| {
-                let (run, _) = RunEvidence::of(rows, index, clock)?;
+                let run = RunEvidence::of(rows, index, clock)?;
                 let per_loop_ns = match rule.is_low() {
                     true => rule.slice(&rows.row(index))?.1,
                     false => rows.headline(index)?,
                 };
-                of_slices(run, per_loop_ns)
+                Some(run.per_loop(per_loop_ns))
             })
         }
         _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock)),
     };
-    found.into_iter().map(ArmEvidence::new).collect()
+    found.into_iter().map(|runs| ArmEvidence { runs }).collect()
 }
 
 impl ArmEvidence {
-    fn new(runs: Vec<(RunEvidence, f64)>) -> Self {
-        let least_ns = runs.iter().map(|run| run.1).min_by(f64::total_cmp).unwrap_or(0.0);
-        Self { runs: runs.into_iter().map(|run| run.0).collect(), least_ns }
+    /// Smallest CPU time of a run, ns. 0 if some run was on several CPUs at a time.
+    fn least_ns(&self) -> f64 {
+        self.runs.iter().map(|run| run.least_ns).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
     /// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
@@ -92,8 +90,7 @@ impl ArmEvidence {
 }
 
 impl RunEvidence {
-    /// A run, and its CPU time if it was on at most one CPU at a time, else 0, ns.
-    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<(Self, f64)> {
+    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
         let time_ns = rows.time_ns(index, clock)?;
         let wall_ns = rows.time_ns(index, Clock::Wall)?;
         let cpu_ns = match rows.get(index, Metric::CpuNs) {
@@ -121,10 +118,11 @@ impl RunEvidence {
         let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns).unwrap_or(0.0);
         let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
         let left_ns_max = stalled_ns.unwrap_or(0.0).min(COST_NS * n_interruptions as f64);
-        Some((Self { time_ns, hidden_ns, n_interruptions, left_ns_max }, least_ns))
+        Some(Self { time_ns, hidden_ns, n_interruptions, left_ns_max, least_ns })
     }
 
-    /// The same for one loop. Preemptions are too few to be seen in a slice.
+    /// The same for one loop. Preemptions are too few to be seen in a slice, and its CPU time contains the reading of the
+    /// clocks.
     fn per_loop(self, per_loop_ns: f64) -> Self {
         let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
         Self {
@@ -132,6 +130,7 @@ impl RunEvidence {
             hidden_ns: self.hidden_ns * scale,
             n_interruptions: 0,
             left_ns_max: 0.0,
+            least_ns: 0.0,
         }
     }
 }
@@ -140,20 +139,25 @@ impl RunEvidence {
 /// below the CPU time of a program that does one thing at a time. Its error is at least what the evidence leaves open.
 pub(super) fn settle(
     times: &mut TimeSummary,
-    evidence: &ArmEvidence,
+    mut evidence: ArmEvidence,
 ) -> Option<InterruptionSummary> {
+    if let Some(lone) = times.lone_run.as_ref().filter(|lone| lone.is_left_out()) {
+        evidence.runs.remove(lone.run - 1);
+    }
     if times.is_upper_limit {
-        return None;
+        // t0 stays. The cost of an interruption is a part of the lost time all the same.
+        let found = without_interruptions(&mut times.clone(), &evidence.runs)?;
+        return Some(InterruptionSummary { removed_ns: None, left_ns_max: None, ..found });
     }
     let low = evidence.low();
     if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
     {
         // The smallest value of a process may differ from that of a slice, as with a difference of n and 2n loops.
         let least = evidence.runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
-        times.limit(least.unwrap_or(times.min), LimitCause::Interruptions);
+        times.limit(least.unwrap_or(times.most()), LimitCause::Interruptions);
         return None;
     }
-    times.t0.value = times.t0.value.max(evidence.least_ns.min(times.min));
+    times.t0.value = times.t0.value.max(evidence.least_ns().min(times.most()));
     let found = without_interruptions(times, &evidence.runs);
     let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
     let open_ns = median_of(low.iter().map(|run| run.1)).hypot(left_ns_max);
@@ -185,7 +189,7 @@ fn without_interruptions(
             Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
         }
         Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
-            times.t0 = UncertainValue { value: t0.value, err: Some(t0.err) };
+            times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
             let each =
                 UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
             let removed_ns = Some(each.value * least);
@@ -198,20 +202,21 @@ fn without_interruptions(
 mod tests {
     use super::*;
     use crate::analysis::launches::{gather, gathered};
+    use crate::analysis::low_runs::LowRuns;
     use crate::analysis::times::times;
     use crate::record::Row;
     use crate::record::fixture::record;
     use crate::values::ProcessValue;
 
     fn run(time_ns: f64) -> RunEvidence {
-        RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0 }
+        RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0, least_ns: 0.0 }
     }
 
     fn settled(runs: &[RunEvidence], least_ns: f64) -> (TimeSummary, Option<InterruptionSummary>) {
         let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
-        let mut found = times(&values).unwrap();
-        let evidence = ArmEvidence { runs: runs.to_vec(), least_ns };
-        let interruptions = settle(&mut found, &evidence);
+        let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+        let runs = runs.iter().map(|run| RunEvidence { least_ns, ..*run }).collect();
+        let interruptions = settle(&mut found, ArmEvidence { runs });
         (found, interruptions)
     }
 
@@ -244,9 +249,10 @@ mod tests {
             let record = gather(record);
             let slices = record.slices.as_ref().unwrap();
             let processes = gathered(&record.header.plan, slices, Some(Clock::Wall.into()));
-            let evidence = of_arms(&record, Clock::Wall, Some(&processes));
-            let mut found = times(&[1.0, 2.0, 3.0]).unwrap();
-            settle(&mut found, &evidence[0]);
+            let mut evidence = of_arms(&record, Clock::Wall, Some(&processes));
+            let values = [1.0, 2.0, 3.0];
+            let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+            settle(&mut found, evidence.remove(0));
             found.is_upper_limit
         };
         assert!(limited(ProcessValue::Mean) && !limited(ProcessValue::Low));

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::long_slices::LongSlices;
+use crate::analysis::low_runs::LoneRun;
 use crate::analysis::neighbours::Neighbours;
 use crate::analysis::steadiness::SteadinessFlag;
 use crate::ledger::LedgerEntry;
@@ -48,6 +49,8 @@ pub enum Finding {
     TimedOutRuns { arm: usize, n: usize, n_runs: usize },
     /// The arm's peak memory is not above the launcher's.
     MemoryFloor { arm: usize, floor_kib: u64 },
+    /// The arm's lowest run stands alone far below the rest.
+    LoneRun { arm: usize, run: LoneRun },
     /// The low tail of the arm's times does not end.
     NoFloor { arm: usize },
     /// The times of the arm are not those of one steady process. `n_warmups`: warm-up runs that would leave out the
@@ -95,6 +98,7 @@ impl Finding {
             | Self::LeftBehind { arm, .. }
             | Self::Outlived { arm, .. }
             | Self::MemoryFloor { arm, .. }
+            | Self::LoneRun { arm, .. }
             | Self::NoFloor { arm }
             | Self::CountersDisagree { arm, .. }
             | Self::Unstable { arm, .. }

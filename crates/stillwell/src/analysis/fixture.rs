@@ -10,6 +10,7 @@ pub(super) fn times(value: f64, err: f64) -> TimeSummary {
         t0: uncertain,
         is_upper_limit: false,
         limited_by: None,
+        lone_run: None,
         has_floor: true,
         min: value,
         max: value,

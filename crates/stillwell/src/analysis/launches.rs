@@ -14,8 +14,8 @@ use crate::values::{Estimand, Headline, ProcessValue, time_ns};
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;
 
-/// Counters and times that add up over the slices of a run.
-const SUMS: [Metric; 8] = [
+/// Counters and times that add up over the slices of a run. The sums of the probes say how its core was on average.
+const SUMS: [Metric; 10] = [
     Metric::WallNs,
     Metric::CpuNs,
     Metric::RunQueueWaitNs,
@@ -24,6 +24,8 @@ const SUMS: [Metric; 8] = [
     Metric::Loops,
     Metric::StalledNs,
     Metric::UnclearNs,
+    Metric::OneChainNs,
+    Metric::FourChainsNs,
 ];
 
 /// Merges slices into runs as they come in.

@@ -2,13 +2,18 @@
 
 use stats::PointEstimate;
 
+use crate::analysis::clocks::compares_times;
+use crate::analysis::low_runs::{LowRuns, RunMark};
+use crate::plan::Plan;
 use crate::record::Row;
 use crate::values::metric::Metric;
 
 /// Running state of a session.
 #[derive(Debug)]
 pub struct LiveTimes {
-    arms: Vec<LiveSeries>,
+    arms: Vec<LowRuns>,
+    /// Whether the compared values are times, which a busy core makes longer.
+    are_times: bool,
     n_blocks: usize,
     /// The current block and the number of its runs so far.
     open_block: Option<(u32, usize)>,
@@ -20,9 +25,10 @@ pub struct LiveTimes {
 
 impl LiveTimes {
     /// Starts without rows.
-    pub fn new(n_arms: usize) -> Self {
+    pub fn new(plan: &Plan) -> Self {
         Self {
-            arms: (0..n_arms).map(|_| LiveSeries::default()).collect(),
+            arms: vec![LowRuns::default(); plan.arms.len()],
+            are_times: compares_times(plan),
             n_blocks: 0,
             open_block: None,
             last_spoiled_block: None,
@@ -43,7 +49,8 @@ impl LiveTimes {
             self.last_spoiled_block = Some(block);
             return;
         }
-        self.arms[row.arm as usize].add(value);
+        let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
+        self.arms[row.arm as usize].add(value, mark);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;
         self.open_block = Some((block, n_runs));
@@ -52,7 +59,7 @@ impl LiveTimes {
 
     /// Smallest time of an arm so far, ns.
     pub fn min_ns(&self, arm: usize) -> Option<f64> {
-        self.arms[arm].smallest.first().copied()
+        self.arms[arm].min()
     }
 
     /// From the start of the first timed run to the end of the last, ns.
@@ -70,87 +77,42 @@ impl LiveTimes {
         self.n_spoiled_blocks
     }
 
-    /// t0 of an arm with its error, once there are enough runs.
+    /// t0 of an arm with its error, once there are enough runs. `None` while it is only an upper limit.
     pub fn arm_t0(&self, arm: usize) -> Option<PointEstimate> {
-        self.arms[arm].t0()
-    }
-}
-
-/// Smallest values that the endpoint with k = 3 needs, and a few more.
-const SMALLEST_KEPT: usize = 8;
-/// Buckets of consecutive runs. At twice this number neighbours are merged, so the number of windows has a limit.
-const BUCKETS: usize = 120;
-
-/// The low end of a series: its smallest values, and the minimum of each of a few dozen stretches.
-#[derive(Debug)]
-struct LiveSeries {
-    n: usize,
-    smallest: Vec<f64>,
-    /// Minima of `per_bucket` consecutive runs each; the last bucket may have fewer.
-    buckets: Vec<f64>,
-    per_bucket: usize,
-}
-
-impl Default for LiveSeries {
-    fn default() -> Self {
-        Self { n: 0, smallest: Vec::new(), buckets: Vec::new(), per_bucket: 1 }
-    }
-}
-
-impl LiveSeries {
-    fn add(&mut self, value: f64) {
-        let at = self.smallest.partition_point(|&kept| kept <= value);
-        if at < SMALLEST_KEPT {
-            self.smallest.insert(at, value);
-            self.smallest.truncate(SMALLEST_KEPT);
-        }
-        if self.n.is_multiple_of(self.per_bucket) {
-            if self.buckets.len() == 2 * BUCKETS {
-                self.buckets = self.buckets.chunks(2).map(|pair| pair[0].min(pair[1])).collect();
-                self.per_bucket *= 2;
-            }
-            self.buckets.push(value);
-        } else if let Some(last) = self.buckets.last_mut() {
-            *last = last.min(value);
-        }
-        self.n += 1;
-    }
-
-    /// `stats::endpoint::floor` with windows that end at bucket boundaries.
-    fn t0(&self) -> Option<PointEstimate> {
-        let k = if self.n < 60 { 2 } else { 3 };
-        let smallest = stats::SortedSample::new(&self.smallest).ok()?;
-        let value = stats::endpoint::tested(&smallest, k);
-        let err = stats::endpoint::window_err(&self.buckets, stats::SortedSample::min).ok()?;
-        Some(PointEstimate { value, err })
+        let found = self.arms[arm].t0().filter(|found| found.met_quiet != Some(false))?;
+        Some(PointEstimate { value: found.floor.value, err: found.floor.err? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summarise;
+    use crate::record::fixture::record;
 
+    /// A session of one arm ends by the same t0 that its record has.
     #[test]
-    fn it_agrees_with_the_exact_estimate_while_buckets_are_single_runs() {
+    fn a_live_t0_is_that_of_the_record() {
+        let mut record = record(&["a"]);
         let mut stream = stats::Stream::new(3);
-        let xs: Vec<f64> = (0..150).map(|_| 1000.0 + 100.0 * stream.unit()).collect();
-        let mut series = LiveSeries::default();
-        xs.iter().for_each(|&x| series.add(x));
-        let exact = stats::endpoint::floor(&xs).unwrap();
-        let found = series.t0().unwrap();
-        assert!((found.value - exact.value).abs() < 1e-9);
-        assert!((found.err - exact.err.unwrap()).abs() < 1e-9);
-    }
-
-    #[test]
-    fn memory_does_not_grow_with_the_rows() {
-        let mut series = LiveSeries::default();
-        for n in 0..1_000_000 {
-            series.add(f64::from(n % 997));
+        for step in 0..700 {
+            let mut row = Row::new(step, 0, Some(step), u64::from(step));
+            row.set(Metric::WallNs, Some(1_000_000 + (1e5 * stream.unit()) as u64));
+            row.set(Metric::OneChainNs, Some(4000));
+            row.set(Metric::FourChainsNs, Some(if step < 300 { 6000 } else { 4080 }));
+            record.rows.push(&row);
         }
-        assert!(series.buckets.len() <= 2 * BUCKETS);
-        assert_eq!(series.smallest, [0.0; SMALLEST_KEPT]);
-        assert_eq!(series.buckets.iter().copied().fold(f64::MAX, f64::min), 0.0);
+        let mut live = LiveTimes::new(&record.header.plan);
+        let mut t0s = Vec::new();
+        for row in record.rows.iter() {
+            live.add(&row);
+            t0s.push(live.arm_t0(0));
+        }
+        // No run began on a quiet core so far, so there is no precision to reach.
+        assert_eq!(t0s[299], None);
+        let shown = summarise(&record)[0].times.clone().unwrap();
+        assert_eq!(t0s[699], shown.t0.measured());
+        assert!(!shown.is_upper_limit && t0s[699].is_some());
     }
 
     #[test]
@@ -160,7 +122,7 @@ mod tests {
             row.set(Metric::WallNs, Some(wall));
             row
         };
-        let mut live = LiveTimes::new(2);
+        let mut live = LiveTimes::new(&record(&["a", "b"]).header.plan);
         for row in [row(0, 0, 10), row(1, 0, 20), row(1, 1, 7)] {
             live.add(&row);
         }

@@ -54,6 +54,7 @@ pub fn notes(
         notes.extend(load(record));
     }
     notes.extend(floors(arms));
+    notes.extend(lone_runs(arms));
     notes.extend(warmups(record, comparisons));
     notes.extend(unstable(record));
     notes.retain(|note| note.weight >= SHARE_MIN);
@@ -261,6 +262,14 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
     };
     let arm = arms.iter().find(binds)?.arm;
     Some(Note { finding: Finding::MemoryFloor { arm, floor_kib }, weight: 0.004 })
+}
+
+fn lone_runs(arms: &[ArmSummary]) -> impl Iterator<Item = Note> + '_ {
+    arms.iter().filter(|arm| !arm.is_hidden).filter_map(|arm| {
+        let run = arm.times.as_ref()?.lone_run.clone()?;
+        let weight = run.below;
+        Some(Note { finding: Finding::LoneRun { arm: arm.arm, run }, weight })
+    })
 }
 
 fn floors(arms: &[ArmSummary]) -> Vec<Note> {

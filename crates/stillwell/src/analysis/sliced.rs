@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::{SortedSample, endpoint};
+use stats::{SortedSample, low_end};
 
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::gathered;
@@ -74,7 +74,7 @@ fn counters(record: &Record, arm: usize, n_loops: f64) -> Vec<(String, f64)> {
 }
 
 fn floor(runs: &[f64]) -> Option<UncertainValue> {
-    let floor = endpoint::floor(runs).ok()?;
+    let floor = low_end::floor(runs).ok()?;
     Some(UncertainValue { value: floor.value, err: floor.err })
 }
 

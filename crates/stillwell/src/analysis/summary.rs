@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::PointEstimate;
 
+use crate::analysis::low_runs::LoneRun;
+
 /// The summary of one arm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ArmSummary {
@@ -62,7 +64,7 @@ pub enum NoClean {
 pub enum LimitCause {
     /// Every run was interrupted, for a time that is not known.
     Interruptions,
-    /// The other hardware thread of the core was busy nearly all the time.
+    /// The other hardware thread of the core was busy when most of the lowest runs began, or in most slices.
     Neighbours,
 }
 
@@ -128,13 +130,19 @@ pub struct SliceCore {
 impl TimeSummary {
     /// Makes t0 the median, for quantities to which noise does not only add.
     pub(super) fn center(&mut self) {
-        (self.t0, self.has_floor) = (self.median, true);
+        (self.t0, self.has_floor, self.lone_run) = (self.median, true, None);
     }
 
     /// Makes t0 an upper limit.
     pub(super) fn limit(&mut self, most: f64, cause: LimitCause) {
         (self.is_upper_limit, self.limited_by) = (true, Some(cause));
         self.t0 = UncertainValue { value: most, err: None };
+    }
+
+    /// The lowest run that counts. The time without noise is not above it.
+    pub fn most(&self) -> f64 {
+        let lone_run = self.lone_run.as_ref().filter(|lone| lone.is_left_out());
+        lone_run.map_or(self.min, |lone| lone.next)
     }
 }
 
@@ -149,6 +157,9 @@ pub struct TimeSummary {
     /// The reason why t0 is only an upper limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<LimitCause>,
+    /// A lowest run that stands alone far below the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lone_run: Option<LoneRun>,
     /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
     pub has_floor: bool,
     /// Smallest value.

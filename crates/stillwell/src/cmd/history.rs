@@ -269,7 +269,7 @@ fn leave_limits_out(entries: &mut Vec<StoredResult>) {
             if n_limits == 1 { "1 result is" } else { &format!("{n_limits} results are") };
         writeln!(
             terminal::stderr(),
-            "stillwell: {results} left out: every run was interrupted, so t0 is only an upper limit; \
+            "stillwell: {results} left out: t0 is only an upper limit, because the runs were interrupted or met no quiet core; \
              --by median takes all"
         )
         .ok();

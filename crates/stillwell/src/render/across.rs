@@ -21,7 +21,7 @@ use crate::render::quantity::QuantityWords;
 use crate::render::styles::paint;
 use crate::render::text::{comparison, no_test};
 use crate::render::units::unit_of_walls;
-use crate::render::{Styles, distributions, interleaved, uncertain};
+use crate::render::{Styles, distributions, interleaved, t0, uncertain};
 use crate::verdict::Judgement;
 use crate::words::path_text;
 
@@ -80,7 +80,7 @@ pub fn text(
     for pair in pairs {
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
         for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
-            let t0 = net_t0(arm).map(|t0| unit.label(&unit.uncertain(t0.value, t0.err)));
+            let t0 = t0::of_arm(unit, arm).map(|text| unit.label(&text));
             writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
                 .ok();
         }

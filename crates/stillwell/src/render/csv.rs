@@ -10,9 +10,10 @@ use crate::render::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     "stillwell_t0",
     "stillwell_t0_err",
+    "stillwell_t0_is_upper_limit",
     "stillwell_ratio",
     "stillwell_ratio_lo",
     "stillwell_ratio_hi",
@@ -63,6 +64,8 @@ fn write_rows(
         let t0 = net_t0(summary);
         table.write_field(cell(t0.map(|t0| t0.value / SECOND_NS)))?;
         table.write_field(cell(t0.and_then(|t0| t0.err).map(|err| err / SECOND_NS)))?;
+        let is_limit = summary.times.as_ref().map(|times| times.is_upper_limit);
+        table.write_field(is_limit.map_or_else(String::new, |is_limit| is_limit.to_string()))?;
         for cell in &ratios[summary.arm] {
             table.write_field(cell)?;
         }
@@ -171,7 +174,7 @@ mod tests {
                         time_wall_clock_median,time_wall_clock_min,time_wall_clock_max,memory_peak_resident_unit,\
                         memory_peak_resident_mean,memory_peak_resident_stddev,memory_peak_resident_median,\
                         memory_peak_resident_min,memory_peak_resident_max,stillwell_t0,stillwell_t0_err,\
-                        stillwell_ratio,stillwell_ratio_lo,stillwell_ratio_hi,stillwell_verdict,\
+                        stillwell_t0_is_upper_limit,stillwell_ratio,stillwell_ratio_lo,stillwell_ratio_hi,stillwell_verdict,\
                         parameter_n,parameter_m\n";
         assert!(text.starts_with(expected), "{text}");
         let mut table = ::csv::Reader::from_reader(text.as_bytes());
@@ -182,9 +185,9 @@ mod tests {
             ("a, \"b\"", "s", "0.00101", "B")
         );
         let end = |row: usize| rows[row].iter().skip(13).collect::<Vec<_>>().join(",");
-        assert_eq!(end(0), "0.001,0.000002,,,,,,");
-        assert_eq!(end(1), "0.002,0.000004,2,1.5,,slower,1,x");
-        assert_eq!(end(2), "0.003,0.000006,,,,,,y");
+        assert_eq!(end(0), "0.001,0.000002,false,,,,,,");
+        assert_eq!(end(1), "0.002,0.000004,false,2,1.5,,slower,1,x");
+        assert_eq!(end(2), "0.003,0.000006,false,,,,,,y");
     }
 
     #[test]

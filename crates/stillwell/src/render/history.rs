@@ -178,7 +178,11 @@ fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
         entry.record.to_string(),
         day(entry.origin.measured_s),
         revision(&entry.result),
-        value(series, result.t0, result.t0_err),
+        format!(
+            "{}{}",
+            if result.t0_is_limit { "at most " } else { "" },
+            value(series, result.t0, result.t0_err)
+        ),
         value(series, result.median, None),
         result.n_runs.to_string(),
         change.map_or(String::new(), |change| signed_percent(change.ratio.ratio)),

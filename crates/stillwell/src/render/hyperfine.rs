@@ -132,7 +132,7 @@ impl<'a> SessionFields<'a> {
         let plan = &record.header.plan;
         let control = plan.control.and_then(|control| plan.arms.get(control.arm));
         let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
-            let Seconds { value, err, unit } = Seconds::of(t0);
+            let Seconds { value, err, unit, .. } = Seconds::of(t0);
             SubtractedTime { command: arm.label(), metric: PRIMARY, value, err, unit }
         });
         Self {
@@ -151,12 +151,15 @@ struct Seconds {
     value: f64,
     err: Option<f64>,
     unit: &'static str,
+    /// Whether the value is only an upper limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_upper_limit: bool,
 }
 
 impl Seconds {
     fn of(time_ns: UncertainValue) -> Self {
         let err = time_ns.err.map(|err| err / SECOND_NS);
-        Self { value: time_ns.value / SECOND_NS, err, unit: "second" }
+        Self { value: time_ns.value / SECOND_NS, err, unit: "second", is_upper_limit: false }
     }
 }
 
@@ -172,10 +175,11 @@ struct ResultFields<'a> {
 
 impl<'a> ResultFields<'a> {
     fn new(series: ArmRuns<'a>, summary: &ArmSummary) -> Self {
+        let is_upper_limit = summary.times.as_ref().is_some_and(|times| times.is_upper_limit);
         Self {
             arm: series.arm,
             command: &series.planned().command,
-            t0: net_t0(summary).map(Seconds::of),
+            t0: net_t0(summary).map(|t0| Seconds { is_upper_limit, ..Seconds::of(t0) }),
             steps: series.column(|row| RunCell::Integer(row.step.into())),
             blocks: series.column(|row| {
                 row.block.map_or(RunCell::Missing, |block| RunCell::Integer(block.into()))

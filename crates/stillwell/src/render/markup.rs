@@ -77,7 +77,9 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
             ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
         };
         let [mean, min, max] = values.map(number);
-        let times = [with_err(unit, t0), mean, min, max];
+        let is_limit = arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
+        let limit = if is_limit { "at most " } else { "" };
+        let times = [format!("{limit}{}", with_err(unit, t0)), mean, min, max];
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
         Some(MarkupRow {
             command: plan.full_label(arm.arm),

@@ -7,6 +7,7 @@ use crate::record::Record;
 use crate::render::closing::failing_prefix;
 use crate::render::columns::{one_line, wrap};
 use crate::render::exported::{net_t0, shown_ratio};
+use crate::render::t0;
 use crate::render::text::{change, no_test, ratio_and_interval};
 use crate::render::uncertain::PLUS_MINUS_SIGN;
 use crate::render::units::{counted, percent, unit_of_arm};
@@ -80,9 +81,9 @@ impl GateResult<'_> {
     ) -> GateRow {
         let plan = &record.header.plan;
         let value = |arm: usize| {
-            let t0 = analysis.arms.get(arm).and_then(net_t0)?;
-            let unit = unit_of_arm(&plan.arms[arm], t0.value);
-            Some(unit.label(&unit.uncertain(t0.value, t0.err)))
+            let summary = analysis.arms.get(arm)?;
+            let unit = unit_of_arm(&plan.arms[arm], net_t0(summary)?.value);
+            Some(unit.label(&t0::of_arm(unit, summary)?))
         };
         let paired = match &found.evidence {
             Evidence::Paired(paired) => Some(paired),

@@ -58,7 +58,7 @@ impl SessionState {
     /// The state before the first run.
     pub fn new(plan: &Plan) -> Self {
         Self {
-            live: LiveTimes::new(plan.arms.len()),
+            live: LiveTimes::new(plan),
             walls: Walls::new(plan),
             launches: plan.in_slices.then(|| Launches::new(plan)),
             watch: (plan.stopping != Stopping::AtTheEnd).then(|| SessionComparisons::new(plan)),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::analysis::summary::{ArmSummary, UncertainValue};
+use crate::analysis::summary::{ArmSummary, TimeSummary, UncertainValue};
 use crate::plan::Plan;
 
 /// Number of values kept at either end if quantiles replace the middle.
@@ -24,6 +24,10 @@ pub struct ArmShape {
     pub n: usize,
     /// Noise-free time as measured; `None` without a run.
     pub t0: Option<UncertainValue>,
+    /// Whether t0 is only an upper limit.
+    pub is_upper_limit: bool,
+    /// t0 with its error on both sides, but not above the lowest run that counts: noise only adds. `None` without an error.
+    pub t0_range: Option<[f64; 2]>,
     /// t0 minus that of the control, if there is one.
     pub net_t0: Option<UncertainValue>,
     /// Median as measured.
@@ -53,11 +57,21 @@ pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize)
         is_reference: plan.reference_of(arm.arm) == arm.arm,
         n: values.len(),
         t0: wall.map(|wall| wall.t0),
+        is_upper_limit: wall.is_some_and(|wall| wall.is_upper_limit),
+        t0_range: wall.and_then(t0_range),
         net_t0: arm.net.map(|net| net.t0),
         median: wall.map(|wall| wall.median),
         range: wall.map(|wall| [wall.min, wall.max]),
         cumulative: cumulative(values, n_max),
     }
+}
+
+fn t0_range(times: &TimeSummary) -> Option<[f64; 2]> {
+    let UncertainValue { value, err } = times.t0;
+    let (lo, hi) = (value - err?, value + err?);
+    // Of what is no time, t0 is the median, with runs on both sides.
+    let most = if value > times.most() { hi } else { times.most() };
+    Some([lo, hi.min(most)])
 }
 
 /// The distribution function of values: all of them up to a number, above it the ends and quantiles between them.

@@ -113,3 +113,21 @@ fn where_there_are_several_benchmarks_a_command_has_its_name() {
     let expected = "two: b shows no lower limit of its time; its t0 is the smallest run";
     assert_eq!(what(&finding, &plan), expected);
 }
+
+#[test]
+fn a_run_that_stands_alone_is_told_with_what_is_odd_about_it() {
+    let run = |oddities| LoneRun { run: 17, next: 100e6, below: 0.35, oddities };
+    let told = |oddities| what(&Finding::LoneRun { arm: 1, run: run(oddities) }, &plan());
+    let oddities = vec![
+        Oddity::Exit { status: 3 },
+        Oddity::Less { count: WorkCount::PageFaults, value: 120.0, others: 350.0 },
+        Oddity::Less { count: WorkCount::CpuNs, value: 12e6, others: 30e6 },
+    ];
+    let expected = "run 17 of b took 35 % less than any other, but had exit status 3 (the next ten had others), 120 page \
+                    faults (the next ten at least 350), 12.0 ms of CPU time (the next ten at least 30.0 ms): t0 rests on \
+                    the others";
+    assert_eq!(told(oddities), expected);
+    let expected = "run 17 of b took 35 % less than any other, and nothing that was recorded tells why: t0 rests on it, \
+                    and its error reaches the others";
+    assert_eq!(told(Vec::new()), expected);
+}

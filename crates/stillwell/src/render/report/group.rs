@@ -3,8 +3,8 @@
 use crate::analysis::report::{NameMatch, ReportGroup};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::one_line;
-use crate::render::exported::net_t0;
 use crate::render::report::{ReportRecord, records};
+use crate::render::t0;
 use crate::render::text::ratio_text;
 use crate::render::uncertain::PLUS_MINUS_SIGN;
 use crate::render::units::{DisplayUnit, kind_of_unit, requested_unit};
@@ -50,8 +50,8 @@ impl<'a> GroupContext<'a> {
 
     /// t0 of an arm with its unit.
     pub fn t0(&self, place: usize) -> String {
-        let Some(t0) = net_t0(self.summary(place)) else { return String::new() };
-        signs(&self.unit.label(&self.unit.uncertain(t0.value, t0.err)))
+        let Some(t0) = t0::of_arm(self.unit, self.summary(place)) else { return String::new() };
+        signs(&self.unit.label(&t0))
     }
 }
 

@@ -156,14 +156,14 @@ fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> St
 
 fn subtracted(page: &SummaryContext<'_>, columns: usize) -> Option<String> {
     let control = page.plan.control?;
-    let t0 = page.analysis.arms.get(control.arm)?.times.as_ref()?.t0;
+    let times = page.analysis.arms.get(control.arm)?.times.as_ref()?;
     let what = match control.role {
         Role::EmptyShell => "empty shell".into(),
         Role::Subtract | Role::Candidate | Role::Twin => {
             page.plan.arms.get(control.arm)?.label().to_owned()
         }
     };
-    let value = page.unit.label(&page.unit.uncertain(t0.value, t0.err));
+    let value = page.unit.label(&t0::text(page.unit, times));
     Some(shorten(&format!("minus {value} of {what}"), columns))
 }
 
