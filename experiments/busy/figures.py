@@ -69,8 +69,10 @@ def show_clock(rows, user, clock):
         idle = [row["clocks"][clock]["t0"] for row in rows
                 if row["program"] == program and row["condition"] == IDLE and row["clocks"][clock]]
         idle_ms = f"{statistics.median(idle) * 1e3:.2f}" if idle else "-"
-        cells.append([program, idle_ms, *(" / ".join(pair) for pair in both)])
-    common.table(f"{clock} time, {user}: t0 / median, busy : idle", ["", "idle t0, ms", *busy], cells)
+        limits = [row["clocks"][clock]["is_upper_limit"] for row in rows
+                  if row["program"] == program and row["condition"] != IDLE and row["clocks"][clock]]
+        cells.append([program, idle_ms, *(" / ".join(pair) for pair in both), f"{sum(limits)} of {len(limits)}"])
+    common.table(f"{clock} time, {user}: t0 / median, busy : idle", ["", "idle t0, ms", *busy, "busy: at most"], cells)
 
 
 def show_peer(rows, tool):

@@ -57,28 +57,27 @@ def stillwell_compare(first: Command, second: Command, budget_s: float) -> Measu
             "interval": judgement["interval"], "p": evidence["p"], "statistic": evidence["statistic"]}
 
 
-def stillwell_t0(command: Command, budget_s: float | None) -> Measured:
-    """Stillwell with one command. None keeps all defaults. The error is None if t0 is only an upper limit."""
-    pathlib.Path("ours.swell").unlink(missing_ok=True)
-    budget = [] if budget_s is None else ["--budget", f"{budget_s:.3f}s"]
-    shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N", *budget,
-                            " ".join(command)))
-    arm = shown["analysis"]["arms"][0]
-    t0 = (arm["clean"] or arm["wall"])["t0"]
-    return {"a": wall_of(common.Record("ours.swell"), 0), "t0": t0["value"], "err": t0["err"]}
+def newest_hyperfine() -> str | None:
+    """The newest version that is installed."""
+    found = [version for version, path in common.hyperfines().items() if path]
+    return max(found, key=lambda version: [*map(int, version.split("."))]) if found else None
+
+
+def hyperfine_times(version: str, n_runs: int, *commands: str) -> list[list[float]]:
+    """The seconds of the runs of each command, without a shell, hyperfine's best setting."""
+    program = common.hyperfines()[version]
+    assert program
+    told(program, "-N", "--style", "none", "--warmup", "1", "--runs", str(n_runs), "--export-json", "theirs.json", *commands)
+    return [common.times_of(result) for result in json.loads(pathlib.Path("theirs.json").read_text())["results"]]
 
 
 def hyperfine() -> Peer | None:
-    """The newest installed hyperfine, without a shell, its best setting."""
-    found = {version: path for version, path in common.hyperfines().items() if path}
-    if not found:
+    newest = newest_hyperfine()
+    if not newest:
         return None
-    newest = max(found, key=lambda version: [*map(int, version.split("."))])
 
     def measure(first: Command, second: Command, n_runs: int) -> Measured:
-        told(found[newest], "-N", "--style", "none", "--warmup", "1", "--runs", str(n_runs),
-             "--export-json", "theirs.json", " ".join(first), " ".join(second))
-        a, b = map(common.times_of, json.loads(pathlib.Path("theirs.json").read_text())["results"])
+        a, b = hyperfine_times(newest, n_runs, " ".join(first), " ".join(second))
         return {"a": rounded(a), "b": rounded(b)}
 
     return Peer(newest, measure, usual_tests.welch)

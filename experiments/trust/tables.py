@@ -148,53 +148,6 @@ def show_goals(settings: dict[str, Any], sessions: Sequence[Session], best: dict
                     f"{mean_s:.2f} s, {known}{limit_s:.2f} s")
 
 
-def disagreements(values: Sequence[tuple[float, float]]) -> list[float]:
-    """Differences of all pairs, in units of their combined errors. Equal values do not disagree, whatever their errors."""
-    return [usual_tests.difference_in_errors(a - b, math.hypot(ea, eb))
-            for (a, ea), (b, eb) in itertools.combinations(values, 2)]
-
-
-def excess_kurtosis(values: Sequence[float]) -> float:
-    """Excess kurtosis of a distribution with mean 0: the order of a pair is arbitrary, so it is symmetric."""
-    second, fourth = (statistics.fmean(value ** power for value in values) for power in (2, 4))
-    return fourth / second ** 2 - 3 if second else math.nan
-
-
-def t0_rows(sessions: Sequence[Session]) -> list[tuple[str, str, list[tuple[float, float]]]]:
-    """Values ± errors as each tool prints them, and by tim's rule from the times of both. An upper limit is no value."""
-    rows = []
-    for condition in CONDITIONS:
-        for tool, rule in [("stillwell", "tim's rule, the times of stillwell"), ("tim", "tim's rule, the times of tim")]:
-            ones = chosen(sessions, tool, "t0", condition)
-            rows.append((tool, condition, [(one["t0"], one["err"]) for one in ones if one["err"] is not None]))
-            estimates = [usual_tests.tim_estimate(one["a"]) for one in ones]
-            rows.append((rule, condition, [(1e9 * value, 1e9 * error) for value, error in estimates]))
-    return rows
-
-
-def show_t0(sessions: Sequence[Session]) -> None:
-    rows, ours = [], {}
-    for name, condition, values in t0_rows(sessions):
-        if len(values) < 2:
-            continue
-        apart = disagreements(values)
-        beyond = [sum(abs(value) > errors for value in apart) / len(apart) for errors in (2, 3)]
-        finite = [value for value in apart if math.isfinite(value)]
-        t0s, errors = zip(*values)
-        rows.append([name, condition, len(values), f"{100 * beyond[0]:.2f} %", f"{100 * beyond[1]:.2f} %",
-                     f"{excess_kurtosis(finite):.1f}", f"{statistics.median(t0s) / 1e6:.4f}",
-                     f"{100 * statistics.stdev(t0s) / statistics.fmean(t0s):.2f} %",
-                     f"{100 * statistics.median(errors) / statistics.median(t0s):.2f} %"])
-        if name == "stillwell":
-            ours[condition] = beyond[0]
-    common.table("t0 ± err of one command asked again and again; all pairs of answers, in combined errors "
-                 "(tim: -k=1 -n=6 -m=4 --ohead=0)",
-                 ["", "", "answers", "beyond 2", "beyond 3", "kurtosis - 3", "median t0 ms", "sd of t0", "median err"], rows)
-    for condition, beyond_2 in ours.items():
-        common.goal(beyond_2 <= 0.05, f"{condition}: pairs of t0 ± err beyond 2 combined errors ≤ 5 %: "
-                                      f"{100 * beyond_2:.2f} %")
-
-
 def is_not_of_its_rule(session: Session) -> bool:
     """Whether tim's output differs from its rule. A printed value has about two digits of its error."""
     sides = zip((session["a"], session["b"]), session["printed"]) if "printed" in session else []
@@ -218,4 +171,3 @@ def show(settings: dict[str, Any], sessions: Sequence[Session]) -> None:
               "that of its rule, the windows' times sorted together")
     show_verdicts(settings, sessions)
     show_time_needed(settings, sessions)
-    show_t0(sessions)

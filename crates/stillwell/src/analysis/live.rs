@@ -97,9 +97,11 @@ mod tests {
         let mut stream = stats::Stream::new(3);
         for step in 0..700 {
             let mut row = Row::new(step, 0, Some(step), u64::from(step));
-            row.set(Metric::WallNs, Some(1_000_000 + (1e5 * stream.unit()) as u64));
+            let is_shared = step < 300;
+            let shared_ns = if is_shared { 200_000 } else { 0 };
+            row.set(Metric::WallNs, Some(1_000_000 + shared_ns + (1e5 * stream.unit()) as u64));
             row.set(Metric::OneChainNs, Some(4000));
-            row.set(Metric::FourChainsNs, Some(if step < 300 { 6000 } else { 4080 }));
+            row.set(Metric::FourChainsNs, Some(if is_shared { 6000 } else { 4080 }));
             record.rows.push(&row);
         }
         let mut live = LiveTimes::new(&record.header.plan);
