@@ -9,7 +9,7 @@ use std::f64::consts::LN_2;
 
 use crate::invalid::{Invalid, finite};
 use crate::propagate::PointEstimate;
-use crate::sorted::{SortedSample, mean_of, sample_sd, squares_about_mean};
+use crate::sorted::{SortedSample, mean_of, sample_sd, spread_about_mean};
 
 /// Gumbel 95 % quantile. A larger [`g_star`] rejects a finite floor.
 pub const G_STAR_LIMIT: f64 = 2.970;
@@ -98,7 +98,7 @@ pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid
     let whole = xs.len() - xs.len() % n;
     let value = tim(&SortedSample::new(&xs[..whole])?, 2 * k)?;
     let minima = window_values(xs, n, |window| tim(window, k))?;
-    let err = (squares_about_mean(&minima) / minima.len() as f64).sqrt();
+    let err = spread_about_mean(&minima, minima.len() as f64);
     Ok(PointEstimate { value, err })
 }
 

@@ -54,7 +54,11 @@ impl SortedSample {
         let at = (self.len() - 1) as f64 * p.clamp(0.0, 1.0);
         let below = self.0[at as usize];
         let above = self.0[(at.ceil() as usize).min(self.len() - 1)];
-        below + (above - below) * at.fract()
+        let step = above - below;
+        if step.is_finite() {
+            return below + step * at.fract();
+        }
+        below * (1.0 - at.fract()) + above * at.fract()
     }
 
     /// Quantile 1/2: the middle value, or the mean of the two middle values.
@@ -65,7 +69,7 @@ impl SortedSample {
     /// ```
     pub fn median(&self) -> f64 {
         let n = self.len();
-        (self.0[(n - 1) / 2] + self.0[n / 2]) / 2.0
+        self.0[(n - 1) / 2].midpoint(self.0[n / 2])
     }
 
     /// Mean of the `ceil(fraction n)` smallest values (at least one), in the unit of the sample.
@@ -151,12 +155,14 @@ pub(crate) fn median_of(xs: &mut [f64]) -> f64 {
     if is_odd {
         return middle;
     }
-    (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + middle) / 2.0
+    below.iter().copied().fold(f64::NEG_INFINITY, f64::max).midpoint(middle)
 }
 
 /// Arithmetic mean of a non-empty slice.
 pub(crate) fn mean_of(xs: &[f64]) -> f64 {
-    xs.iter().sum::<f64>() / xs.len() as f64
+    let (sum, n) = (xs.iter().sum::<f64>(), xs.len() as f64);
+    // The sum of large values can overflow although their mean does not.
+    if sum.is_finite() { sum / n } else { xs.iter().map(|x| x / n).sum() }
 }
 
 /// Arithmetic mean, in the unit of the sample. Fails on an empty slice, NaN and infinity.
@@ -175,10 +181,30 @@ pub(crate) fn squares_about_mean(xs: &[f64]) -> f64 {
     xs.iter().map(|x| (x - center).powi(2)).sum()
 }
 
-/// Sample variance (divisor `n - 1`). Fails for `n < 2`.
+/// The power of two below the largest size in `xs`. Dividing by it changes no digit, and the
+/// squares of the quotients neither overflow nor vanish.
+pub(crate) fn binary_unit(xs: &[f64]) -> f64 {
+    let largest = xs.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let exponent = (largest.to_bits() >> 52).clamp(1, 2045);
+    f64::from_bits(exponent << 52)
+}
+
+/// `sqrt(sum of squared deviations / divisor)`, in the unit of a non-empty finite sample.
+pub(crate) fn spread_about_mean(xs: &[f64], divisor: f64) -> f64 {
+    let unit = binary_unit(xs);
+    let scaled: Vec<f64> = xs.iter().map(|x| x / unit).collect();
+    unit * (squares_about_mean(&scaled) / divisor).sqrt()
+}
+
+/// Sample variance (divisor `n - 1`). Fails for `n < 2`, and if the square of the standard
+/// deviation is too large or too small for a number.
 pub(crate) fn sample_variance(xs: &[f64]) -> Result<f64, Invalid> {
     at_least(2, xs)?;
-    Ok(squares_about_mean(xs) / (xs.len() - 1) as f64)
+    let variance = squares_about_mean(xs) / (xs.len() - 1) as f64;
+    if variance.is_normal() || sample_sd(xs)? == 0.0 {
+        return Ok(variance);
+    }
+    Err(Invalid::OutOfRange { name: "variance", value: variance })
 }
 
 /// Sample standard deviation (divisor `n - 1`), in the unit of the sample. Fails for `n < 2`.
@@ -188,18 +214,22 @@ pub(crate) fn sample_variance(xs: &[f64]) -> Result<f64, Invalid> {
 /// assert_eq!(stillwell_stats::sample_sd(&[3.0, 1.0, 4.0, 1.5, 5.0]), Ok(1.6733200530681511));
 /// ```
 pub fn sample_sd(xs: &[f64]) -> Result<f64, Invalid> {
-    Ok(sample_variance(xs)?.sqrt())
+    at_least(2, xs)?;
+    Ok(spread_about_mean(xs, (xs.len() - 1) as f64))
 }
 
-/// Coefficient of variation, sample sd / mean, dimensionless. Fails for `n < 2` and a zero mean.
+/// Coefficient of variation, sample sd / mean, dimensionless. Fails for `n < 2`, and for a mean of
+/// zero or one that is lost beside the deviation.
 ///
 /// ```
 /// assert_eq!(stillwell_stats::cv(&[3.0, 1.0, 2.0]), Ok(0.5));
 /// ```
 pub fn cv(xs: &[f64]) -> Result<f64, Invalid> {
     let (sd, center) = (sample_sd(xs)?, mean_of(xs));
-    if center == 0.0 {
-        return Err(Invalid::OutOfRange { name: "mean", value: center });
+    let ratio = sd / center;
+    if ratio.is_finite() {
+        Ok(ratio)
+    } else {
+        Err(Invalid::OutOfRange { name: "mean", value: center })
     }
-    Ok(sd / center)
 }

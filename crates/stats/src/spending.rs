@@ -13,7 +13,8 @@ pub struct Look {
 }
 
 /// Numbers of pairs at the looks of a comparison of at most `n_max` pairs: 10, then `ceil(1.25 n)`,
-/// and `n_max` at last. Looks cost no error, only time, so they are close together.
+/// and `n_max` at last. Looks cost no error, only time, so they are close together. Any `n_max` has
+/// at most 190 of them.
 ///
 /// ```
 /// assert_eq!(stillwell_stats::spending::sizes(30), [10, 13, 17, 22, 28, 30]);
@@ -23,7 +24,7 @@ pub fn sizes(n_max: usize) -> Vec<usize> {
     while sizes.last().copied().unwrap_or(0) < n_max {
         let n_pairs = n.min(n_max);
         sizes.push(n_pairs);
-        n = (5 * n_pairs).div_ceil(4);
+        n = n_pairs.saturating_add(n_pairs.div_ceil(4));
     }
     sizes
 }
@@ -138,6 +139,13 @@ mod tests {
             assert!(looks.is_sorted_by(|a, b| a.spent < b.spent));
             assert_eq!(looks.last(), Some(&Look { n_pairs: n_max, spent: 1.0 }));
         }
+    }
+
+    #[test]
+    fn the_largest_session_has_a_last_look() {
+        let found = sizes(usize::MAX);
+        assert_eq!(found.last(), Some(&usize::MAX));
+        assert!(found.is_sorted() && found.len() <= 190, "{}", found.len());
     }
 
     #[test]

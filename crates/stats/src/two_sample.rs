@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::invalid::{Invalid, at_least};
 use crate::series::ranks;
-use crate::sorted::{SortedSample, mean_of, sample_variance};
+use crate::sorted::{SortedSample, binary_unit, mean_of, squares_about_mean};
 
 /// Result of a t-test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,10 +43,15 @@ pub(crate) fn students_t(df: f64) -> Result<StudentsT, Invalid> {
 /// assert!((found.t - 1.5491933384829668).abs() < 1e-12); // 2 / sqrt(5/3)
 /// ```
 pub fn welch(x: &[f64], y: &[f64]) -> Result<TTest, Invalid> {
-    let part = |xs: &[f64]| sample_variance(xs).map(|variance| variance / xs.len() as f64);
-    let (a, b) = (part(x)?, part(y)?);
+    at_least(2, x)?;
+    at_least(2, y)?;
+    // In a common unit, because variances of large or small numbers overflow or vanish.
+    let unit = binary_unit(x).max(binary_unit(y));
+    let [x, y] = [x, y].map(|xs| xs.iter().map(|x| x / unit).collect::<Vec<f64>>());
+    let part = |xs: &[f64]| squares_about_mean(xs) / (xs.len() - 1) as f64 / xs.len() as f64;
+    let (a, b) = (part(&x), part(&y));
     let scatter = a * a / (x.len() - 1) as f64 + b * b / (y.len() - 1) as f64;
-    t_test(mean_of(y) - mean_of(x), (a + b).sqrt(), (a + b) * (a + b) / scatter)
+    t_test(mean_of(&y) - mean_of(&x), (a + b).sqrt(), (a + b) * (a + b) / scatter)
 }
 
 /// Result of a Mann-Whitney test.

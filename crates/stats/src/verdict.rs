@@ -22,6 +22,8 @@ impl IntervalVerdict {
     /// Verdict for an interval of the log ratio at level `1 - alpha` and a margin `r = ln(1 + x)`.
     /// The arms are different iff 0 is outside `[lo, hi]`, and the same iff `-r < lo` and `hi < r`.
     ///
+    /// An end that is not a number decides nothing.
+    ///
     /// "Same" amounts to two one-sided tests (Schuirmann 1987) at `alpha / 2` each.
     ///
     /// ```
@@ -30,6 +32,9 @@ impl IntervalVerdict {
     /// assert_eq!(verdict, IntervalVerdict::Same);
     /// ```
     pub fn of(interval: Interval, margin: f64) -> Self {
+        if interval.lo.is_nan() || interval.hi.is_nan() {
+            return Self::Undecided;
+        }
         match (interval.contains(0.0), interval.is_within(margin)) {
             (false, false) => Self::Different,
             (false, true) => Self::DifferentWithinMargin,
@@ -75,13 +80,22 @@ pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) ->
 /// ```
 pub fn mde80(half_width: f64, alpha: f64) -> Result<f64, Invalid> {
     between("alpha", alpha, 0.0, 1.0)?;
-    let z_level = z(1.0 - alpha / 2.0);
-    Ok(half_width * (z_level + z(0.8)) / z_level)
+    // Not the quantile at 1 - alpha / 2, which is rounded to 1 for a small alpha.
+    let z_level = -z(alpha / 2.0)?;
+    Ok(half_width * (1.0 + z(0.8)? / z_level))
 }
 
-/// Quantile of the standard normal distribution.
-pub fn z(p: f64) -> f64 {
-    Normal::standard().inverse_cdf(p)
+/// Quantile of the standard normal distribution. Fails unless `0 < p < 1`, where it is infinite or
+/// does not exist.
+///
+/// ```
+/// use stillwell_stats::verdict::z;
+/// assert!((z(0.975).unwrap() - 1.959963984540054).abs() < 1e-12); // R: qnorm(0.975)
+/// assert!(z(1.0).is_err() && z(-0.1).is_err() && z(f64::NAN).is_err());
+/// ```
+pub fn z(p: f64) -> Result<f64, Invalid> {
+    between("probability", p, 0.0, 1.0)?;
+    Ok(Normal::standard().inverse_cdf(p))
 }
 
 /// Smallest number of pairs that can detect a difference at `alpha`: the smallest `n` with
@@ -96,5 +110,5 @@ pub fn z(p: f64) -> f64 {
 /// ```
 pub fn minimum_pairs(alpha: f64) -> Result<usize, Invalid> {
     between("alpha", alpha, 0.0, 1.0)?;
-    Ok((2.0 / alpha).log2().ceil() as usize)
+    Ok((1.0 - alpha.log2()).ceil() as usize)
 }

@@ -26,6 +26,7 @@ mod shape;
 
 use crate::Interval;
 use crate::invalid::{Invalid, between, finite};
+use crate::sorted::binary_unit;
 pub use noise::NoiseModel;
 use search::{Candidate, Orders, Search, Series};
 pub use shape::Shape;
@@ -96,7 +97,8 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
         finite(xs)?;
     }
     between("alpha", options.alpha, 0.0, 1.0)?;
-    let Some((search, xs, excess)) = prepare(xs, options) else {
+    let (xs, unit) = squarable(xs);
+    let Some((search, xs, excess)) = prepare(&xs, options) else {
         let noise = NoiseModel { phi: 0.0, wander_sd: 0.0, session_sd: 0.0 };
         return Ok(LevelHistory { p: 1.0, shifts: Vec::new(), noise });
     };
@@ -105,7 +107,25 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
     search.join_steps(&xs, &mut known, &mut ps);
     p = ps.iter().copied().fold(p, f64::min);
     let (noise, shifts) = estimate::estimates(&search, &xs, &known, &ps)?;
+    let noise = NoiseModel {
+        wander_sd: unit * noise.wander_sd,
+        session_sd: unit * noise.session_sd,
+        ..noise
+    };
+    let in_unit = |Shift { size, interval, .. }: &mut Shift| {
+        *size *= unit;
+        *interval = Interval { lo: unit * interval.lo, hi: unit * interval.hi };
+    };
+    let mut shifts = shifts;
+    shifts.iter_mut().for_each(in_unit);
     Ok(LevelHistory { p, shifts, noise })
+}
+
+/// The series in a unit in which its squares neither overflow nor vanish, and that unit.
+fn squarable(xs: &[f64]) -> (Vec<f64>, f64) {
+    let largest = binary_unit(xs);
+    let unit = if (1e-100..1e100).contains(&largest) { 1.0 } else { largest };
+    (xs.iter().map(|x| x / unit).collect(), unit)
 }
 
 /// The p-value of the first movement, and movements with their p-values. Where there are many, the
@@ -177,7 +197,7 @@ fn prune(
 /// among many histories.
 pub fn p_of_no_shift(xs: &[f64], options: ShiftOptions) -> Result<f64, Invalid> {
     finite(xs)?;
-    let Some((search, xs, excess)) = prepare(xs, options) else { return Ok(1.0) };
+    let Some((search, xs, excess)) = prepare(&squarable(xs).0, options) else { return Ok(1.0) };
     let series = Series { xs: &xs, excess: &excess, fits: &search.fits(&[]) };
     Ok(next(&search, &series, options).map_or(1.0, |(_, p)| p))
 }

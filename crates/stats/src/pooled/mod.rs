@@ -83,6 +83,9 @@ fn spread(groups: &[Vec<f64>], center: Center) -> Result<f64, Invalid> {
         df += group.len() - 1;
     }
     let within = (squares / df as f64).sqrt();
+    if within.is_infinite() {
+        return Err(Invalid::OutOfRange { name: "variance", value: within });
+    }
     if df >= OWN_SPREAD_MIN && within > 0.0 {
         return Ok(within);
     }
@@ -149,6 +152,11 @@ impl RandomEffects {
         let random = weights(between);
         let (mean, scatter) = scatter(&values, &random);
         let err = (scatter / (df * random.iter().sum::<f64>())).sqrt();
+        if [mean, err, between, q].iter().any(|number| !number.is_finite()) {
+            // The square of an error is too small or too large for a weight.
+            let value = groups.iter().fold(f64::INFINITY, |least, group| least.min(group.err));
+            return Err(Invalid::OutOfRange { name: "err", value });
+        }
         if err > 0.0 {
             Ok(Self { mean, err, between: between.sqrt(), q, df })
         } else {

@@ -90,6 +90,11 @@ impl Pairs {
         self.slots.iter().map(|x| (x[0] + x[1]) / 2.0).collect()
     }
 
+    /// Distance of the two log times of each pair, which does not depend on the labels.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = f64> {
+        self.slots.iter().map(|x| (x[0] - x[1]).abs())
+    }
+
     /// The first `n` pairs, or all, as an earlier look had them. Fails for `n` = 0.
     pub fn first(&self, n: usize) -> Result<Self, Invalid> {
         self.range(0..n.min(self.len()))

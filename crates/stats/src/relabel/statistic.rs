@@ -165,9 +165,11 @@ pub(super) struct MeanRatio {
 
 impl MeanRatio {
     fn new(slots: &[[f64; 2]]) -> Self {
-        // Times in units of the largest: the exponential cannot overflow.
+        // Times in units of the largest: the exponential cannot overflow. A time that is nothing
+        // beside the largest still has a logarithm.
         let largest = slots.iter().flatten().fold(f64::NEG_INFINITY, |max, &x| max.max(x));
-        let times = |x: &[f64; 2]| [(x[1] - largest).exp(), (x[0] - largest).exp()];
+        let time = |x: f64| (x - largest).exp().max(f64::MIN_POSITIVE);
+        let times = |x: &[f64; 2]| [time(x[1]), time(x[0])];
         Self { sum: LabelledSum::new(&slots.iter().map(times).collect::<Vec<_>>()) }
     }
 

@@ -15,7 +15,7 @@ mod same;
 mod theta_tests;
 
 pub use family::holm_shares;
-pub use same::{GATE_TAIL, SAME_TAIL, SameDoubt, hidden_tail_pairs};
+pub use same::{GATE_TAIL, SAME_TAIL, SameDoubt, clustering, hidden_tail_pairs};
 
 use std::cmp::Ordering;
 
@@ -103,6 +103,8 @@ pub struct Conclusion {
     /// Log ratio of the mean times. Its interval is from those of the looks that would show a slow
     /// tail of a tenth of the runs. Without such a look it is unbounded.
     pub mean: (f64, Interval),
+    /// How many times as many pairs show a slow tail as in independent runs: [`clustering`].
+    pub clustering: f64,
     /// The new arm's share of the slowest runs.
     pub tail: TailTest,
     /// The runs in which one arm is slower.
@@ -244,6 +246,11 @@ impl SequentialTest {
         }
     }
 
+    /// Reason why the last look does not say "the same" although its interval is inside the margin.
+    pub fn doubt_at_last(&self) -> Option<SameDoubt> {
+        self.last.and_then(|last| last.doubt)
+    }
+
     /// The side of the limit on which the log ratio is, at this share of alpha: `Less` or `Greater`;
     /// `None` if the looks so far do not tell. The error of one side alone is half of that.
     pub fn side_of_limit(&self, share: f64) -> Option<Ordering> {
@@ -256,8 +263,8 @@ impl SequentialTest {
     /// far.
     pub fn rough(&self) -> Option<(f64, f64)> {
         let (last, look) = (self.last?, self.looks.last()?);
-        let z = |alpha: f64| z(1.0 - alpha / 2.0);
-        Some((last.t, last.q90 * z(self.level(self.worst_share()) * look.spent) / z(0.1)))
+        let spent = z(self.level(self.worst_share()) * look.spent / 2.0).ok()?;
+        Some((last.t, last.q90 * spent / z(0.1 / 2.0).ok()?))
     }
 
     /// Number of pairs at which a decision can be expected from [`SequentialTest::rough`]. An
@@ -296,6 +303,7 @@ impl SequentialTest {
             n_pairs: self.n_pairs_seen(),
             n_warmup: found.n_warmup,
             shape: view.pairs.shape(&view.orbit)?,
+            clustering: self.slow_clustering(&raw),
             tail: raw.tail(found.comparison.theta),
             slow_runs: raw.slow_runs(),
             doubt: last.doubt.filter(|_| self.is_inside(share) && !self.is_different(share)),

@@ -2,7 +2,7 @@
 
 use stillwell_stats::relabel::{Estimand, Orbit, Pairs};
 use stillwell_stats::sequential::{
-    Conclusion, SAME_TAIL, SequentialDesign, SequentialTest, hidden_tail_pairs,
+    Conclusion, SAME_TAIL, SequentialDesign, SequentialTest, clustering, hidden_tail_pairs,
 };
 use stillwell_stats::spending::{Spending, by_pairs};
 use stillwell_stats::{IntervalVerdict, Stream, shift};
@@ -174,6 +174,58 @@ fn equal_programs_are_the_same_as_soon_as_no_tail_can_hide() {
     // 0.95^58 is 5 %, so no earlier look can say it.
     assert_eq!(hidden_tail_pairs(0.05, SAME_TAIL), 59);
     assert!((0..10).filter(early).count() >= 9);
+}
+
+/// Four slow runs, two of each arm, show a tail that both arms may have. If they come in a row, so
+/// may the slow runs that the session has not seen.
+#[test]
+fn slow_runs_in_a_row_ask_for_more_pairs_than_scattered_ones() {
+    let pairs_for_same = |slow: [usize; 4]| {
+        let mut stream = Stream::new(9);
+        let coins = stream.bits(500);
+        let mut slot = |second: usize| -> Vec<f64> {
+            let time = |pair: usize| {
+                let is_new = coins[pair] == (second == 0);
+                let at = slow.iter().position(|&it| it == pair);
+                let is_slow = at.is_some_and(|at| is_new == (at % 2 == 0));
+                (0.001 * normal(&mut stream)).exp() * if is_slow { 1.25 } else { 1.0 }
+            };
+            (0..500).map(time).collect()
+        };
+        let all = Pairs::new(&slot(0), &slot(1), &coins).unwrap();
+        let (comparison, _) = stopped(all, 500, 0.01, 3);
+        assert!(comparison.is_same(1.0), "{slow:?}");
+        comparison.n_pairs_seen()
+    };
+    let in_a_row = pairs_for_same([40, 41, 42, 43]);
+    let scattered = pairs_for_same([20, 43, 66, 89]);
+    // 90 pairs are needed, and nearly four times as many with bursts of four.
+    assert!(scattered < 300 && in_a_row >= 340, "{scattered}, {in_a_row}");
+}
+
+/// Independent slow blocks rarely ask for more pairs; those in bursts mostly do.
+#[test]
+fn clustering_is_what_chance_does_not_explain() {
+    let mut stream = Stream::new(10);
+    for share in [0.03, 0.1, 0.4] {
+        let is_more = |_: &usize| {
+            let blocks: Vec<bool> = (0..110).map(|_| stream.unit() < share).collect();
+            clustering(&blocks) > 1.0
+        };
+        let hits = (0..2000).filter(is_more).count();
+        at_most(&format!("independent, {share}"), hits, 2000, 0.01);
+    }
+    let bursts = |stream: &mut Stream| -> Vec<bool> {
+        let mut is_slow = false;
+        let step = |_| {
+            is_slow ^= stream.unit() < if is_slow { 0.2 } else { 0.02 };
+            is_slow
+        };
+        (0..300).map(step).collect()
+    };
+    let found: Vec<f64> = (0..500).map(|_| clustering(&bursts(&mut stream))).collect();
+    let mean = stillwell_stats::mean(&found).unwrap();
+    assert!((4.0..6.0).contains(&mean), "bursts of five: {mean}");
 }
 
 /// New arms whose typical time hardly differs, but whose mean does.

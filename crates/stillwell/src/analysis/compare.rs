@@ -194,7 +194,8 @@ impl ComparisonContext<'_> {
         let n_pairs = found.n_pairs - found.n_warmup;
         let n_to_decide = match found.doubt {
             Some(stats::sequential::SameDoubt::HiddenTail) => {
-                Some(hidden_tail_pairs(plan.policy.alpha, SAME_TAIL))
+                let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
+                Some((independent * found.clustering).ceil() as usize)
             }
             Some(_) => None,
             None => stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin),
@@ -219,7 +220,7 @@ impl ComparisonContext<'_> {
             decision: decision(found.verdict),
             doubt: found.doubt.map(doubt),
             mean_ratio: net_ratio.and(net_mean).unwrap_or(mean_ratio),
-            hidden_tail: 1.0 - alpha.powf(1.0 / n_pairs as f64),
+            hidden_tail: 1.0 - alpha.powf(found.clustering / n_pairs as f64),
             slow_runs: slow_runs(found),
             is_contradicted: found.is_contradicted,
             shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {

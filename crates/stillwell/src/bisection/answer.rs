@@ -36,7 +36,7 @@ impl Relation {
     /// Standard error of the log ratio, from its interval as that of a normal distribution.
     fn error(&self) -> Option<f64> {
         let half_width = (self.hi?.ln() - self.lo?.ln()) / 2.0;
-        let z = stats::verdict::z(1.0 - self.alpha / 2.0);
+        let z = stats::verdict::z(1.0 - self.alpha / 2.0).ok()?;
         (half_width.is_finite() && half_width > 0.0).then(|| half_width / z)
     }
 }

@@ -20,8 +20,8 @@ pub const BLOCKS_MAX: u32 = 2000;
 /// of its level) and the log ratio `theta` that is expected, and at least a quarter more than `n1`.
 pub fn confirmation_blocks(trial: &Gain) -> u32 {
     let theta = FLATTERY * trial.ratio.ln().abs();
-    let z = stats::verdict::z(1.0 - trial.alpha / 2.0);
-    let se = trial.lo.zip(trial.hi).map(|(lo, hi)| (hi / lo).ln() / 2.0 / z);
+    let z = stats::verdict::z(1.0 - trial.alpha / 2.0).ok();
+    let se = trial.lo.zip(trial.hi).zip(z).map(|((lo, hi), z)| (hi / lo).ln() / 2.0 / z);
     let blocks = se.map(|se| trial.n_pairs as f64 * (se / (ERROR_SHARE * theta)).powi(2));
     let blocks = blocks.filter(|blocks| blocks.is_finite()).unwrap_or(f64::from(BLOCKS_MIN));
     let blocks = blocks.max(LUCK * trial.n_pairs as f64);

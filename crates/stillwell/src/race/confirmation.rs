@@ -142,7 +142,10 @@ impl Confirmation {
             1 => return SECOND_BLOCKS,
             _ => {}
         }
-        let errors = z(1.0 - self.design.alpha_of(self.n_stages()) / 2.0) + z(POWER);
+        // An alpha that rounds to 0 needs as many blocks as are allowed.
+        let quantile = |p| z(p).unwrap_or(f64::INFINITY);
+        let alpha = self.design.alpha_of(self.n_stages());
+        let errors = quantile(1.0 - alpha / 2.0) + quantile(POWER);
         let needed = self.open().into_iter().map(|arm| {
             let (ahead, scatter) = self.known_of(arm, selection);
             let room = (self.design.margin - ahead).max((1.0 - LOST_SHARE) * self.design.margin);

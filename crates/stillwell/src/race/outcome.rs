@@ -61,11 +61,12 @@ pub struct RaceOutcome {
 
 /// Runs that `run` needs to tell `n_arms` from one of them within `margin`: each of the others is compared with it at
 /// `alpha` shared by Holm's procedure, in `(z s / margin)²` blocks, with `s` the scatter of a log ratio.
-fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> f64 {
+fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> Option<f64> {
     let alpha = alpha / (n_arms.max(2) - 1) as f64;
     let fewest = minimum_pairs(alpha).unwrap_or(1) as f64;
-    let n_blocks = (z(1.0 - alpha / 2.0) * scatter / margin).powi(2).ceil().max(fewest);
-    n_blocks * n_arms as f64
+    let quantile = z(1.0 - alpha / 2.0).ok()?;
+    let n_blocks = (quantile * scatter / margin).powi(2).ceil().max(fewest);
+    Some(n_blocks * n_arms as f64)
 }
 
 impl Race {
@@ -82,7 +83,7 @@ impl Race {
             n_rounds: self.n_rounds,
             n_stages: found.map_or(0, Confirmation::n_stages),
             n_runs: self.pace.n_runs,
-            n_runs_of_run: scatter.map(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
+            n_runs_of_run: scatter.and_then(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
             seconds: self.pace.spent_s,
         }
     }
