@@ -1,5 +1,5 @@
 //! How often "the same" is said of a new arm that is slow in bursts, and what equal arms cost:
-//! `cargo run --release -p stillwell-stats --example slow_bursts [SESSIONS [MACHINE]]`.
+//! `cargo run --release -p stillwell-stats --example slow_bursts [SESSIONS [MACHINE [LENGTH]]]`.
 //! docs/methodology.md, "The same", has the figures.
 #![expect(clippy::print_stdout, reason = "outside of the crate")]
 
@@ -100,6 +100,7 @@ fn main() -> Result<(), Invalid> {
     let mut args = std::env::args().skip(1);
     let n: u64 = args.next().and_then(|it| it.parse().ok()).unwrap_or(1000);
     let only = args.next();
+    let only_length = args.next();
     let machines = [
         ("clean", Machine::Clean),
         ("single spikes", Machine::Spikes),
@@ -115,6 +116,10 @@ fn main() -> Result<(), Invalid> {
         for (length, n_max) in
             [(None, 500), (Some(1.0), 150), (Some(2.0), 150), (Some(5.0), 150), (Some(10.0), 150)]
         {
+            let length_text = length.map_or("never".into(), |length| format!("{length}"));
+            if only_length.as_ref().is_some_and(|only| *only != length_text) {
+                continue;
+            }
             let mut same = [0, 0];
             let mut total = [0, 0];
             for seed in 0..n {
@@ -126,9 +131,8 @@ fn main() -> Result<(), Invalid> {
             }
             let percent = |hits: u64| format!("{:.1} %", 100.0 * hits as f64 / n as f64);
             let mean = |total: usize| total as f64 / n as f64;
-            let length = length.map_or("never".into(), |length| format!("{length}"));
             println!(
-                "{name:<14} {length:>25} {n_max:>15} {:>19} {:>6} {:>20.1} {:>7.1}",
+                "{name:<14} {length_text:>25} {n_max:>15} {:>19} {:>6} {:>20.1} {:>7.1}",
                 percent(same[0]),
                 percent(same[1]),
                 mean(total[0]),
