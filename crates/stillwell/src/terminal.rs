@@ -2,7 +2,7 @@
 //! sequences; this is the one place that keeps them from the terminal.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -171,7 +171,12 @@ pub fn data() -> Box<dyn Write> {
     if is_mute() {
         return Box::new(io::sink());
     }
-    if stdout.is_terminal() { Box::new(Escaping::new(stdout)) } else { Box::new(stdout.lock()) }
+    escaping_on_terminal(stdout.lock())
+}
+
+/// A file or a stream for data: unchanged, or escaped if it is a terminal.
+pub fn escaping_on_terminal(to: impl Write + IsTerminal + 'static) -> Box<dyn Write> {
+    if to.is_terminal() { Box::new(Escaping::new(to)) } else { Box::new(to) }
 }
 
 /// Columns of the terminal that standard output is, if it is one that knows.

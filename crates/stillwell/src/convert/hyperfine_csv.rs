@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
+use crate::results::csv_cell::text_of_cell;
 use crate::results::{
     BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
 };
@@ -12,6 +13,8 @@ use crate::results::{
 /// Prefix of the column names of version 2; version 1 has none.
 const WALL: &str = "time_wall_clock_";
 const PARAMETER: &str = "parameter_";
+/// A column of our own export (`render::csv`).
+const OURS: &str = "stillwell_t0";
 
 /// Reads a file.
 ///
@@ -24,11 +27,14 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     ensure!(header.get(0) == Some("command"), "line 1: the first column is not \"command\"");
     let has_mean = header.iter().any(|name| name.strip_prefix(prefix) == Some("mean"));
     ensure!(has_mean, "line 1: there is no column \"{prefix}mean\"");
+    // Our own export has the columns of hyperfine, and cells that a spreadsheet does not calculate.
+    let is_ours = header.iter().any(|name| name == OURS);
     let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
     results.note(NOTE_SUMMARIES);
     for line in table.records() {
         let line = line?;
         let number = line.position().map_or(0, ::csv::Position::line);
+        let line = if is_ours { line.iter().map(text_of_cell).collect() } else { line };
         let found = benchmark(&header, &line, prefix).with_context(|| format!("line {number}"))?;
         results.benchmarks.push(found);
     }

@@ -7,6 +7,7 @@ use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
+use crate::results::csv_cell::cell_of_text;
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
@@ -55,7 +56,7 @@ fn write_rows(
     table.write_record(header(&metrics, &parameters))?;
     for summary in results(analysis) {
         let arm = &plan.arms[summary.arm];
-        table.write_field(plan.full_label(summary.arm))?;
+        table.write_field(&*cell_of_text(&plan.full_label(summary.arm)))?;
         for metric in &metrics {
             for cell in statistics(metric, summary) {
                 table.write_field(cell)?;
@@ -71,7 +72,7 @@ fn write_rows(
         }
         for parameter in &parameters {
             let value = arm.parameters.iter().find(|(name, _)| name == parameter);
-            table.write_field(value.map_or("", |(_, value)| value))?;
+            table.write_field(&*cell_of_text(value.map_or("", |(_, value)| value)))?;
         }
         table.write_record(None::<&[u8]>)?;
     }

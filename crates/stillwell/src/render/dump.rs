@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use crate::record::{FIXED_COLUMNS, Record, Row};
 use crate::render::csv::io_error;
+use crate::results::csv_cell::cell_of_text;
 use crate::values::metric::Metric;
 
 /// Metrics with a column in the record, in its order.
@@ -41,7 +42,7 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
             table.write_field(row.value.map_or_else(String::new, |value| value.to_string()))?;
         }
         if more.has_benchmarks {
-            table.write_field(more.benchmark(&row))?;
+            table.write_field(&*cell_of_text(more.benchmark(&row)))?;
         }
         table.write_record(None::<&[u8]>)?;
     }

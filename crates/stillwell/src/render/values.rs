@@ -9,6 +9,7 @@ use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
+use crate::results::csv_cell::cell_of_text;
 use crate::results::statistics::summary;
 use crate::results::{BenchmarkValues, ResultUnit, Results};
 
@@ -31,7 +32,8 @@ pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
                     [launch_index as u64 + 1, index as u64 + 1, loops].map(|it| it.to_string());
                 let [launch, index, loops] = &numbers;
                 let value = value.to_string();
-                let row = [&*label, launch, index, loops, &value, benchmark.unit.name()];
+                let (label, unit) = (cell_of_text(&label), cell_of_text(benchmark.unit.name()));
+                let row = [&*label, launch, index, loops, &value, &*unit];
                 table.write_record(row).map_err(io_error)?;
             }
         }

@@ -4,6 +4,7 @@
 //! The values of a benchmark are in one vector, however many launches they come from: a file may have 200 000
 //! launches of five values.
 
+pub mod csv_cell;
 pub mod statistics;
 
 use std::collections::BTreeMap;

@@ -61,9 +61,49 @@ fn files_reach_the_terminal_as_text() {
     }
     let shown = on_terminal(&bench, &["metadata", "e.json"]).stdout;
     assert!(shown.contains(SHOWN), "{shown:?}");
-    // A file or a pipe gets the bytes.
-    let csv = bench.stillwell(&["convert", "e.json", "--to", "csv", "-o", "-"]).ends_with(0).stdout;
-    assert!(csv.contains(EVIL), "{csv:?}");
+    // A file or a pipe gets the bytes, but not a spreadsheet.
+    let to = |format| bench.stillwell(&["convert", "e.json", "--to", format, "-o", "-"]);
+    let csv = to("csv").ends_with(0).stdout;
+    assert!(csv.contains(&format!("'{SHOWN}").replace("\\r", "\\u{d}")), "{csv:?}");
+}
+
+/// A terminal that an option names by its path is one too.
+#[test]
+fn exports_reach_a_terminal_as_text() {
+    let bench = Bench::new();
+    bench.run(&["-r", "2", "-n", EVIL, "true"]).ends_with(0);
+    for format in ["csv", "markdown", "json", "hyperfine"] {
+        for terminal in ["/dev/stdout", "/dev/stderr", "/dev/tty"] {
+            let show = ["show", "r.swell", "--export", format, terminal];
+            let ran = on_terminal(&bench, &show).ends_with(0);
+            is_harmless(&ran);
+            assert!(ran.stdout.contains("2J"), "{show:?}: {ran:#?}");
+        }
+    }
+}
+
+/// Our own CSV gives back the names of the commands.
+#[test]
+fn a_cell_of_csv_is_no_formula() {
+    let bench = Bench::new();
+    let names = ["=cmd|' /C calc'!A0", "-x", "'quoted", EVIL];
+    let named = names.map(|name| format!("-n={name}"));
+    let mut words = vec!["-r", "2", "--export-csv", "x.csv"];
+    words.extend(named.iter().map(String::as_str));
+    bench.run(&[&words[..], &["true"; 4]].concat()).ends_with(0);
+    let csv = bench.read("x.csv");
+    for line in csv.lines().skip(1) {
+        let cell = line.trim_start_matches('"');
+        assert!(cell.starts_with('\''), "{csv}");
+    }
+    assert!(!csv.contains(|it: char| it.is_control() && it != '\n'), "{csv:?}");
+    bench.stillwell(&["convert", "x.csv", "--to", "pyperf", "-o", "back.json"]).ends_with(0);
+    let back: serde_json::Value = serde_json::from_str(&bench.read("back.json")).unwrap();
+    let found: Vec<_> = back["benchmarks"].as_array().unwrap().iter().collect();
+    for (benchmark, name) in found.iter().zip(names) {
+        assert_eq!(benchmark["metadata"]["name"], name, "{benchmark}");
+    }
+    assert_eq!(found.len(), 4);
 }
 
 #[test]
