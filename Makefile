@@ -63,13 +63,14 @@ newest-rust: ## the tests with the newest stable Rust, which rustup has
 release-check: ## install each package for this machine in a clean root, as root, and use it there
 	packaging/check
 
-# As root there may be no cargo, so `make install` takes what `make release` has made.
+# As root there may be no cargo, so `make install` takes what `make release` has made. The pages are root's, so the program
+# is not told who called sudo.
 install: ## the program, its manual page and its completions: PREFIX [/usr/local], DESTDIR [empty]
 	test -x $(RELEASE) || $(MAKE) --no-print-directory release
 	install -d $(BIN) $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(RELEASE) $(BIN)/stillwell
-	$(WRITER) man --dir $(SHARE)/man/man1
+	env -u SUDO_UID -u SUDO_GID -u SUDO_USER -u DOAS_USER -u PKEXEC_UID $(WRITER) man --dir $(SHARE)/man/man1
 	$(WRITER) completions bash > $(SHARE)/bash-completion/completions/stillwell
 	$(WRITER) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
 	$(WRITER) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish

@@ -67,6 +67,12 @@ fn main() -> ExitCode {
     }
     let words = spec::complete(std::env::args_os());
     let target = spec::json_target(&words);
+    // Before a file is opened, also that of an error of the command line. The verb has the last word about `--as-root`.
+    if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
+        let target = target.filter(|target| *target == JsonTarget::Stdout);
+        let code = cmd::failure::of_usage(&why, target.as_ref());
+        return ExitCode::from(cmd::failure::for_git(&words, code));
+    }
     let request = match spec::parse(&words) {
         Ok(request) => request,
         Err(error) if cmd::is_answer(&error) => {

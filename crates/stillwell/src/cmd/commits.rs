@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::git::{git, git_with};
-use crate::host::with_their_files;
 use crate::spec::suite::{Build, LinkOrder, Variant};
 
 /// Digits of a commit that people read.
@@ -154,8 +153,7 @@ impl Place {
     /// # Errors
     /// They do not apply.
     pub fn replayed(&self, base: &str, (from, to): (&str, &str)) -> Result<String> {
-        let file = with_their_files(tempfile::NamedTempFile::new);
-        let file = file.context("cannot make a temporary file")?;
+        let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
         git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;
         self.patched(base, file.path())
@@ -164,8 +162,7 @@ impl Place {
     /// The commit that this command of git makes of the index of a commit, of no branch; the commit itself if it changes
     /// nothing.
     fn changed(&self, base: &str, command: &[&str], message: &str) -> Result<String> {
-        let folder = with_their_files(tempfile::tempdir);
-        let folder = folder.context("cannot make a temporary directory")?;
+        let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
         let index = folder.path().join("index");
         let index = index.to_str().context("the temporary directory is not UTF-8")?;
         let of_index = [("GIT_INDEX_FILE", index)];

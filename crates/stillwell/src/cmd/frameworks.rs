@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use crate::host::with_their_files;
 use crate::measure::harnesses::{Asker, benchmarks, recognise};
 use crate::plan::defaults::ASKING;
 use crate::plan::programs::ProgramBenchmark;
@@ -61,11 +60,11 @@ impl KnownPrograms {
     pub fn link_into(&self, directory: &Path) -> Result<()> {
         for (place, file) in &self.links {
             let link = directory.join(place);
-            let made = || {
+            let made = || -> std::io::Result<()> {
                 std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
                 std::os::unix::fs::symlink(file, &link)
             };
-            with_their_files(made).with_context(|| format!("cannot link {}", link.display()))?;
+            made().with_context(|| format!("cannot link {}", link.display()))?;
         }
         Ok(())
     }

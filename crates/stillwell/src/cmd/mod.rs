@@ -43,6 +43,7 @@ mod race;
 mod records;
 mod report;
 mod revisions;
+mod rights;
 mod run;
 mod schema;
 mod shield;
@@ -104,6 +105,7 @@ fn run_verb(verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();
     }
+    rights::settle(&verb)?;
     print::fit_terminal();
     execute(verb)
 }

@@ -1,19 +1,22 @@
 //! Files that a verb writes. A file is complete or not there at all.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
-use crate::host::{invoking_user, with_their_files};
-use crate::sys::{User, with_files_of};
+use crate::host::user_files::directory_of;
+use crate::host::{UserDirectory, invoking_user};
+use crate::sys::has_files_of_another;
 use crate::terminal;
 
-/// Refuses a file whose directory does not exist.
+/// Refuses a file whose directory does not exist, and keeps the directory open for [`write_one`].
 ///
 /// # Errors
 /// The directory does not exist, or the path is a directory.
@@ -22,12 +25,16 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let shown_directory = directory.display();
     ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
     ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
+    if target_of(path) == Target::Replaced {
+        let cannot_write = || format!("{option} {shown}: cannot write");
+        let (opened, name) = directory_and_name(path).with_context(cannot_write)?;
+        opened.check_place(name).with_context(cannot_write)?;
+        if has_files_of_another() {
+            let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+            checked.insert(directory.into(), opened);
+        }
+    }
     Ok(())
-}
-
-/// The directory of a file.
-pub fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes a file as a whole: it is complete or not there at all. A file whose name ends with .gz is compressed.
@@ -56,40 +63,73 @@ pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
 }
 
 fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
-    if path == Path::new("-") {
-        let mut stdout = BufWriter::new(terminal::data());
-        export(&mut stdout)?;
-        return Ok(stdout.flush()?);
-    }
-    // A device or a pipe (/dev/null, /dev/stdout) is written to, not replaced.
-    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-        let mut file = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
-        export(&mut file)?;
-        return Ok(file.flush()?);
+    if let Some(mut stream) = stream(path)? {
+        export(&mut stream)?;
+        return Ok(stream.flush()?);
     }
     refuse_strange_link(path)?;
-    // A link is followed, not replaced.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.into());
-    let file = with_their_files(|| {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(path))
-    });
-    // The message of tempfile names the temporary file.
-    let file = file.map_err(|error| io::Error::from(error.kind()))?;
-    let mut buffer = BufWriter::new(file);
-    export(&mut buffer)?;
-    let file: NamedTempFile = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
-    // A user who made the temporary file may not replace another user's file by root's rights.
-    let maker = invoking_user().filter(|user| is_owner(file.as_file(), user));
-    match maker {
-        Some(user) => with_files_of(&user, || file.persist(path))?,
-        None => file.persist(path)?,
-    };
-    Ok(())
+    // A link is followed, not replaced, but not with the rights that sudo lends.
+    let followed = if has_files_of_another() { None } else { path.canonicalize().ok() };
+    let path = followed.as_deref().unwrap_or(path);
+    let (directory, name) = directory_and_name(path)?;
+    directory.replace(name, 0o644, |file| {
+        let mut buffer = BufWriter::new(file);
+        export(&mut buffer)?;
+        Ok(buffer.flush()?)
+    })
 }
 
-fn is_owner(file: &std::fs::File, user: &User) -> bool {
-    file.metadata().is_ok_and(|meta| meta.uid() == user.uid)
+/// How a path is written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// Our own standard output. Opened by its path, a file there would be written from its beginning, and under sudo the
+    /// caller might not be allowed to open it.
+    Stdout,
+    Stderr,
+    /// A device or a pipe.
+    Opened,
+    /// A file, or nothing yet; with lent rights also what is no file, which is refused there.
+    Replaced,
+}
+
+fn target_of(path: &Path) -> Target {
+    let is_any = |names: &[&str]| names.iter().any(|name| path == Path::new(name));
+    if is_any(&["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]) {
+        return Target::Stdout;
+    }
+    if is_any(&["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"]) {
+        return Target::Stderr;
+    }
+    let may_open = !has_files_of_another() || is_any(&["/dev/null", "/dev/tty"]);
+    match path.metadata() {
+        Ok(meta) if !meta.is_file() && may_open => Target::Opened,
+        _ => Target::Replaced,
+    }
+}
+
+/// What is written to and not replaced.
+fn stream(path: &Path) -> Result<Option<Box<dyn Write>>> {
+    Ok(match target_of(path) {
+        Target::Stdout => Some(Box::new(BufWriter::new(terminal::data()))),
+        Target::Stderr => Some(terminal::escaping_on_terminal(io::stderr())),
+        Target::Opened => {
+            #[expect(clippy::disallowed_methods, reason = "opened as every tool does")]
+            let file = std::fs::OpenOptions::new().write(true).open(path)?;
+            Some(terminal::escaping_on_terminal(file))
+        }
+        Target::Replaced => None,
+    })
+}
+
+/// With lent rights, the directories of the files that were checked. They were opened before the first run, so a benchmark
+/// cannot put another one in their place.
+static CHECKED: Mutex<BTreeMap<PathBuf, Arc<UserDirectory>>> = Mutex::new(BTreeMap::new());
+
+fn directory_and_name(path: &Path) -> io::Result<(Arc<UserDirectory>, &OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = directory_of(path);
+    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();
+    Ok((checked.map_or_else(|| UserDirectory::open(directory).map(Arc::new), Ok)?, name))
 }
 
 /// Refuses a link of another user in a directory that everybody may write to, such as /tmp. The kernel refuses to follow

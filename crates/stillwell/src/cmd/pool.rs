@@ -20,7 +20,7 @@ use crate::cmd::print::print;
 use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::supervised::{become_caller, wait_for};
+use crate::measure::supervised::wait_for;
 use crate::plan::defaults;
 use crate::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
 use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
@@ -41,12 +41,8 @@ const JOBS_MAX: usize = 1000;
 const LOOK_NS: u64 = 1_000_000_000;
 const ASK_NS: u64 = 10_000_000_000;
 
-/// `pool`. The folder and the jobs in the queue belong to the user who called sudo. A task measures, so it keeps the
-/// rights that it has, and its commands follow the rule of `bench`.
+/// `pool`.
 pub fn pool(verb: &PoolVerb) -> Result<u8> {
-    if !matches!(verb.action, PoolAction::Task(_)) {
-        become_caller()?;
-    }
     match &verb.action {
         PoolAction::Run(verb) => run(verb),
         PoolAction::Status(verb) => status(verb),

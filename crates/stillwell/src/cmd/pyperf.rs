@@ -12,7 +12,8 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::{command_of_invoker, with_their_files};
+use crate::host::command_of_invoker;
+use crate::host::user_files::{directory_of, make_directories, replace};
 use crate::plan::Arm;
 use crate::plan::programs::PYTHON;
 use crate::record;
@@ -128,7 +129,7 @@ fn installed() -> Result<PathBuf> {
     let folder = record::cache_path(&format!("python-{:016x}", hasher.finish()))?;
     for (path, text) in FILES {
         let path = folder.join(path);
-        with_their_files(|| write(&path, text))
+        write(&path, text)
             .with_context(|| format!("cannot write {}; set XDG_CACHE_HOME", path.display()))?;
     }
     Ok(folder)
@@ -139,10 +140,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     if std::fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
         return Ok(());
     }
-    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, path)
+    make_directories(directory_of(path), 0o777)?;
+    replace(path, 0o666, text.as_bytes())
 }
 
 #[cfg(test)]

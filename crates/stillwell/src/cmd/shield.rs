@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 
 use crate::cmd::print::print;
+use crate::cmd::rights::on_machine;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::{restore, take_down};
@@ -23,9 +24,9 @@ use crate::values::{CachePart, exit_code, name_cpus};
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {
     match &verb.action {
-        ShieldAction::On(verb) => on(verb),
-        ShieldAction::Off(verb) => off(verb),
-        ShieldAction::Status(verb) => status(verb),
+        ShieldAction::On(verb) => on_machine(&verb.host_root, || on(verb)),
+        ShieldAction::Off(verb) => on_machine(&verb.host_root, || off(verb)),
+        ShieldAction::Status(verb) => on_machine(&verb.host_root, || status(verb)),
         ShieldAction::Exec(verb) => exec(verb),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::output_file::write_one;
-use crate::host::with_their_files;
+use crate::host::user_files::make_directories;
 use crate::render::site::{ASSETS, INDEX, PAGES};
 use crate::words::reason;
 
@@ -135,7 +135,7 @@ fn make(path: &Path) -> std::io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    with_their_files(|| std::fs::create_dir_all(path))
+    make_directories(path, 0o777)
 }
 
 /// The names in a list. Only names that a report could write are accepted, because the list says which files to

@@ -2,17 +2,17 @@
 //! line. Work that was killed goes on from there.
 #![expect(clippy::disallowed_methods, reason = "makes, reads and writes the files of such work")]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::host::with_their_files;
+use crate::host::user_files::{make_directories, open_to_write, replace};
 use crate::record::new_path;
 use crate::render::document::ErrorCode;
 use crate::terminal;
@@ -141,7 +141,8 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let files = M::FILES;
         let shown = directory.display().to_string();
         let path = directory.join(files.steps);
-        let open = || OpenOptions::new().create(true).append(true).open(&path);
+        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW;
+        let open = || open_to_write(&path, flags, 0o666);
         let manifest = match manifest_in(&directory)? {
             // The file of the steps is made before the manifest.
             Some(_) if !path.exists() => bail!(files.lost_steps(&directory)),
@@ -149,24 +150,18 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
             None => {
                 let (format, version) = (files.format.to_owned(), files.version);
                 let stamped = Stamped { format, version, manifest: make()? };
-                with_their_files(|| std::fs::create_dir_all(&directory))
+                make_directories(&directory, 0o777)
                     .with_context(|| format!("cannot make {shown}"))?;
-                with_their_files(open)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                open().with_context(|| format!("cannot write {}", path.display()))?;
                 let text = serde_json::to_string(&stamped)?;
                 // Either the whole manifest is there or none.
                 let whole = directory.join(files.manifest);
-                let part = directory.join(format!("{}.part", files.manifest));
-                with_their_files(|| {
-                    std::fs::write(&part, &text)?;
-                    std::fs::rename(&part, &whole)
-                })
-                .with_context(|| format!("cannot write {}", whole.display()))?;
+                replace(&whole, 0o666, text.as_bytes())
+                    .with_context(|| format!("cannot write {}", whole.display()))?;
                 stamped.manifest
             }
         };
-        let file =
-            with_their_files(open).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = open().with_context(|| format!("cannot write {}", path.display()))?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             bail!("another process is at work in {shown}; wait for its end");
         }
@@ -216,8 +211,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     /// The mark cannot be written.
     pub(super) fn mark_ended(&self) -> Result<()> {
         let path = self.directory.join(ENDED);
-        with_their_files(|| std::fs::write(&path, ""))
-            .with_context(|| format!("cannot write {}", path.display()))
+        replace(&path, 0o666, b"").with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// A name for the next record that no file has. A record that was cut short stays.

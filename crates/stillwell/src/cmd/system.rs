@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use crate::cmd::print::print;
+use crate::cmd::rights::on_machine;
 use crate::cmd::{advise, tuning};
 use crate::host::knobs::bench_cpus;
 use crate::host::{
@@ -20,6 +21,22 @@ use crate::values::{Cpus, TimeSpan, exit_code};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {
+    let root = match &verb.action {
+        None => &verb.show.host_root,
+        Some(SystemAction::Show(verb)) => &verb.host_root,
+        Some(SystemAction::Tune(verb)) => &verb.root.host_root,
+        Some(
+            SystemAction::Reset(root) | SystemAction::Status(root) | SystemAction::Capture(root),
+        ) => &root.host_root,
+        Some(SystemAction::Guard(verb)) => &verb.root.host_root,
+        Some(SystemAction::Boot(verb)) => &verb.host_root,
+        // It measures, and a guardian changes the machine.
+        Some(SystemAction::Advise(verb)) => return advise::advise(verb),
+    };
+    on_machine(root, || execute(verb))
+}
+
+fn execute(verb: &SystemVerb) -> Result<u8> {
     match &verb.action {
         None => show(&verb.show),
         Some(SystemAction::Show(verb)) => show(verb),

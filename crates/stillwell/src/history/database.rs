@@ -1,15 +1,14 @@
 //! Opens the file of a history for writing, or for reading without write access.
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
 use crate::history::schema;
-use crate::host::with_their_files;
+use crate::host::user_files::{make_directories, open_to_write};
 
 /// Longest wait for another writer.
 const WAIT: Duration = Duration::from_secs(30);
@@ -31,18 +30,12 @@ const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
 pub fn to_write(path: &Path) -> Result<Connection> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         // The default place is the state directory, which is private.
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        with_their_files(|| builder.create(directory))
+        make_directories(directory, 0o700)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     let make = || -> Result<Connection> {
-        if !path.exists() {
-            // Under sudo, SQLite would create a file of root. The invoking user must own it. Logs get the file's
-            // owner.
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-            with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
-        }
+        // SQLite would follow a link under sudo, too.
+        open_to_write(path, OFlags::CREATE, 0o644)?;
         let mut connection = connect(&file(path)?, WRITES)?;
         prepare(&mut connection)?;
         Ok(connection)

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[cfg(test)]
 use crate::host::knobs::Format;
+use crate::sys;
 use crate::values::CPUS_MAX;
 
 /// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, and a directory
@@ -55,14 +56,20 @@ impl Host {
 
     /// Reads a file as text, without the white space at its end. `None` when it cannot be read.
     pub fn read(&self, relative: impl AsRef<Path>) -> Option<String> {
-        let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
+        let mut text = self.read_long(relative, READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
         Some(text)
     }
 
     /// Like [`Host::read`], for a file that may be longer than others.
     pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
-        read_capped(&self.below_root(relative.as_ref()), bytes_max)
+        self.with_rights(|| read_capped(&self.below_root(relative.as_ref()), bytes_max))
+    }
+
+    /// Looks at files with all rights of this process if they are those of the machine. A directory that the user named
+    /// is looked at with the rights that the user has (docs/security.md).
+    pub(super) fn with_rights<T>(&self, look: impl FnOnce() -> T) -> T {
+        if self.is_this_machine() { sys::with_own_files(look) } else { look() }
     }
 
     /// Parses a file with one value. `None` if it cannot be read or parsed.
@@ -72,8 +79,9 @@ impl Host {
 
     /// Lists the names in a directory, sorted. Empty when it cannot be read.
     pub fn list(&self, relative: impl AsRef<Path>) -> Vec<String> {
+        let path = self.below_root(relative.as_ref());
         #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
-        let Ok(entries) = std::fs::read_dir(self.below_root(relative.as_ref())) else {
+        let Ok(entries) = self.with_rights(|| std::fs::read_dir(path)) else {
             return Vec::new();
         };
         let names = entries.take(LIST_ENTRIES_MAX).flatten().map(|entry| entry.file_name());
@@ -84,7 +92,7 @@ impl Host {
 
     /// Tells if the file or directory exists.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
-        self.below_root(relative.as_ref()).exists()
+        self.with_rights(|| self.below_root(relative.as_ref()).exists())
     }
 
     pub(super) fn below_root(&self, relative: &Path) -> PathBuf {

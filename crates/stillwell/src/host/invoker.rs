@@ -4,53 +4,128 @@
     reason = "sudo, doas and pkexec say it in the environment; programs are executed for them"
 )]
 
-use std::ffi::{CString, OsStr, OsString};
-use std::io;
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys::{self, Account, User, with_files_of};
+use crate::sys::{self, Account, User};
 
-/// The invoking user. `account` is `None` if the user database does not have the user.
-struct Invoker {
-    user: User,
-    account: Option<Account>,
+/// The process that started this one.
+#[derive(Debug)]
+enum Invoker {
+    /// This process is not root, or root itself started it.
+    NotBorrowed,
+    /// A user, by sudo, doas or pkexec. `account` is `None` if the user database does not have the user.
+    User { user: User, account: Option<Account> },
+    /// A user of whom the environment does not say enough. The text names the reason.
+    Unresolved(String),
 }
 
 /// Finds the invoking user once: a directory service may be slow.
-fn invoker() -> Option<&'static Invoker> {
-    static INVOKER: OnceLock<Option<Invoker>> = OnceLock::new();
-    INVOKER.get_or_init(find_invoker).as_ref()
+fn invoker() -> &'static Invoker {
+    static INVOKER: OnceLock<Invoker> = OnceLock::new();
+    INVOKER.get_or_init(|| {
+        if rustix::process::geteuid().is_root() {
+            find_invoker(|name| std::env::var_os(name), sys::account_named, sys::account_of)
+        } else {
+            Invoker::NotBorrowed
+        }
+    })
 }
 
-fn find_invoker() -> Option<Invoker> {
-    if !rustix::process::geteuid().is_root() {
-        return None;
+/// Finds the user behind root. The variables only ever remove rights (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)).
+fn find_invoker(
+    variable: impl Fn(&str) -> Option<OsString>,
+    account_named: impl Fn(&CStr) -> Option<Account>,
+    account_of: impl Fn(u32) -> Option<Account>,
+) -> Invoker {
+    match resolve(&variable, account_named, account_of) {
+        Ok(None) => Invoker::NotBorrowed,
+        Ok(Some((User { uid: 0, .. }, _))) => Invoker::NotBorrowed,
+        Ok(Some((user, account))) => Invoker::User { user, account },
+        Err(why) => Invoker::Unresolved(why),
     }
-    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    let named = |name| {
-        let name = CString::new(std::env::var_os(name)?.into_vec()).ok()?;
-        Some((sys::account_named(&name), name))
+}
+
+type Resolved = Result<Option<(User, Option<Account>)>, String>;
+
+fn resolve(
+    variable: &impl Fn(&str) -> Option<OsString>,
+    account_named: impl Fn(&CStr) -> Option<Account>,
+    account_of: impl Fn(u32) -> Option<Account>,
+) -> Resolved {
+    let number = |name: &str| match variable(name) {
+        None => Ok(None),
+        Some(text) => id_of(&text).map(Some).ok_or_else(|| {
+            format!("{name} is {:?}, which is not the number of a user or a group", text.display())
+        }),
     };
-    let (by_name, name) = named("SUDO_USER").or_else(|| named("DOAS_USER")).unzip();
-    let by_name = by_name.flatten();
-    let uid = number("SUDO_UID").or_else(|| number("PKEXEC_UID"));
-    let uid =
-        uid.or_else(|| by_name.as_ref().map(|account| account.uid)).filter(|&uid| uid != 0)?;
+    let name = |name: &str| CString::new(variable(name)?.into_vec()).ok();
+    let (uid, gid, name) = if let Some(uid) = number("SUDO_UID")? {
+        let gid = number("SUDO_GID")?.ok_or("SUDO_UID is set, and SUDO_GID is not")?;
+        (uid, Some(gid), name("SUDO_USER"))
+    } else if let Some(uid) = number("PKEXEC_UID")? {
+        (uid, None, None)
+    } else if let Some(text) = variable("SUDO_USER").or_else(|| variable("DOAS_USER")) {
+        let shown = format!("{:?}", text.display());
+        let account = CString::new(text.into_vec()).ok().and_then(|name| account_named(&name));
+        let account = account.ok_or_else(|| format!("there is no account of the user {shown}"))?;
+        (account.uid, Some(account.gid), Some(account.name))
+    } else {
+        return Ok(None);
+    };
     // Two names may have one number.
-    let account = by_name.filter(|account| account.uid == uid).or_else(|| sys::account_of(uid));
-    let gid = number("SUDO_GID").or_else(|| account.as_ref().map(|account| account.gid))?;
+    let named = name.as_deref().and_then(&account_named).filter(|account| account.uid == uid);
+    let account = named.or_else(|| account_of(uid));
+    let gid = gid.or_else(|| account.as_ref().map(|account| account.gid));
+    let gid =
+        gid.ok_or_else(|| format!("there is no account of user {uid}, so the group is unknown"))?;
     let name = account.as_ref().map(|account| account.name.clone()).or(name).unwrap_or_default();
     let groups = sys::groups_of(&name, gid);
-    Some(Invoker { user: User { uid, gid, groups }, account })
+    Ok(Some((User { uid, gid, groups }, account)))
 }
 
-/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly
-/// (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The variables only ever remove rights.
+/// A number of a user or a group. The largest one stands for "unchanged" in setresuid(2).
+fn id_of(text: &OsStr) -> Option<u32> {
+    let digits = text.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok().filter(|&id| id != u32::MAX)
+}
+
+/// Whether the user has accepted that the commands run as root (`--as-root`).
+static IS_ROOT_ACCEPTED: AtomicBool = AtomicBool::new(false);
+
+/// Checks that the user who called sudo, doas or pkexec is known. With `--as-root` an unknown one does not matter.
+///
+/// # Errors
+/// The user is not known; the text says why and what to do.
+pub fn check_invoker(as_root: bool) -> Result<(), String> {
+    IS_ROOT_ACCEPTED.store(as_root, Ordering::Relaxed);
+    match invoker() {
+        Invoker::Unresolved(why) if !as_root => Err(format!(
+            "cannot find out who called sudo, doas or pkexec, as whom the commands would run: {why}; call Stillwell by \
+             sudo again, unset the variable if you are root, or run the commands as root with --as-root"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly, and
+/// after `--as-root` also if the user is not known.
+///
+/// # Panics
+/// The user is not known, and [`check_invoker`] did not allow that.
 pub fn invoking_user() -> Option<User> {
-    invoker().map(|invoker| invoker.user.clone())
+    match invoker() {
+        Invoker::NotBorrowed => None,
+        Invoker::User { user, .. } => Some(user.clone()),
+        Invoker::Unresolved(why) => {
+            assert!(IS_ROOT_ACCEPTED.load(Ordering::Relaxed), "an unknown user is no root: {why}");
+            None
+        }
+    }
 }
 
 /// The user of the commands that the user gave, if it is not the user of this process. This is the rule for all verbs
@@ -67,9 +142,11 @@ const LENDERS_VARIABLES: [&str; 7] =
 pub fn environment_for(user: Option<&User>) -> Vec<(OsString, OsString)> {
     let variables = std::env::vars_os();
     match (user, invoker()) {
-        (Some(_), Some(invoker)) => {
-            environment_of(variables, sys::account_of(0).as_ref(), invoker.account.as_ref())
+        (Some(_), Invoker::User { account, .. }) => {
+            environment_of(variables, sys::account_of(0).as_ref(), account.as_ref())
         }
+        // `--as-root` stays in force for what the commands execute.
+        (_, Invoker::Unresolved(_)) => environment_of(variables, None, None),
         _ => variables.collect(),
     }
 }
@@ -148,22 +225,10 @@ pub(super) fn system_command(program: &str) -> Command {
     command
 }
 
-/// Makes files as the invoking user, who then owns them. If that user lacks permission, root makes and owns them.
-///
-/// # Errors
-/// The error of `make`.
-pub fn with_their_files<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let Some(user) = invoking_user() else { return make() };
-    match with_files_of(&user, &mut make) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => make(),
-        made => made,
-    }
-}
-
 /// Returns the home directory of the invoking user, if it exists.
 pub fn invoking_home() -> Option<PathBuf> {
-    let home = PathBuf::from(&invoker()?.account.as_ref()?.home);
-    Some(home).filter(|home| home.is_absolute() && home.is_dir())
+    let Invoker::User { account: Some(account), .. } = invoker() else { return None };
+    Some(PathBuf::from(&account.home)).filter(|home| home.is_absolute() && home.is_dir())
 }
 
 #[cfg(test)]
@@ -189,6 +254,53 @@ mod tests {
     fn account(name: &str, home: &str) -> Account {
         let name = CString::new(name).unwrap();
         Account { name, uid: 1, gid: 1, home: home.into(), shell: "/bin/sh".into() }
+    }
+
+    /// Who started a root process with these variables. Only ann has an account.
+    fn invoker_with(variables: &str) -> String {
+        let entries: Vec<_> = variables.split(' ').filter_map(|it| it.split_once('=')).collect();
+        let variable = |name: &str| {
+            entries.iter().find(|(other, _)| *other == name).map(|(_, value)| value.into())
+        };
+        let ann = || account("ann", "/home/ann");
+        let named = |name: &CStr| (name == c"ann").then(ann);
+        match find_invoker(variable, named, |uid| (uid == 1).then(ann)) {
+            Invoker::NotBorrowed => "root".into(),
+            Invoker::User { user, account } => {
+                format!("{}:{} {}", user.uid, user.gid, account.is_some())
+            }
+            Invoker::Unresolved(why) => why,
+        }
+    }
+
+    #[test]
+    fn a_user_who_is_not_known_is_not_root() {
+        for (variables, expected) in [
+            ("A=b", "root"),
+            ("SUDO_UID=0 SUDO_GID=0 SUDO_USER=root", "root"),
+            ("SUDO_UID=1 SUDO_GID=7 SUDO_USER=ann", "1:7 true"),
+            // A number without an account, which sudo allows.
+            ("SUDO_UID=54321 SUDO_GID=54321", "54321:54321 false"),
+            ("SUDO_UID=1", "SUDO_UID is set, and SUDO_GID is not"),
+            ("SUDO_UID=54321", "SUDO_UID is set, and SUDO_GID is not"),
+            ("DOAS_USER=ann", "1:1 true"),
+            ("DOAS_USER=ghost", "there is no account of the user \"ghost\""),
+            ("DOAS_USER=", "there is no account of the user \"\""),
+            ("SUDO_USER=ghost", "there is no account of the user \"ghost\""),
+            ("PKEXEC_UID=1", "1:1 true"),
+            ("PKEXEC_UID=54321", "there is no account of user 54321, so the group is unknown"),
+        ] {
+            assert_eq!(invoker_with(variables), expected, "{variables}");
+        }
+        for wrong in ["4294967295", "4294967296", "-1", "+1", "x", "", "1x"] {
+            let expected = format!("is {wrong:?}, which is not the number of a user or a group");
+            for name in ["SUDO_UID", "PKEXEC_UID"] {
+                let variables = format!("{name}={wrong} SUDO_GID=1 SUDO_USER=ann DOAS_USER=ann");
+                assert_eq!(invoker_with(&variables), format!("{name} {expected}"));
+            }
+            let variables = format!("SUDO_UID=1 SUDO_GID={wrong}");
+            assert_eq!(invoker_with(&variables), format!("SUDO_GID {expected}"));
+        }
     }
 
     #[test]

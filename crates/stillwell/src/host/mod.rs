@@ -45,7 +45,7 @@ mod topology;
 mod tracepoints;
 pub mod tune;
 mod unplug;
-mod user_files;
+pub mod user_files;
 mod virtualisation;
 mod write;
 
@@ -67,8 +67,8 @@ pub use gap::Gap;
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{
-    command_of_invoker, environment_for, invoking_home, invoking_user, user_of_commands,
-    with_their_files, without_place_of_git,
+    check_invoker, command_of_invoker, environment_for, invoking_home, invoking_user,
+    user_of_commands, without_place_of_git,
 };
 pub use look::{Survey, look};
 pub use mask::parse_cpu_mask;
@@ -81,4 +81,4 @@ pub use services::started_by;
 pub use tracepoints::{
     EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
 };
-pub use user_files::open_regular;
+pub use user_files::{UserDirectory, open_regular};

@@ -2,12 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "looks at files")]
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
-
-use rustix::fs::{Mode, OFlags};
 
 use crate::harness::RESULT_FILE;
 use crate::host;
@@ -18,7 +15,7 @@ use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget}
 use crate::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
 use crate::sys::User;
 use crate::values::OutputTarget;
-use crate::words::{bytes_of, reason};
+use crate::words::bytes_of;
 
 /// Shell for hooks when commands are executed directly.
 const HOOK_SHELL: &str = "sh";
@@ -110,7 +107,6 @@ impl Commands {
         }
         if let OutputTarget::File(path) = output {
             refuse_fifo("⟦output⟧", path)?;
-            make_for_user(path).map_err(|error| format!("⟦output⟧ {path}: {}", reason(error)))?;
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
@@ -215,18 +211,6 @@ impl Commands {
 /// Whether the standard output of an arm's runs has their value.
 pub(super) fn has_value_in_stdout(arm: &Arm) -> bool {
     arm.value.as_ref().is_some_and(ValueRule::is_in_stdout)
-}
-
-/// Creates the output file as the user who called sudo. That user then owns it even if a command running as root
-/// writes it.
-fn make_for_user(path: &str) -> io::Result<()> {
-    if host::invoking_user().is_none() || Path::new(path).exists() {
-        return Ok(());
-    }
-    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let made =
-        host::with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?));
-    made.map(drop)
 }
 
 /// Opening a FIFO blocks until the other end is opened. The launcher waits for the child's exec and would hang too.

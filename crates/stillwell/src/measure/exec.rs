@@ -102,6 +102,7 @@ impl<'a> ExecRunner<'a> {
             no_aslr: process.no_aslr,
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as: run_as.clone(),
+            files_of: host::invoking_user(),
             cache: if plan.evidence { cache } else { CacheMonitors::default() },
             sampling,
             fair_play: plan

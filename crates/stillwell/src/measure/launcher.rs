@@ -74,7 +74,10 @@ impl LauncherLoop {
         // Else the next run begins when other programs let the launcher go on.
         let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
-        let sampling = open.sampling.as_ref().map(|it| Sampling::open(it, &cpus)).transpose()?;
+        let files_of = open.files_of.clone();
+        let sampling = open.sampling.as_ref();
+        let sampling =
+            sampling.map(|it| Sampling::open(it, files_of.as_ref(), &cpus)).transpose()?;
         let (counters, mut gaps) = if open.evidence {
             Counters::open(&cpus, open.wake)
         } else {
@@ -126,6 +129,9 @@ impl LauncherLoop {
             survivors,
         };
         sys::shrink_resident_set();
+        if let Some(user) = &files_of {
+            sys::take_files(user).context("cannot open files as the user who called sudo")?;
+        }
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
         Ok((session, LauncherReport { metrics, gaps }))
     }

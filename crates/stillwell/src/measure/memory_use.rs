@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host::{Host, MemoryGroup, memory_group};
 use crate::record::Row;
+use crate::sys;
 use crate::values::metric::Metric;
 use crate::words::reason;
 
@@ -107,8 +108,10 @@ impl MemoryUse {
 
 impl Drop for MemoryUse {
     fn drop(&mut self) {
-        std::fs::write(self.from.join(PROCESSES), std::process::id().to_string()).ok();
-        std::fs::remove_dir(&self.group).ok();
+        sys::with_own_files(|| {
+            std::fs::write(self.from.join(PROCESSES), std::process::id().to_string()).ok();
+            std::fs::remove_dir(&self.group).ok();
+        });
     }
 }
 

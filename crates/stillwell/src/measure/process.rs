@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::SigId;
 
-use crate::host::{Host, Process, why_no_process};
+use crate::host::{Host, Process, invoking_user, why_no_process};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::job_mark::JobMark;
 use crate::measure::serve::ARGV0;
@@ -87,6 +87,8 @@ impl LauncherProcess {
             // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
             .process_group(0);
         mark.as_ref().inspect(|mark| mark.hand_to(&mut launcher));
+        // It opens counters and control groups as root before it takes the rights of the user for files.
+        sys::run_as_ourselves(&mut launcher);
         let child = launcher.spawn();
         // The command holds the launcher's side of the socket. While it is open here, the launcher's end goes unseen.
         drop(launcher);
@@ -127,7 +129,8 @@ impl LauncherProcess {
         if !self.has_ended() {
             return Ok(());
         }
-        let settings = LauncherSettings { run_as, ..LauncherSettings::default() };
+        let files_of = invoking_user();
+        let settings = LauncherSettings { run_as, files_of, ..LauncherSettings::default() };
         let (mut process, _) = Self::start(settings, |_| Ok(()))?;
         process.was_interrupted |= self.take_interrupt();
         *self = process;

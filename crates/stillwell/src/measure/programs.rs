@@ -95,7 +95,7 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
 pub fn executable(file: &Path, run_as: Option<&User>) -> Result<(), String> {
     match run_as {
         Some(user) => sys::with_files_of(user, || executable_by(file, Some(user.uid))),
-        None => executable_by(file, None),
+        None => sys::with_own_files(|| executable_by(file, None)),
     }
 }
 

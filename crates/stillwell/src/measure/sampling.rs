@@ -26,7 +26,7 @@ use crate::measure::stack_copies::{
 use crate::measure::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::measure::waiting::WaitingLog;
 use crate::measure::wire::{RowId, SamplingSettings};
-use crate::sys;
+use crate::sys::{self, User, with_files_of};
 use crate::words::reason;
 
 /// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), flags: 1 if
@@ -82,11 +82,15 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Opens an event on each CPU that a run may use, and the file.
+    /// Opens an event on each CPU that a run may use, and the file, which may be opened as another user.
     ///
     /// # Errors
     /// The kernel permits no samples, or the file cannot be opened.
-    pub fn open(settings: &SamplingSettings, cpus: &[usize]) -> Result<Self> {
+    pub fn open(
+        settings: &SamplingSettings,
+        files_of: Option<&User>,
+        cpus: &[usize],
+    ) -> Result<Self> {
         let open = |with_kernel: bool, with_stacks: bool| {
             let stack_bytes = if with_stacks { settings.stack_bytes } else { 0 };
             let open = |&cpu| open_ring(cpu, settings.period_ns, with_kernel, stack_bytes);
@@ -103,8 +107,10 @@ impl Sampling {
         let counting = CountingLog::new(cpus, has_kernel, settings.system_calls);
         let path = Path::new(OsStr::from_bytes(&settings.file));
         let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::empty())
-            .with_context(|| format!("cannot open the file for samples {}", path.display()))?;
+        let open = || rustix::fs::open(path, flags, Mode::empty());
+        let file = files_of.map_or_else(open, |user| with_files_of(user, open));
+        let file =
+            file.with_context(|| format!("cannot open the file for samples {}", path.display()))?;
         Ok(Self {
             rings,
             file: BufWriter::with_capacity(1 << 16, file.into()),

@@ -50,7 +50,8 @@ pub fn serve() -> ExitCode {
 fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Error {
     let parent = arguments.next();
     let as_whom = arguments.next();
-    let user = invoking_user().filter(|_| as_whom.as_deref() == Some(OsStr::new(AS_CALLER)));
+    let is_callers = as_whom.as_deref() == Some(OsStr::new(AS_CALLER));
+    let user = is_callers.then(invoking_user).flatten();
     let environment = environment_for(user.as_ref());
     let program = arguments.next().unwrap_or_default();
     if let Some(user) = user
@@ -131,6 +132,9 @@ pub fn run(
 /// Prepares a command that the kernel ends with this program. It is not started yet.
 pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
     let mut prepared = Command::new(sys::own_program());
+    if !as_caller {
+        sys::run_as_ourselves(&mut prepared);
+    }
     prepared
         .arg0(ARGV0)
         .arg(std::process::id().to_string())

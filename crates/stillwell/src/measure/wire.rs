@@ -51,6 +51,8 @@ pub struct LauncherSettings {
     pub rlimits: Vec<(u32, u64)>,
     /// User of runs and hooks, if it is not our own.
     pub run_as: Option<User>,
+    /// The user as whom the launcher opens files, if it is not our own. `--as-root` does not change that.
+    pub files_of: Option<User>,
     /// Files with the counts of the runs' cache.
     pub cache: CacheMonitors,
     /// Where the samples of the runs go; `None` without a profile.

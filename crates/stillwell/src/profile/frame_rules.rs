@@ -17,6 +17,7 @@ use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _};
 
 use crate::profile::segments::LoadedSegments;
+use crate::sys;
 
 /// More information than this is of no program, bytes.
 const BYTES_MAX: u64 = 256 << 20;
@@ -68,7 +69,7 @@ impl FrameRules {
             let address = |text: &str| u64::from_str_radix(text, 16).ok();
             let (start, end) = (address(start)?, address(rest.split(' ').next()?)?);
             let mut bytes = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
-            let mut memory = File::open("/proc/self/mem").ok()?;
+            let mut memory = sys::with_own_files(|| File::open("/proc/self/mem")).ok()?;
             memory.seek(SeekFrom::Start(start)).ok()?;
             memory.read_exact(&mut bytes).ok()?;
             let file = object::File::parse(&bytes[..]).ok()?;

@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::host::with_their_files;
+use crate::host::user_files::create_new;
 use crate::record::Readers;
 
 /// `format` of every profile.
@@ -183,11 +183,9 @@ impl Profile {
     /// The file exists, or cannot be written.
     pub fn write(&self, path: &Path, readers: Readers) -> Result<()> {
         let shown = path.display();
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(readers.file_mode());
-        let file = with_their_files(|| Ok(rustix::fs::open(path, flags, mode)?))
+        let file = create_new(path, OFlags::empty(), readers.file_mode())
             .with_context(|| format!("cannot create the profile {shown}"))?;
-        let mut to = GzEncoder::new(File::from(file), Compression::default());
+        let mut to = GzEncoder::new(file, Compression::default());
         serde_json::to_writer(&mut to, self)
             .map_err(anyhow::Error::from)
             .and_then(|()| Ok(to.finish()?.flush()?))

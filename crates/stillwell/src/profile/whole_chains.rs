@@ -6,6 +6,10 @@ use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write 
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
+use crate::host::UserDirectory;
+use crate::host::user_files::open_to_write;
 use crate::measure::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
 use crate::measure::stack_copies::{CHAIN_AT, CHAIN_LENGTH_AT, PROCESS_AT, chain_end, stack_copy};
 use crate::measure::switches::RECORD_SAMPLE;
@@ -44,8 +48,9 @@ impl ChainKeeper {
     /// # Errors
     /// One of them cannot be opened.
     pub fn new(samples: &Path, kept: &Path) -> io::Result<Self> {
-        let samples = File::options().read(true).write(true).open(samples)?;
-        let kept = BufWriter::new(File::options().append(true).open(kept)?);
+        let (directory, name) = UserDirectory::of(samples)?;
+        let samples = directory.open_file(name, OFlags::RDWR, 0)?;
+        let kept = BufWriter::new(open_to_write(kept, OFlags::APPEND, 0)?);
         Ok(Self { samples, taken: 0, kept, unwinder: Unwinder::default() })
     }
 

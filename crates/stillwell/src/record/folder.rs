@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::host::with_their_files;
+use crate::host::user_files::replace;
 use crate::plan::suite::Suite;
 use crate::record::origin::Origin;
 use crate::record::{Readers, Record};
@@ -73,7 +73,7 @@ impl SuiteManifest {
         let shown = directory.display();
         let mut builder = std::fs::DirBuilder::new();
         builder.mode(readers.directory_mode());
-        match with_their_files(|| builder.create(directory)) {
+        match builder.create(directory) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let resume = is_suite(directory);
                 let resume = if resume {
@@ -87,15 +87,8 @@ impl SuiteManifest {
         }
         let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
         let path = directory.join(MANIFEST);
-        let kept = with_their_files(|| {
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(readers.file_mode());
-            let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
-            std::io::Write::write_all(&mut file, &text)?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
-        });
-        kept.with_context(|| format!("cannot write {}", path.display()))
+        replace(&path, readers.file_mode(), &text)
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Reads the manifest of a directory.

@@ -1,12 +1,12 @@
 //! The default places of records.
 #![expect(clippy::disallowed_methods, reason = "makes the directory and looks into it")]
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 
-use crate::host::{invoking_home, with_their_files};
+use crate::host::invoking_home;
+use crate::host::user_files::make_directories;
 use crate::record::is_suite;
 
 /// Extension of a record's file.
@@ -30,9 +30,7 @@ fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
 /// Makes a directory, and those that it is in, for the user alone (XDG Base Directory Specification 0.8, "Referencing
 /// this specification"). A directory that exists keeps its mode.
 fn make_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    with_their_files(|| builder.create(directory))
+    make_directories(directory, 0o700)
 }
 
 /// The directory of suites' builds: `$XDG_CACHE_HOME/stillwell/builds`. It exists afterwards.

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
-use crate::host::with_their_files;
+use crate::host::user_files::{create_new, open_to_write};
 use crate::record::{Event, Header};
 
 /// The users who may read a record.
@@ -63,17 +63,13 @@ impl Writer {
     /// The file exists, or cannot be written.
     pub fn create(path: &Path, header: &Header, readers: Readers) -> Result<Self> {
         let shown = path.display();
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(readers.file_mode());
-        let open = || Ok(rustix::fs::open(path, flags, mode)?);
-        let file = match with_their_files(open) {
+        let file = match create_new(path, OFlags::APPEND, readers.file_mode()) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 bail!("the record {shown} exists already; choose another name or remove it")
             }
             file => file.with_context(|| format!("cannot create the record {shown}"))?,
         };
-        let mut writer = Self { file: file.into(), path: path.into() };
+        let mut writer = Self { file, path: path.into() };
         let mut line = serde_json::to_vec(header).context("cannot serialise the header")?;
         line.push(b'\n');
         if let Err(error) = writer.append(&line) {
@@ -89,10 +85,9 @@ impl Writer {
     /// # Errors
     /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
-        let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::empty())
+        let file = open_to_write(path, OFlags::APPEND | OFlags::NOFOLLOW, 0)
             .with_context(|| format!("cannot open the record {}", path.display()))?;
-        Ok(Self { file: file.into(), path: path.into() })
+        Ok(Self { file, path: path.into() })
     }
 
     /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the line with the

@@ -1,12 +1,10 @@
 //! The CPUs of this machine that slow each other: measured once after each boot, and kept.
-#![expect(clippy::disallowed_methods, reason = "keeps what was measured")]
 
-use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
-use tempfile::NamedTempFile;
-
-use crate::host::{CorePairs, Host, look, pairs_to_measure, read_cpu_table, with_their_files};
+use crate::host::user_files::replace;
+use crate::host::{CorePairs, Host, look, open_regular, pairs_to_measure, read_cpu_table};
 use crate::noise::core_pairs::measure_core_pairs;
 use crate::record::cores_path;
 
@@ -32,21 +30,18 @@ pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     }
     let found = measure_core_pairs(host)?;
     if let Some(path) = path.filter(|_| found.busy.is_empty()) {
-        with_their_files(|| write(&path, &found)).ok();
+        write(&path, &found).ok();
     }
     Some(found)
 }
 
 fn read(path: &Path) -> Option<CorePairs> {
-    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+    serde_json::from_str(&io::read_to_string(open_regular(path).ok()?).ok()?).ok()
 }
 
-/// Writes beside the file and renames: another process may read meanwhile.
-fn write(path: &Path, pairs: &CorePairs) -> std::io::Result<File> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(directory)?;
-    serde_json::to_writer(&mut file, pairs)?;
-    Ok(file.persist(path)?)
+/// Replaces the whole file: another process may read meanwhile.
+fn write(path: &Path, pairs: &CorePairs) -> io::Result<()> {
+    replace(path, 0o600, &serde_json::to_vec(pairs)?)
 }
 
 #[cfg(test)]
@@ -69,7 +64,7 @@ mod tests {
         assert_eq!(read(&path), Some(pairs.clone()));
         assert!(pairs.hold_for(&host));
         assert!(!pairs.hold_for(&machine("two").1));
-        fs::write(&path, "{\"boot_id\": 1}").unwrap();
+        replace(&path, 0o600, b"{\"boot_id\": 1}").unwrap();
         assert_eq!(read(&path), None);
     }
 

@@ -34,7 +34,10 @@ use rustix::process::{
 pub use accounts::{Account, account_named, account_of, groups_of};
 pub use affinity::{CpuMask, NodePolicy, bind, bound_cpus};
 pub use probe::{CoreProbe, probe_core};
-pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
+pub use rights::{
+    User, become_user_for_good, has_files_of_another, may_raise_priority, run_as, run_as_ourselves,
+    take_files, with_files_of, with_own_files,
+};
 pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
 pub use signals::{
     Alarm, HeldSignals, end_stop_requests, ignore_what_ends_a_session, install_launcher_signals,

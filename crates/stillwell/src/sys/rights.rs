@@ -4,8 +4,13 @@ use std::ffi::c_ulong;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::sync::OnceLock;
 
-use rustix::process::{getgroups, setpriority_process};
+use rustix::fs::Gid;
+use rustix::process::{
+    geteuid, getgroups, getpid, getppid, kill_process, parent_process_death_signal,
+    set_parent_process_death_signal, setpriority_process,
+};
 use rustix::thread::set_thread_groups;
 
 /// The user and the groups that a process runs as.
@@ -93,30 +98,118 @@ pub fn may_raise_priority(nice: i32) -> bool {
     tries.is_ok_and(|tries| tries.join().unwrap_or(false))
 }
 
-/// Calls `act` while this thread opens and makes files as another user: new files belong to that user, and access
-/// that the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.
-pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
-    /// Restores the rights, also if `act` panics.
-    struct GroupsGuard(Vec<rustix::fs::Gid>);
-    impl Drop for GroupsGuard {
-        fn drop(&mut self) {
-            // SAFETY: system calls that take integers only. They cannot fail: the ids are those of the thread.
-            unsafe {
-                libc::setfsuid(libc::geteuid());
-                libc::setfsgid(libc::getegid());
+/// The ids by which the kernel decides which files a thread may open (credentials(7), "filesystem user ID").
+#[derive(Debug)]
+struct FileIds {
+    uid: u32,
+    gid: u32,
+    groups: Vec<Gid>,
+}
+
+/// The ids of this process before [`take_files`].
+static OWN: OnceLock<FileIds> = OnceLock::new();
+
+impl FileIds {
+    fn of_this_thread() -> Self {
+        // SAFETY: the calls take integers. An id that does not exist changes nothing and returns the id in force
+        // (setfsuid(2)).
+        let (uid, gid) = unsafe { (libc::setfsuid(u32::MAX), libc::setfsgid(u32::MAX)) };
+        let groups = getgroups().unwrap_or_default();
+        Self { uid: uid.cast_unsigned(), gid: gid.cast_unsigned(), groups }
+    }
+
+    fn of(user: &User) -> Self {
+        let groups = user.groups.iter().map(|&group| Gid::from_raw(group)).collect();
+        Self { uid: user.uid, gid: user.gid, groups }
+    }
+
+    /// Gives this thread these ids. The kernel clears the signal of the parent's death whenever they change
+    /// (`commit_creds()` in kernel/cred.c), so it is set again.
+    fn take(&self) -> io::Result<()> {
+        let (parent, signal) = (getppid(), parent_process_death_signal().ok().flatten());
+        // The groups come first, because it takes root to choose them.
+        set_thread_groups(&self.groups)?;
+        // SAFETY: system calls that take integers only.
+        unsafe {
+            libc::setfsgid(self.gid);
+            libc::setfsuid(self.uid);
+        }
+        if let Some(signal) = signal {
+            set_parent_process_death_signal(Some(signal))?;
+            if getppid() != parent {
+                // The parent ended while there was no signal.
+                kill_process(getpid(), signal)?;
             }
-            set_thread_groups(&self.0).ok();
+        }
+        let now = Self::of_this_thread();
+        if (now.uid, now.gid) == (self.uid, self.gid) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
         }
     }
-    let _back = GroupsGuard(getgroups().unwrap_or_default());
-    let groups: Vec<_> =
-        user.groups.iter().map(|&group| rustix::fs::Gid::from_raw(group)).collect();
-    // It fails without root, as the next calls do: nothing changes then.
-    set_thread_groups(&groups).ok();
-    // SAFETY: system calls that take integers only. The group comes first, because it takes root to choose it.
-    unsafe {
-        libc::setfsgid(user.gid);
-        libc::setfsuid(user.uid);
+}
+
+/// Calls `act` with other ids. The thread gets its own back, also if `act` panics.
+fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
+    struct GiveBack(FileIds);
+    impl Drop for GiveBack {
+        fn drop(&mut self) {
+            self.0.take().expect("a thread may take back its own ids");
+        }
     }
+    let _back = GiveBack(FileIds::of_this_thread());
+    // `take_files` has shown that this process may do it.
+    ids.take().expect("root may take the ids of a user");
     act()
+}
+
+/// Makes this thread, and each that it starts, open and make files as another user: new files belong to that user, and
+/// access that the user does not have fails. The other rights stay (setfsuid(2)).
+///
+/// # Errors
+/// The kernel's answer.
+pub fn take_files(user: &User) -> io::Result<()> {
+    let own = FileIds::of_this_thread();
+    FileIds::of(user).take()?;
+    OWN.get_or_init(|| own);
+    Ok(())
+}
+
+/// Calls `act` while this thread opens files as `user`. Other threads do not change.
+pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
+    with_ids(&FileIds::of(user), act)
+}
+
+/// Calls `act` while this thread opens files as the user of this process, also after [`take_files`].
+pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
+    match OWN.get() {
+        Some(own) => with_ids(own, act),
+        None => act(),
+    }
+}
+
+/// Whether this thread opens files as another user than the one of this process.
+pub fn has_files_of_another() -> bool {
+    FileIds::of_this_thread().uid != geteuid().as_raw()
+}
+
+/// Gives a child its own ids back before it execs, if [`take_files`] took them. It makes system calls only.
+pub(super) fn give_back_files() -> Option<()> {
+    let Some(own) = OWN.get() else { return Some(()) };
+    // SAFETY: the list of groups is as long as the call says, and a `Gid` is a number; the other calls take no memory.
+    unsafe {
+        succeeds(libc::syscall(libc::SYS_setgroups, own.groups.len(), own.groups.as_ptr()))?;
+        libc::syscall(libc::SYS_setfsgid, own.gid);
+        libc::syscall(libc::SYS_setfsuid, own.uid);
+    }
+    Some(())
+}
+
+/// Makes a command of our own run with all ids of this process, also after [`take_files`]. exec gives it the user and
+/// the group, but not the other groups.
+pub fn run_as_ourselves(command: &mut Command) -> &mut Command {
+    let give_back = || give_back_files().ok_or_else(io::Error::last_os_error);
+    // SAFETY: between fork and exec it makes system calls only.
+    unsafe { command.pre_exec(give_back) }
 }

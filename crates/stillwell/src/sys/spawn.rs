@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use crate::sys::affinity::{CpuMask, NodePolicy};
 use crate::sys::probe::{CoreProbe, probe_core, use_cpu};
-use crate::sys::rights::{User, become_user, take_files_of};
+use crate::sys::rights::{User, become_user, give_back_files, take_files_of};
 use crate::sys::strings::{CStrings, Envp};
 
 pub use schedstat::SchedstatText;
@@ -301,29 +301,6 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         let mut default: libc::sigaction = std::mem::zeroed();
         default.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(libc::SIGPIPE, &raw const default, std::ptr::null_mut());
-        if let Some(user) = &attributes.run_as {
-            take_files_of(user).ok_or(Stage::User)?;
-        }
-        for (fd, (stdio, stage)) in
-            job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
-        {
-            redirect(stdio, fd as c_int).ok_or(stage)?;
-        }
-        for fd in job.kept {
-            // Without CLONE_FILES the child has a table of its own, so the parent's flag stays (clone(2)).
-            check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
-        }
-        for &(resource, value) in &attributes.rlimits {
-            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            let none = std::ptr::null_mut::<libc::rlimit>();
-            // The system call: glibc and musl disagree on the type of a resource.
-            let prlimit = |new: *const libc::rlimit, old: *mut libc::rlimit| {
-                check_call(libc::syscall(libc::SYS_prlimit64, 0, resource, new, old), Stage::Rlimit)
-            };
-            prlimit(none, &raw mut limit)?;
-            limit.rlim_cur = value;
-            prlimit(&raw const limit, none)?;
-        }
         if attributes.no_aslr {
             let persona = libc::personality(0xffff_ffff);
             let wanted = persona.cast_unsigned() | libc::ADDR_NO_RANDOMIZE.cast_unsigned();
@@ -345,12 +322,38 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         if let Some(memory) = &attributes.memory {
             check(memory.set(), Stage::Memory)?;
         }
+        // From here on nothing needs root. The files are opened by the user, or still as the thread of the parent does.
+        if let Some(user) = &attributes.run_as {
+            take_files_of(user).and_then(|()| become_user(user)).ok_or(Stage::User)?;
+        }
+        for (fd, (stdio, stage)) in
+            job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
+        {
+            redirect(stdio, fd as c_int).ok_or(stage)?;
+        }
+        for fd in job.kept {
+            // Without CLONE_FILES the child has a table of its own, so the parent's flag stays (clone(2)).
+            check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
+        }
+        for &(resource, value) in &attributes.rlimits {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            let none = std::ptr::null_mut::<libc::rlimit>();
+            // The system call: glibc and musl disagree on the type of a resource.
+            let prlimit = |new: *const libc::rlimit, old: *mut libc::rlimit| {
+                check_call(libc::syscall(libc::SYS_prlimit64, 0, resource, new, old), Stage::Rlimit)
+            };
+            prlimit(none, &raw mut limit)?;
+            limit.rlim_cur = value;
+            prlimit(&raw const limit, none)?;
+        }
+        if attributes.run_as.is_none() {
+            give_back_files().ok_or(Stage::User)?;
+            // Cleared when the ids change, as in `become_user`.
+            libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
+        }
         // After the standard streams, whose paths are relative to the directory of this process.
         if let Some(directory) = &attributes.directory {
             check(libc::chdir(directory.as_ptr()), Stage::Directory)?;
-        }
-        if let Some(user) = &attributes.run_as {
-            become_user(user).ok_or(Stage::User)?;
         }
         // The kernel sends no signal for a parent that ended before PR_SET_PDEATHSIG (prctl(2)). The run would outlive
         // its session. There is no error, because the parent would have read it.

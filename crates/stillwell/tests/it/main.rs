@@ -39,6 +39,7 @@ mod hooks;
 mod interrupts;
 mod kill;
 mod large;
+mod lent_rights;
 mod link_order;
 mod load;
 mod looks;

@@ -2,6 +2,7 @@
 //! has one meaning.
 #![expect(clippy::disallowed_methods, reason = "reads the sources")]
 
+mod opening;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{Write as _, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -18,7 +19,7 @@ use crate::fair_play::{
     AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs_of_benchmarks,
     judge_survivors, seeds,
 };
-use crate::host::with_their_files;
+use crate::host::user_files::{open_to_write, replace};
 use crate::measure::digest::{digest, digest_of_file};
 use crate::measure::fresh::{make_fresh, place_of_copies};
 use crate::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
@@ -93,8 +94,8 @@ impl FairPlay {
         let options = FairPlayOptions { fresh: fresh.transpose()?, ..options.clone() };
         let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
         // Its name says nothing to a program that looks for signs of a benchmark.
-        let make = || tempfile::Builder::new().prefix("run-").tempdir_in(&place);
-        let folder = with_their_files(make).context("cannot make a temporary directory")?;
+        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&place);
+        let folder = folder.context("cannot make a temporary directory")?;
         let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
         let (mut words, mut period) = (Vec::new(), 1);
         if let Some(inputs) = &inputs {
@@ -127,11 +128,11 @@ impl FairPlay {
         fair.guarded = fair.files_to_guard(spec, inputs.unwrap_or_default());
         let text = serde_json::to_vec(&fair.hook_settings())?;
         let path = fair.folder.path().join(HOOKS);
-        with_their_files(|| fs::write(&path, &text)).context("cannot write a temporary file")?;
+        replace(&path, 0o600, &text).context("cannot write a temporary file")?;
         // The programs are looked for before the first hook.
         if let Some(source) = &fair.options.fresh {
             let copy = fair.folder.path().join(RUN);
-            with_their_files(|| make_fresh(source, &copy).map_err(std::io::Error::other))?;
+            make_fresh(source, &copy)?;
         }
         Ok(fair)
     }
@@ -332,6 +333,6 @@ pub fn take_digests(folder: &Path, arm: usize) -> Result<()> {
     let mut line = serde_json::to_vec(&output)?;
     line.push(b'\n');
     let path = folder.join(OUTPUTS);
-    let mut file: File = OpenOptions::new().create(true).append(true).open(&path)?;
+    let mut file = open_to_write(&path, OFlags::CREATE | OFlags::APPEND, 0o666)?;
     file.write_all(&line).with_context(|| format!("cannot write {}", path.display()))
 }

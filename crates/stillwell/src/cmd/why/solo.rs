@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
 use crate::harness::{Harness, with_iterations};
-use crate::host::with_their_files;
+use crate::host::user_files::replace;
 use crate::measure::slices::PYTHON_WORKER;
 use crate::measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
 use crate::plan::{Arm, ValueReader};
@@ -82,7 +82,7 @@ fn loop_ns(record: &Record, arm: usize) -> Option<f64> {
 
 impl SoloFiles {
     fn new() -> Result<Self> {
-        let folder = with_their_files(tempfile::tempdir);
+        let folder = tempfile::tempdir();
         let folder = folder.context("cannot make a temporary directory")?;
         Ok(Self { folder, answers: Vec::new() })
     }
@@ -132,6 +132,5 @@ impl SoloFiles {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    with_their_files(|| std::fs::write(path, bytes))
-        .with_context(|| format!("cannot write {}", path.display()))
+    replace(path, 0o600, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

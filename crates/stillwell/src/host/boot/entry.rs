@@ -1,5 +1,6 @@
 //! An additional entry in the menu of the boot loader. The entry is a copy of that of the running kernel with further
 //! parameters, and never becomes the default.
+#![expect(clippy::disallowed_methods, reason = "writes into the directory of the boot loader")]
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -57,6 +57,7 @@ impl Guardian {
             command
         };
         command.args(VERB).arg(root);
+        sys::run_as_ourselves(&mut command);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
         // The command holds the guardian's side of the socket. While it is open here, we would not notice that the

@@ -312,6 +312,7 @@ fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::Fil
         return None;
     }
     let path = host.below_root("dev/cpu_dma_latency".as_ref());
+    #[expect(clippy::disallowed_methods, reason = "a device of the kernel")]
     let mut file = std::fs::OpenOptions::new().write(true).open(path).ok()?;
     file.write_all(&LATENCY_US.to_ne_bytes()).ok()?;
     planned.retain(|planned| !is_wanted(planned));

@@ -15,8 +15,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use rustix::fs::OFlags;
 use stats::Stream;
 
+use crate::host::user_files::open_to_write;
 use crate::measure::core_prober::CoreProber;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::probe_schedule::ProbeSchedule;
@@ -194,7 +196,7 @@ impl<'a> SliceRunner<'a> {
         clock_origin_ns: u64,
         next_step: u32,
     ) -> Result<()> {
-        let file = File::options().append(true).open(record);
+        let file = open_to_write(record, OFlags::APPEND | OFlags::NOFOLLOW, 0);
         let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
         self.record = Some(RecordOutput { file, layout, clock_origin_ns, next_step });
         Ok(())

@@ -1,7 +1,7 @@
 //! The builder of a suite: its locks, its copies, and ^C while it builds.
 
 use std::cell::{Cell, RefCell};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::host::with_their_files;
+use crate::host::user_files::open_to_write;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::render::one_line;
@@ -88,8 +88,7 @@ impl Builder {
     /// The lock file cannot be made, or ^C came.
     pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
         // The file stays: a session that waits for a removed file would lock a file that no other session opens.
-        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(path);
-        let file = with_their_files(open);
+        let file = open_to_write(path, OFlags::CREATE | OFlags::NOFOLLOW, 0o666);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         let began_ns = monotonic_ns();
         let mut is_told = false;

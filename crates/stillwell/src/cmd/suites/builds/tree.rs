@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
+use crate::host::user_files::replace;
 use crate::host::{open_regular, without_place_of_git};
 use crate::link::CompilerWrappers;
 use crate::measure::supervised;
@@ -86,7 +87,9 @@ impl BuildTree<'_> {
                 source::check_out(repository, &git.revision, path)?;
                 drop(checking_out);
                 build()?;
-                fs::write(&done, recipe).with_context(|| format!("cannot write {}", done.display()))
+                // The commit or the build may have put something else there.
+                replace(&done, 0o666, recipe.as_bytes())
+                    .with_context(|| format!("cannot write {}", done.display()))
             }
             (BuildSource::Files(source), Some(_)) => {
                 // The copy belongs to this session alone.

@@ -1,0 +1,113 @@
+//! With whose rights a verb opens files (docs/security.md): decided once, before the verb looks at anything.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::thread::set_no_new_privs;
+
+use crate::host::{check_invoker, invoking_user};
+use crate::measure::supervised::become_caller;
+use crate::spec::campaign::CampaignAction;
+use crate::spec::{FairPlayAction, PoolAction, ShieldAction, SystemAction, Verb};
+use crate::sys;
+
+/// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`crate::host`] opens
+/// those of the machine as root. Any other verb becomes the caller for good.
+///
+/// # Errors
+/// It is not known who called, or the kernel refuses.
+pub fn settle(verb: &Verb) -> Result<()> {
+    if is_hook(verb) {
+        return Ok(());
+    }
+    check_invoker(is_as_root(verb)).map_err(|why| anyhow!("{why}"))?;
+    let Some(user) = invoking_user() else { return Ok(()) };
+    if needs_root(verb) {
+        return sys::take_files(&user).context("cannot open files as the user who called sudo");
+    }
+    // A program that git is configured to run must not use the password that sudo has just been told. The commands of a
+    // queue are the user's own.
+    if !matches!(verb, Verb::Pool(_)) {
+        set_no_new_privs(true).context("cannot give up the rights to new privileges")?;
+    }
+    become_caller()
+}
+
+/// Looks at the machine or changes it, with all rights of this process if it is this machine. A directory of files is the
+/// user's.
+pub fn on_machine<T>(root: &Path, act: impl FnOnce() -> T) -> T {
+    if root == Path::new("/") { sys::with_own_files(act) } else { act() }
+}
+
+/// Whether the verb is a process of a session, which gave it the rights that it needs.
+fn is_hook(verb: &Verb) -> bool {
+    let Verb::FairPlay(verb) = verb else { return false };
+    !matches!(verb.action, FairPlayAction::Audit(_))
+}
+
+/// Whether the verb measures or changes the machine.
+fn needs_root(verb: &Verb) -> bool {
+    match verb {
+        Verb::Run(_)
+        | Verb::Timeit(_)
+        | Verb::Bench(_)
+        | Verb::Gate(_)
+        | Verb::Bisect(_)
+        | Verb::Campaign(_)
+        | Verb::Race(_)
+        | Verb::Why(_)
+        | Verb::Calibrate(_)
+        | Verb::Noise(_)
+        | Verb::System(_)
+        | Verb::Shield(_)
+        | Verb::Load(_)
+        | Verb::FairPlay(_)
+        | Verb::Mcp(_) => true,
+        Verb::Pool(verb) => matches!(verb.action, PoolAction::Task(_)),
+        Verb::Show(_)
+        | Verb::Stats(_)
+        | Verb::Hist(_)
+        | Verb::Plot(_)
+        | Verb::Check(_)
+        | Verb::Dump(_)
+        | Verb::Metadata(_)
+        | Verb::Slowest(_)
+        | Verb::Compare(_)
+        | Verb::Report(_)
+        | Verb::Convert(_)
+        | Verb::History(_)
+        | Verb::LinkOrder(_)
+        | Verb::Help(_)
+        | Verb::Man(_)
+        | Verb::Completions { .. } => false,
+    }
+}
+
+/// Whether the commands shall run as root.
+fn is_as_root(verb: &Verb) -> bool {
+    let rights = match verb {
+        Verb::Run(verb) => verb.spec.process.rights,
+        Verb::Timeit(verb) => verb.spec.session.workers.machine.rights,
+        Verb::Bench(verb) => verb.spec.session.workers.machine.rights,
+        Verb::Gate(verb) => verb.machine.rights,
+        Verb::Bisect(verb) => verb.process.rights,
+        Verb::Campaign(verb) => match &verb.action {
+            CampaignAction::New(verb) => verb.process.rights,
+            _ => return false,
+        },
+        Verb::Race(verb) => verb.process.rights,
+        Verb::Why(verb) => verb.process.rights,
+        Verb::Calibrate(verb) => verb.rights,
+        Verb::Load(verb) => verb.rights,
+        Verb::Shield(verb) => match &verb.action {
+            ShieldAction::Exec(verb) => verb.rights,
+            _ => return false,
+        },
+        Verb::System(verb) => match &verb.action {
+            Some(SystemAction::Advise(verb)) => verb.rights,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    rights.as_root
+}

@@ -1,0 +1,89 @@
+//! Where files are opened: few places do it as root, and each that writes by itself is known. docs/security.md has the rule.
+
+use std::path::Path;
+
+/// The sources with one of these texts outside of comments and tests.
+fn sources_with(texts: &[&str]) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut directories, mut found) = (vec![root.clone()], Vec::new());
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().unwrap().flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if ["tests", "fuzz", "fixture", "fake"].iter().any(|word| name.contains(word)) {
+                continue;
+            }
+            if path.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("mod tests {").next().unwrap();
+            let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            if lines.any(|line| texts.iter().any(|text| line.contains(text))) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Once the rights for files are the caller's, these alone take those of root back: for the machine, for the control group
+/// of the launcher, for a program that runs as root, and for our own memory.
+#[test]
+fn few_places_open_files_as_root() {
+    let expected = [
+        "cmd/rights.rs",
+        "host/files.rs",
+        "measure/memory_use.rs",
+        "measure/programs.rs",
+        "profile/frame_rules.rs",
+        "sys/mod.rs",
+        "sys/rights.rs",
+    ];
+    assert_eq!(sources_with(&["with_own_files"]), expected);
+}
+
+/// Each place that opens a file for writing by itself and not by `host::user_files`, and whose file it is. Whoever adds one
+/// says here why it needs no descriptor of a directory.
+#[test]
+fn each_place_that_opens_files_for_writing_is_known() {
+    let (machine, own, caller) =
+        ("the machine", "a directory of its own", "the caller, without root");
+    let expected = [
+        ("cmd/frameworks.rs", own),
+        ("cmd/gate/mod.rs", own),
+        ("cmd/manual.rs", caller),
+        ("cmd/output_file.rs", "a device or a pipe"),
+        ("cmd/race/played.rs", own),
+        ("host/boot/entry.rs", machine),
+        ("host/caches.rs", machine),
+        ("host/guardian/mod.rs", machine),
+        ("host/unplug.rs", machine),
+        ("host/user_files.rs", "the one way"),
+        ("link/exec.rs", caller),
+        ("link/wrappers.rs", own),
+        ("measure/fresh.rs", own),
+        ("measure/memory_use.rs", machine),
+        ("measure/watch/mod.rs", own),
+        ("noise/osnoise/tracing.rs", machine),
+        ("pool/manifest.rs", caller),
+        ("pool/task.rs", "the caller"),
+        ("record/folder.rs", "a new directory of the caller"),
+        ("sys/mod.rs", "our own process"),
+    ];
+    let texts = [
+        "fs::write(",
+        "File::create",
+        "File::options",
+        "OpenOptions::new",
+        "fs::rename(",
+        "fs::create_dir",
+        "DirBuilder::new",
+        "fs::copy(",
+        "hard_link(",
+    ];
+    let found = sources_with(&texts);
+    assert_eq!(found, expected.map(|(file, _)| file));
+}
