@@ -8,8 +8,8 @@ use stillwell_stats::pooled::{Center, RandomEffects, centers};
 use stillwell_stats::relabel::{Estimand, Orbit, Pairs};
 use stillwell_stats::{
     Interval, IntervalVerdict, Invalid, PointEstimate, SortedSample, across_sessions, changepoint,
-    cv, endpoint, interruptions, level_shift, mean, ratio, sample_sd, series, shift, spending,
-    suspects, two_level, two_sample, verdict, warmup,
+    cv, endpoint, interruptions, level_shift, low_end, mean, ratio, sample_sd, series, shift,
+    spending, suspects, two_level, two_sample, verdict, warmup,
 };
 
 /// Times of all sizes: the smallest and the largest number, and what overflows when it is squared.
@@ -50,7 +50,7 @@ fn one_sample(xs: &[f64]) -> Result<(), Invalid> {
     is_number("trimmed_mean", (sorted.trimmed_mean(), sorted.trimmed_mean_se()));
     is_number("harrell_davis", sorted.harrell_davis(0.3));
     is_number("moments", (mean(xs), sample_sd(xs), cv(xs)));
-    is_number("floor", endpoint::floor(xs));
+    is_number("floor", low_end::floor(xs));
     is_number("tim", endpoint::tim_emin(xs, 4, 1));
     is_number("window_err", endpoint::window_err(xs, SortedSample::median));
     is_number("dip", series::dip(&sorted));
