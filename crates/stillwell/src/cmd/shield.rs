@@ -2,16 +2,14 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
-use crate::host::journal::{self, Store};
-use crate::host::knobs::{Machine, knobs};
-use crate::host::restore::{restore, take_down};
+use crate::host::Host;
+use crate::host::journal;
 use crate::host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
-use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
@@ -46,65 +44,29 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
 
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
-    let request = request(&host, options);
-    let placement = shield::place(&host, request.cpus.as_deref(), &request.hidden_siblings)
-        .map_err(|why| anyhow!("{why}"))?;
-    let mut store = Store::open(&host)?;
-    if store.journal.is_stale() && !store.journal.begun.is_empty() {
-        let restored = restore(&host, &mut store)?;
-        let text = tuned::restored(&restored);
-        print(&format!("what an earlier stillwell has left was put back\n{text}"))?;
-    }
-    if let Some(raised) = &store.journal.shield {
-        bail!(
-            "there is a shield of {} already; run `stillwell shield off` first",
-            name_cpus(&raised.cpus)
-        );
-    }
-    let is_turned = |name: &&str| store.journal.items.iter().any(|item| item.knob.name == *name);
-    let wanted: Vec<&str> = shield::KNOBS.iter().copied().filter(|name| !is_turned(name)).collect();
-    store.begin(&host, false, journal::asking_user(), Timestamp::now().as_second())?;
-    let knobs: Vec<_> = knobs().filter(|knob| wanted.contains(&knob.name)).collect();
-    let planned = tune::plan(&Machine::new(&host, placement.shielded.clone()), &knobs);
-    let turned = tune::turn(&host, &mut store, planned)?;
-    let names = wanted.iter().map(|name| (*name).to_owned()).collect();
-    let (_, isolation) = shield::put_in_force(&host, &mut store, &placement, names, &request)?;
-    if !isolation.how.is_shield() {
-        take_down(&host, &mut store)?;
-        bail!("{}", isolation.notes.join("; "));
-    }
-    let n_set: usize = turned.iter().map(|knob| knob.n_set).sum();
-    print(&(shown::text(&isolation, None) + &shown::turned(n_set)))?;
-    Ok(exit_code::SUCCESS)
+    sys::fail_at_file_size_limit();
+    let made = shield::on(&host, &request(&host, options), Timestamp::now().as_second())?;
+    let earlier = made.earlier.as_ref().map(tuned::earlier).unwrap_or_default();
+    print(&(earlier + &shown::text(&made.isolation, None) + &shown::turned(made.n_set)))?;
+    let is_clean = made.earlier.is_none_or(|restored| restored.is_complete());
+    Ok(if is_clean { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 fn off(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
-    let has_journal = journal::look(&host)?.is_some_and(|journal| journal.shield.is_some());
-    if !has_journal {
-        return off_strays(&host);
+    sys::fail_at_file_size_limit();
+    if let Some(restored) = shield::off(&host)? {
+        print(&tuned::restored(&restored))?;
+        return Ok(match restored.is_complete() {
+            true => exit_code::SUCCESS,
+            false => exit_code::CHECK_FAILED,
+        });
     }
-    let mut store = Store::open(&host)?;
-    let restored = take_down(&host, &mut store)?;
-    print(&tuned::restored(&restored))?;
-    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
-}
-
-/// Removes the groups of a shield without a journal.
-fn off_strays(host: &Host) -> Result<u8> {
-    let strays = shield::strays(host);
+    let strays = shield::off_strays(&host)?;
     if strays.is_empty() {
         print("there is no shield\n")?;
-        return Ok(exit_code::SUCCESS);
     }
-    // The lock of the journal keeps other processes from making a shield now.
-    let _store = Store::open(host)?;
     for raised in &strays {
-        let mut left = shield::give_cache_back(host, raised).failed;
-        left.extend(shield::lower(host, raised));
-        if let Some((path, why)) = left.first() {
-            bail!("cannot remove /{path}: {why}");
-        }
         print(&format!("{} given back\n", shown::cpus(&raised.cpus)))?;
     }
     Ok(exit_code::SUCCESS)

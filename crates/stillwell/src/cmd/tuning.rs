@@ -1,18 +1,20 @@
 //! `system tune`, `system reset` and `system status`.
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cmd::print::print;
 use crate::host::Host;
-use crate::host::journal::{self, Store};
+use crate::host::journal::{self, Begin};
 use crate::host::knobs::{Machine, bench_cpus};
-use crate::host::restore::restore;
+use crate::host::restore::{self, Reset};
 use crate::host::tune::{self, KnobResult};
 use crate::render::system::tuned as shown;
 use crate::spec::{SystemRoot, SystemTune};
+use crate::sys;
 use crate::values::exit_code;
 
+const NOTHING: &str = "nothing is changed\n";
 const EARLIER_BOOT: &str = "the journal of an earlier boot, which has undone its changes,";
 
 /// Turns the knobs until they are put back.
@@ -26,51 +28,31 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
         print(&shown::planned(&planned))?;
         return Ok(exit_code::SUCCESS);
     }
-    let mut store = Store::open(&host)?;
-    let mut text = restore_stale(&host, &mut store)?;
-    store.begin(&host, false, journal::asking_user(), Timestamp::now().as_second())?;
-    let planned = tune::plan(&Machine::new(&host, bench), &knobs);
-    let turned = tune::turn(&host, &mut store, planned)?;
-    if store.journal.items.is_empty() {
-        store.remove()?;
-    }
-    text += &shown::turned(&turned);
-    print(&text)?;
-    Ok(if turned.iter().all(KnobResult::is_good) {
-        exit_code::SUCCESS
-    } else {
-        exit_code::CHECK_FAILED
-    })
-}
-
-/// Puts back the changes of a killed process before anything else is changed.
-fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
-    if store.journal.begun.is_empty() || !store.journal.is_stale() {
-        return Ok(String::new());
-    }
-    let restored = restore(host, store)?;
-    Ok(format!("what an earlier stillwell has left was put back\n{}", shown::restored(&restored)))
+    sys::fail_at_file_size_limit();
+    let tuned = tune::apply(&host, bench, &knobs, Timestamp::now().as_second())?;
+    let earlier = tuned.earlier.as_ref().map(shown::earlier).unwrap_or_default();
+    print(&(earlier + &shown::turned(&tuned.turned)))?;
+    let is_good = tuned.earlier.is_none_or(|restored| restored.is_complete())
+        && tuned.turned.iter().all(KnobResult::is_good);
+    Ok(if is_good { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// Puts the original values back.
 pub fn reset(verb: &SystemRoot) -> Result<u8> {
-    let host = Host::new(&verb.host_root);
-    if journal::is_of_another_boot(&host)? {
-        // Opening sets it aside.
-        Store::open(&host)?;
-        print(&format!(
-            "{EARLIER_BOOT} is set aside as journal.of-another-boot\nnothing is changed\n"
-        ))?;
-        return Ok(exit_code::SUCCESS);
+    sys::fail_at_file_size_limit();
+    match restore::reset(&Host::new(&verb.host_root))? {
+        Reset::Nothing => print(NOTHING)?,
+        Reset::OfAnotherBoot => {
+            print(&format!("{EARLIER_BOOT} is set aside as journal.of-another-boot\n{NOTHING}"))?;
+        }
+        Reset::Restored(restored) => {
+            print(&shown::restored(&restored))?;
+            if !restored.is_over() {
+                return Ok(exit_code::CHECK_FAILED);
+            }
+        }
     }
-    if journal::look(&host)?.is_none() {
-        print("nothing is changed\n")?;
-        return Ok(exit_code::SUCCESS);
-    }
-    let mut store = Store::open(&host)?;
-    let restored = restore(&host, &mut store)?;
-    print(&shown::restored(&restored))?;
-    Ok(if restored.is_over() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+    Ok(exit_code::SUCCESS)
 }
 
 /// Shows the changes.
@@ -80,17 +62,20 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
         None if journal::is_of_another_boot(&host)? => format!(
             "nothing is changed; {EARLIER_BOOT} is still there, and `stillwell system reset` sets it aside\n"
         ),
-        None => "nothing is changed\n".to_owned(),
-        Some(journal) => {
-            let begin = journal.begun.first().context("the journal has no beginning")?;
-            let since = Timestamp::from_second(begin.time_s)
-                .map(|time| {
-                    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-                })
-                .unwrap_or_default();
-            shown::status(&host, &journal, &since)
-        }
+        None => NOTHING.to_owned(),
+        Some(journal) => match journal.begun.first() {
+            // The first line could not be written whole.
+            None => NOTHING.to_owned(),
+            Some(begin) => shown::status(&host, &journal, &since(begin)),
+        },
     };
     print(&text)?;
     Ok(exit_code::SUCCESS)
+}
+
+fn since(begin: &Begin) -> String {
+    let time = Timestamp::from_second(begin.time_s);
+    let shown = time
+        .map(|time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+    shown.unwrap_or_default()
 }

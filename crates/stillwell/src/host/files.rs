@@ -1,14 +1,16 @@
 //! Access to the files of a machine: `/proc`, `/sys` and the like, below a root.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[cfg(test)]
 use crate::host::knobs::Format;
+use crate::host::{fault, is_offline};
 use crate::sys;
 use crate::values::CPUS_MAX;
+use crate::words::reason;
 
 /// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, and a directory
 /// of captured files in tests.
@@ -17,6 +19,8 @@ pub struct Host {
     pub(super) root: PathBuf,
     /// Log of the paths that were read.
     pub(super) touched: Option<PathLog>,
+    /// Files that could not be read although they are there, while somebody watches.
+    pub(super) unread: UnreadLog,
     /// The simulated kernel of a captured machine. It answers writes.
     #[cfg(test)]
     pub(super) kernel: Option<Kernel>,
@@ -27,7 +31,7 @@ pub struct Host {
 
 /// Simulates a write to a file: format, path, value.
 #[cfg(test)]
-pub(super) type Kernel = fn(&Host, Format, &str, &str) -> std::io::Result<()>;
+pub(super) type Kernel = fn(&Host, Format, &str, &str) -> io::Result<()>;
 
 /// Limit for a read. It covers the part that Stillwell needs of every kernel file. A read of an unknown file without
 /// a limit might never end.
@@ -42,6 +46,7 @@ impl Host {
         Self {
             root: root.into(),
             touched: None,
+            unread: UnreadLog::default(),
             #[cfg(test)]
             kernel: None,
             #[cfg(test)]
@@ -63,7 +68,17 @@ impl Host {
 
     /// Like [`Host::read`], for a file that may be longer than others.
     pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
-        self.with_rights(|| read_capped(&self.below_root(relative.as_ref()), bytes_max))
+        let relative = relative.as_ref();
+        self.note(relative, self.try_read(relative, bytes_max)).ok()
+    }
+
+    /// Reads a file as text, with every byte.
+    ///
+    /// # Errors
+    /// The kernel's error. [`is_gone`] tells a missing file from one that cannot be read just now.
+    pub(super) fn try_read(&self, relative: &Path, bytes_max: u64) -> io::Result<String> {
+        fault::reads(relative)?;
+        self.with_rights(|| read_capped(&self.below_root(relative), bytes_max))
     }
 
     /// Looks at files with all rights of this process if they are those of the machine. A directory that the user named
@@ -79,20 +94,62 @@ impl Host {
 
     /// Lists the names in a directory, sorted. Empty when it cannot be read.
     pub fn list(&self, relative: impl AsRef<Path>) -> Vec<String> {
-        let path = self.below_root(relative.as_ref());
+        let relative = relative.as_ref();
+        self.note(relative, self.try_list(relative)).unwrap_or_default()
+    }
+
+    /// Lists the names in a directory, sorted.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(super) fn try_list(&self, relative: &Path) -> io::Result<Vec<String>> {
+        fault::reads(relative)?;
         #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
-        let Ok(entries) = self.with_rights(|| std::fs::read_dir(path)) else {
-            return Vec::new();
-        };
+        let entries = self.with_rights(|| std::fs::read_dir(self.below_root(relative)))?;
         let names = entries.take(LIST_ENTRIES_MAX).flatten().map(|entry| entry.file_name());
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
         names.sort();
-        names
+        Ok(names)
     }
 
     /// Tells if the file or directory exists.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
-        self.with_rights(|| self.below_root(relative.as_ref()).exists())
+        let relative = relative.as_ref();
+        self.note(relative, self.try_exists(relative)).unwrap_or(false)
+    }
+
+    /// Tells if the file or directory exists.
+    ///
+    /// # Errors
+    /// The kernel cannot tell.
+    pub(super) fn try_exists(&self, relative: &Path) -> io::Result<bool> {
+        fault::reads(relative)?;
+        self.with_rights(|| self.below_root(relative).try_exists())
+    }
+
+    /// Calls `look`, and names the first file that it passed over although it is there, with the reason. So a caller
+    /// that must not miss anything needs no other functions than one that may.
+    pub(super) fn watched<T>(&self, look: impl FnOnce() -> T) -> (T, Option<Unread>) {
+        let outer =
+            self.unread.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Vec::new());
+        let value = look();
+        let mut log = self.unread.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = std::mem::replace(&mut *log, outer).unwrap_or_default();
+        drop(log);
+        // The files of a CPU that is offline may stay, and no read of them succeeds.
+        let first = found.into_iter().find(|(path, _)| !is_offline(self, path));
+        (value, first)
+    }
+
+    /// Notes an error that the caller takes for an absence.
+    fn note<T>(&self, relative: &Path, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && !is_absence(error)
+            && let Some(log) = &mut *self.unread.0.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            log.push((relative.display().to_string(), reason_unread(error)));
+        }
+        result
     }
 
     pub(super) fn below_root(&self, relative: &Path) -> PathBuf {
@@ -106,13 +163,36 @@ impl Host {
 
 /// Reads the first `bytes_max` bytes of a file as text. Bytes that are not UTF-8 are replaced, because the cap may
 /// cut a character.
-pub(super) fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
+pub(super) fn read_capped(path: &Path, bytes_max: u64) -> io::Result<String> {
     #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
-    let file = std::fs::File::open(path).ok()?;
+    let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
-    file.take(bytes_max).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+/// A file that is there and could not be read: its path below the root, and the reason.
+pub(super) type Unread = (String, String);
+
+/// Whether an error says that a file is gone: it does not exist (ENOENT), or its device (ENODEV) or process (ESRCH, as
+/// proc(5) files give it) has ended. Any other error may pass.
+pub fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ESRCH))
+}
+
+/// Whether it says that there is nothing to read: no file, or one that has no content.
+fn is_absence(error: &io::Error) -> bool {
+    let none = [libc::ENOTDIR, libc::EISDIR, libc::EOPNOTSUPP];
+    is_gone(error) || error.raw_os_error().is_some_and(|errno| none.contains(&errno))
+}
+
+/// Says why a file could not be read.
+pub fn reason_unread(error: &io::Error) -> String {
+    format!("it cannot be read: {}", reason(error))
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnreadLog(Arc<Mutex<Option<Vec<Unread>>>>);
 
 /// A log of the paths that were read.
 #[derive(Clone, Debug, Default)]

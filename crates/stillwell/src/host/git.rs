@@ -60,7 +60,7 @@ fn read_ref(name: &str, directory: &Path, common: &Path) -> Option<String> {
     let loose = read_line(&directory.join(name)).or_else(|| read_line(&common.join(name)));
     loose.or_else(|| {
         let path = common.join("packed-refs");
-        let packed = path.is_file().then(|| read_capped(&path, PACKED_REFS_BYTES_MAX))??;
+        let packed = path.is_file().then(|| read_capped(&path, PACKED_REFS_BYTES_MAX).ok())??;
         let mut pairs = packed.lines().filter_map(|line| line.split_once(' '));
         pairs.find(|(_, packed_name)| *packed_name == name).map(|(id, _)| id.to_owned())
     })
@@ -68,7 +68,7 @@ fn read_ref(name: &str, directory: &Path, common: &Path) -> Option<String> {
 
 fn read_line(path: &Path) -> Option<String> {
     // Opening a named pipe would block forever.
-    let text = path.is_file().then(|| read_capped(path, REF_BYTES_MAX))??;
+    let text = path.is_file().then(|| read_capped(path, REF_BYTES_MAX).ok())??;
     Some(text.trim_end().to_owned())
 }
 

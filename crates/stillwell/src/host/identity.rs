@@ -1,8 +1,11 @@
 //! Distinguishes a boot from an earlier one, and a file from a later one with the same path.
 
-use crate::host::files::Host;
+use std::io;
+
+use crate::host::files::{Host, READ_BYTES_MAX, is_gone};
 use crate::host::processes::{Process, pid_of};
 
+const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 /// The kernel's entries for every interrupt (kernel/irq/proc.c). Any other entry is the name of a device.
 const IRQ_FILES: &[&str] = &[
     "affinity_hint",
@@ -17,18 +20,33 @@ const IRQ_FILES: &[&str] = &[
 impl Host {
     /// The id of this boot (proc(5), `random/boot_id`). Empty where it cannot be read.
     pub fn boot_id(&self) -> String {
-        self.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
+        self.read(BOOT_ID).unwrap_or_default()
+    }
+
+    /// The id of this boot. Empty if the machine has none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn try_boot_id(&self) -> io::Result<String> {
+        match self.try_read(BOOT_ID.as_ref(), READ_BYTES_MAX) {
+            Ok(id) => Ok(id.trim_end().to_owned()),
+            Err(error) if is_gone(&error) => Ok(String::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the identity of a file whose path may come to mean something else. An interrupt is identified by its
     /// devices, the directories beside the file. A process is identified by its start time.
-    pub(super) fn identity(&self, path: &str) -> Option<String> {
+    ///
+    /// # Errors
+    /// The kernel's error: it tells a file that is gone.
+    pub(super) fn identity(&self, path: &str) -> io::Result<Option<String>> {
         if let Some(pid) = pid_of(path) {
-            return Process::read(self, pid).map(|it| it.start_ticks.to_string());
+            return Process::try_read(self, pid).map(|it| Some(it.start_ticks.to_string()));
         }
-        let directory = path.strip_suffix("/smp_affinity_list")?;
-        let mut names = self.list(directory);
+        let Some(directory) = path.strip_suffix("/smp_affinity_list") else { return Ok(None) };
+        let mut names = self.try_list(directory.as_ref())?;
         names.retain(|name| !IRQ_FILES.contains(&name.as_str()));
-        Some(names.join(" "))
+        Ok(Some(names.join(" ")))
     }
 }

@@ -222,6 +222,8 @@ const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/
 pub(super) fn system_command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", SYSTEM_PATH);
+    // The guardian blocks its signals, and systemctl is to end like any other program.
+    sys::let_signals_arrive(&mut command);
     command
 }
 

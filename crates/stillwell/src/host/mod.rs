@@ -12,6 +12,7 @@ mod core_pairs;
 mod cpu;
 mod cpu_table;
 mod facts;
+mod fault;
 mod files;
 #[cfg(test)]
 mod fixture;
@@ -26,7 +27,6 @@ mod identity;
 mod interrupts;
 mod invoker;
 pub mod journal;
-mod kill;
 pub mod knobs;
 mod look;
 mod mask;
@@ -60,7 +60,7 @@ pub use cmdline::CommandLine;
 pub use core_pairs::{CorePair, CorePairs, pairs_to_measure, with_hidden_siblings};
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
 pub use facts::{Cgroup, Facts, Git, Topology};
-pub use files::Host;
+pub use files::{Host, is_gone, reason_unread};
 #[cfg(test)]
 pub(crate) use fixture::{expand, fixture_names};
 pub use gap::Gap;

@@ -1,6 +1,9 @@
 //! Processes and kernel threads in `/proc` (proc_pid_stat(5), proc_pid_status(5)).
 
+use std::io;
+
 use crate::host::Host;
+use crate::host::files::READ_BYTES_MAX;
 use crate::host::gaps::status_value;
 
 /// `PF_KTHREAD` (include/linux/sched.h). An unreadable `/proc/PID/exe` is no proof: it may be another user's process.
@@ -39,6 +42,15 @@ impl Process {
     /// Reads a process. `None` if it does not exist.
     pub fn read(host: &Host, pid: u32) -> Option<Self> {
         Self::read_at(host, &format!("proc/{pid}"))
+    }
+
+    /// Reads a process.
+    ///
+    /// # Errors
+    /// The kernel's error, or the file is not as proc_pid_stat(5) says.
+    pub(super) fn try_read(host: &Host, pid: u32) -> io::Result<Self> {
+        let stat = host.try_read(format!("proc/{pid}/stat").as_ref(), READ_BYTES_MAX)?;
+        Self::parse(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Reads the directory of a process or a thread.
@@ -137,8 +149,20 @@ pub(super) fn pid_of(path: &str) -> Option<u32> {
 
 /// Returns the allowed CPUs of the process of such a file, as a list.
 pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
-    let status = host.read(path)?;
-    status_value(&status, "Cpus_allowed_list").map(str::to_owned)
+    allowed_in(&host.read(path)?)
+}
+
+/// Returns them too.
+///
+/// # Errors
+/// The kernel's error, or the file does not say it.
+pub(super) fn try_allowed_cpus(host: &Host, path: &str) -> io::Result<String> {
+    let status = host.try_read(path.as_ref(), READ_BYTES_MAX)?;
+    allowed_in(&status).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn allowed_in(status: &str) -> Option<String> {
+    status_value(status, "Cpus_allowed_list").map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,92 +1,37 @@
 //! Restores the files in the journal. It restores only files that still hold Stillwell's value. The order ensures
 //! that no step undoes an earlier one. It continues after a failure.
+//!
+//! What cannot be read is not gone: it stays in the journal, and so does everything that depends on it.
 
 use std::io;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
-use crate::host::Host;
 use crate::host::absent::{self, Waiting};
-use crate::host::journal::{Item, Store};
+use crate::host::files::{is_gone, reason_unread};
+use crate::host::journal::{self, Item, Store};
 use crate::host::knobs::Undo;
 use crate::host::processes::pid_of;
-use crate::host::shield::{self, ShieldPlan};
-use crate::host::unplug;
-use crate::values::{name_cpus, read_cpu_list};
-use crate::words::reason;
+use crate::host::{Host, shield, unplug};
+use crate::values::read_cpu_list;
+use crate::words::{in_words, reason};
+
+pub use outcome::{Aftermath, Foreign, Restoration};
+
+mod outcome;
 
 /// One round may not be enough, because the kernel adjusts limits to one another.
 const ROUNDS: usize = 3;
 
-/// The outcome of a restoration.
-#[derive(Debug, Default)]
-pub struct Restoration {
-    /// The removed shield.
-    pub lowered: Option<ShieldPlan>,
-    /// Changed files that hold their original value again.
-    pub restored: Vec<String>,
-    /// Files that another program has changed since. Stillwell leaves them alone.
-    pub foreign: Vec<Foreign>,
-    /// Files that no longer exist, or that now belong to another device.
-    pub gone: Vec<String>,
-    /// Files that wait for a CPU that is offline. They stay in the journal.
-    pub waiting: Vec<Waiting>,
-    /// Files that could not be restored, and the reasons.
-    pub failed: Vec<(String, String)>,
-}
-
-/// A file that another program has changed.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Foreign {
-    /// Path below the root.
-    pub path: String,
-    /// Current value.
-    pub now: String,
-    /// Original value.
-    pub old: String,
-}
-
-impl Foreign {
-    /// Says that it was changed after an earlier tuning, and was tuned again.
-    pub fn between_two_tunes(&self) -> String {
-        format!(
-            "/{} was changed to {:?} by somebody else since it was tuned, and is tuned again; `stillwell system reset` puts \
-             back {:?}",
-            self.path, self.now, self.old
-        )
-    }
-}
-
-impl Restoration {
-    /// True if everything is restored that can be restored now, except files that another program has changed.
-    pub fn is_complete(&self) -> bool {
-        self.failed.is_empty()
-    }
-
-    /// Sentences about the files that wait, one for each list of CPUs.
-    pub fn waits(&self) -> Vec<String> {
-        let mut lists: Vec<&[usize]> =
-            self.waiting.iter().map(|file| file.cpus.as_slice()).collect();
-        lists.sort_unstable();
-        lists.dedup();
-        let sentence = |cpus: &[usize]| {
-            let n_files = self.waiting.iter().filter(|file| file.cpus == cpus).count();
-            let (are, files) = (
-                if cpus.len() == 1 { "is" } else { "are" },
-                if n_files == 1 { "file waits" } else { "files wait" },
-            );
-            format!(
-                "{} {are} offline: {n_files} {files} for that; `stillwell system reset` puts them back when it is online again",
-                name_cpus(cpus)
-            )
-        };
-        lists.into_iter().map(sentence).collect()
-    }
-
-    /// True if nothing waits either.
-    pub fn is_over(&self) -> bool {
-        self.is_complete() && self.waiting.is_empty()
-    }
+/// The part of the changes that a session puts back.
+#[derive(Debug)]
+pub enum Extent {
+    /// Everything.
+    All,
+    /// The shield, and these knobs that were turned for it. Another session has tuned the machine for longer.
+    Shield(Vec<String>),
+    /// Nothing. The shield belongs to another session.
+    Nothing,
 }
 
 /// The state of a file.
@@ -102,53 +47,92 @@ pub(super) enum FileState {
     Missing,
     /// It exists, but belongs to something else.
     Replaced,
+    /// It exists and cannot be read, for this reason.
+    Unreadable(String),
 }
 
-/// Restores everything. Removes the journal unless a file could not be restored.
+/// The outcome of [`reset`].
+#[derive(Debug)]
+pub enum Reset {
+    /// There is no journal, or one without a whole line.
+    Nothing,
+    /// The journal is of an earlier boot, and is set aside.
+    OfAnotherBoot,
+    /// It was restored.
+    Restored(Box<Restoration>),
+}
+
+/// Restores what the journal lists.
 ///
 /// # Errors
-/// The journal cannot be written.
-pub fn restore(host: &Host, store: &mut Store) -> Result<Restoration> {
-    restore_some(host, store, |_| true)
+/// Another session is tuning, or the journal cannot be read.
+pub fn reset(host: &Host) -> Result<Reset> {
+    try_reset(host).context("nothing was put back; run `stillwell system reset` again")
+}
+
+fn try_reset(host: &Host) -> Result<Reset> {
+    if journal::is_of_another_boot(host)? {
+        // Opening sets it aside.
+        Store::open(host)?;
+        return Ok(Reset::OfAnotherBoot);
+    }
+    if journal::look(host)?.is_none() {
+        return Ok(Reset::Nothing);
+    }
+    let mut store = Store::open(host)?;
+    if store.journal.begun.is_empty() {
+        return Ok(Reset::Nothing);
+    }
+    Ok(Reset::Restored(Box::new(restore(host, &mut store))))
+}
+
+/// Restores everything. Removes the journal unless something could not be restored.
+pub fn restore(host: &Host, store: &mut Store) -> Restoration {
+    put_back(host, store, &Extent::All)
 }
 
 /// Removes the shield and restores the knobs that were turned for it. Other knobs stay as they are.
-///
-/// # Errors
-/// The journal cannot be written.
-pub fn take_down(host: &Host, store: &mut Store) -> Result<Restoration> {
-    let knobs = store.journal.shield.as_ref().map(|raised| raised.knobs.clone());
-    let knobs = knobs.unwrap_or_default();
-    restore_some(host, store, |item| knobs.iter().any(|name| name == item.knob.name))
+pub fn take_down(host: &Host, store: &mut Store) -> Restoration {
+    let raised = store.journal.shield.as_ref();
+    let knobs = raised.map(|raised| raised.knobs.clone()).unwrap_or_default();
+    put_back(host, store, &Extent::Shield(knobs))
 }
 
-/// Removes the shield and restores the selected files. Removes the journal if it is then empty.
-///
-/// # Errors
-/// The journal cannot be written.
-pub(super) fn restore_some(
-    host: &Host,
-    store: &mut Store,
-    is_wanted: impl Fn(&Item) -> bool,
-) -> Result<Restoration> {
-    let mut result = Restoration::default();
-    // The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
-    if let Some(raised) = store.journal.shield.clone() {
-        let cache = shield::give_cache_back(host, &raised);
-        result.foreign = foreign(cache.foreign);
-        result.failed = cache.failed;
-        result.failed.extend(shield::lower(host, &raised));
-        if result.failed.is_empty() {
-            store.lowered();
-            result.lowered = Some(raised);
-        }
+/// Ends a change that failed in the middle: puts back at once what was changed.
+pub fn undo(host: &Host, store: &mut Store, extent: &Extent) -> Aftermath {
+    let is_untouched = store.journal.is_untouched();
+    let restored = put_back(host, store, extent);
+    if matches!(extent, Extent::Shield(_)) && !store.journal.begun.is_empty() {
+        // The tuning that goes on is whole. Without the line the next session only puts it back.
+        store.done().ok();
     }
+    if is_untouched && restored.is_complete() {
+        Aftermath::Unchanged
+    } else {
+        Aftermath::of(&restored)
+    }
+}
+
+/// Puts back a part of the changes. Removes the journal if nothing is left in it.
+pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Restoration {
+    let is_wanted = |item: &Item| match extent {
+        Extent::All => true,
+        Extent::Shield(knobs) => knobs.iter().any(|name| name == item.knob.name),
+        Extent::Nothing => false,
+    };
+    let mut result = Restoration::default();
+    if matches!(extent, Extent::Nothing) {
+        return result;
+    }
+    lower_shield(host, store, &mut result);
     let items = store.journal.items.iter().filter(|item| is_wanted(item)).cloned().collect();
-    let paths = restore_items(host, store, items, &mut result)?;
+    let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
+    result.failed.extend(unread);
     let is_whole = paths.len() == store.journal.items.len();
     // Sets of CPUs take only CPUs that are online, and a write to a set changes the masks of its tasks.
     if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
-        let left = unplug::put_back(host, &unplugged);
+        let (mut left, unread) = host.watched(|| unplug::put_back(host, &unplugged));
+        left.failed.extend(unread);
         result.foreign.extend(foreign(left.foreign));
         if left.failed.is_empty() && left.waiting.is_empty() {
             store.plugged();
@@ -158,14 +142,32 @@ pub(super) fn restore_some(
     }
     if result.is_complete() {
         let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
-        if is_whole && result.waiting.is_empty() && store.journal.unplugged.is_none() {
-            store.remove()?;
-        } else {
+        let is_over = is_whole && result.waiting.is_empty() && store.journal.unplugged.is_none();
+        if !is_over {
             store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
             store.waiting(waiting);
+        } else if let Err(error) = store.remove() {
+            result.failed.push(("run/stillwell/journal".into(), in_words(&error)));
         }
     }
-    Ok(result)
+    result
+}
+
+/// The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
+fn lower_shield(host: &Host, store: &mut Store, result: &mut Restoration) {
+    let Some(raised) = store.journal.shield.clone() else { return };
+    let lower = || {
+        let cache = shield::give_cache_back(host, &raised);
+        result.foreign = foreign(cache.foreign);
+        result.failed = cache.failed;
+        result.failed.extend(shield::lower(host, &raised));
+    };
+    let ((), unread) = host.watched(lower);
+    result.failed.extend(unread);
+    if result.failed.is_empty() {
+        store.lowered();
+        result.lowered = Some(raised);
+    }
 }
 
 fn foreign(files: Vec<(String, String, String)>) -> Vec<Foreign> {
@@ -178,18 +180,17 @@ fn restore_items(
     store: &mut Store,
     mut items: Vec<Item>,
     result: &mut Restoration,
-) -> Result<Vec<String>> {
+) -> Vec<String> {
     let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
     items.sort_by_key(|item| item.file.undo);
     let standings: Vec<FileState> = items.iter().map(|item| standing(host, item)).collect();
-    let brings_cpus = items.iter().zip(&standings).any(|(item, standing)| {
-        matches!(item.file.undo, Undo::Smt | Undo::Cpus) && *standing == FileState::Ours
-    });
-    let brings_tunables = items
-        .iter()
-        .zip(&standings)
-        .any(|(item, standing)| item.file.undo == Undo::Governor && *standing == FileState::Ours);
-    let mut ours = Vec::new();
+    let brings = |undo: &[Undo]| {
+        let mut all = items.iter().zip(&standings);
+        all.any(|(item, it)| undo.contains(&item.file.undo) && *it == FileState::Ours)
+    };
+    let (brings_cpus, brings_tunables) =
+        (brings(&[Undo::Smt, Undo::Cpus]), brings(&[Undo::Governor]));
+    let (mut ours, mut unreadable) = (Vec::new(), Vec::new());
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
         match standing {
@@ -199,14 +200,23 @@ fn restore_items(
             }
             FileState::Ours => ours.push((item, true)),
             // The files of a CPU return with the CPU.
-            FileState::Missing if brings_cpus => ours.push((item, true)),
+            FileState::Missing | FileState::Unreadable(_) if brings_cpus => {
+                ours.push((item, true));
+            }
             FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
                 ours.push((item, true));
             }
-            FileState::Missing if let Some(waiting) = absent::of_path(host, &path) => {
+            FileState::Missing | FileState::Unreadable(_)
+                if let Some(waiting) = waiting(host, &item) =>
+            {
                 result.waiting.push(waiting);
             }
             FileState::Missing | FileState::Replaced => result.gone.push(path),
+            FileState::Unreadable(why) => {
+                // Restoring other files may change it, and that is then ours too.
+                unreadable.push(path.clone());
+                result.failed.push((path, why));
+            }
             FileState::Foreign(now) => {
                 let old = item.kept.old.trim_end().to_owned();
                 result.foreign.push(Foreign { path, now, old });
@@ -214,34 +224,44 @@ fn restore_items(
         }
     }
     if ours.iter().any(|(_, is_changed)| *is_changed) {
-        store.restoring(ours.iter().map(|(item, _)| item.kept.path.clone()).collect());
+        let paths = ours.iter().map(|(item, _)| item.kept.path.clone());
+        store.restoring(paths.chain(unreadable).collect());
     }
     let begin = store.journal.begun.first();
     let online_before = begin.and_then(|begin| read_cpu_list(&begin.online)).unwrap_or_default();
-    put_back(host, ours, &online_before, result);
-    Ok(paths)
+    let errors = write_back(host, &ours);
+    for ((item, is_changed), error) in ours.into_iter().zip(errors) {
+        judge(host, &item, is_changed, error, &online_before, result);
+    }
+    paths
 }
 
-fn put_back(
-    host: &Host,
-    ours: Vec<(Item, bool)>,
-    online_before: &[usize],
-    result: &mut Restoration,
-) {
+/// The CPU that a file waits for. The switch of a CPU stays when it goes.
+fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
+    let is_switch = matches!(item.file.undo, Undo::Smt | Undo::Cpus);
+    absent::of_path(host, &item.kept.path).filter(|_| !is_switch)
+}
+
+/// Writes the original values until all files hold them, and returns the last error of each.
+fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
     let mut errors: Vec<Option<io::Error>> = ours.iter().map(|_| None).collect();
     for round in 0..ROUNDS {
         let mut is_quiet = true;
         for (index, (item, _)) in ours.iter().enumerate() {
-            match now(host, item) {
-                Some(now) if item.file.format.same(&now, &item.kept.old) => {
+            match content(host, item) {
+                Ok(Content::Text(now)) if item.file.format.same(&now, &item.kept.old) => {
                     // The kernel may not show a write from just before a kill yet.
                     let is_due = item.is_written && item.file.undo == Undo::Limits && round == 0;
                     if !is_due {
                         continue;
                     }
                 }
-                None => continue,
-                Some(_) => is_quiet = false,
+                Ok(Content::Text(_)) => is_quiet = false,
+                Ok(Content::Gone | Content::Replaced) => continue,
+                Err(_) => {
+                    is_quiet = false;
+                    continue;
+                }
             }
             let written = host.write_knob(item.knob, &item.kept.path, &item.kept.old);
             errors[index] = written.err();
@@ -250,44 +270,53 @@ fn put_back(
             break;
         }
     }
-    let holds_old = |item: &Item, now: &str| host.is_still(item.file.format, &item.kept.old, now);
-    let is_back = |item: &Item| now(host, item).is_none_or(|now| holds_old(item, &now));
+    let is_back = |item: &Item| match content(host, item) {
+        Ok(Content::Text(now)) => host.is_still(item.file.format, &item.kept.old, &now),
+        Ok(Content::Gone | Content::Replaced) => true,
+        Err(_) => false,
+    };
     host.wait_until(|| {
         let mut items = ours.iter().zip(&errors);
         items.all(|((item, _), error)| error.is_some() || is_back(item))
     });
-    for ((item, is_changed), error) in ours.into_iter().zip(errors) {
-        let path = item.kept.path.clone();
-        let now = now(host, &item);
-        let left_out = now
-            .as_deref()
-            .and_then(|now| {
-                let file = (path.as_str(), item.file.format);
-                absent::left_out(host, file, &item.kept.old, now, online_before)
-            })
-            .or_else(|| absent::of_path(host, &path).filter(|_| now.is_none()));
-        if let Some(waiting) = left_out {
-            result.waiting.push(waiting);
-            continue;
+    errors
+}
+
+/// Looks at a file after it was written, and says how it is.
+fn judge(
+    host: &Host,
+    item: &Item,
+    is_changed: bool,
+    error: Option<io::Error>,
+    online_before: &[usize],
+    result: &mut Restoration,
+) {
+    let path = item.kept.path.clone();
+    let old = || item.kept.old.trim_end().to_owned();
+    let now = match content(host, item) {
+        Ok(Content::Text(now)) => now,
+        other => {
+            if let Some(waiting) = waiting(host, item) {
+                result.waiting.push(waiting);
+            } else if let Err(error) = other {
+                result.failed.push((path, reason_unread(&error)));
+            } else {
+                result.gone.push(path);
+            }
+            return;
         }
-        match now {
-            None => result.gone.push(path),
-            Some(now) if holds_old(&item, &now) => {
-                result.restored.extend(is_changed.then_some(path));
-            }
-            // It moved with a CPU, and the kernel refuses to move it: EPERM since Linux 6.12, EIO before.
-            Some(now)
-                if !item.is_written
-                    && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) =>
-            {
-                let old = item.kept.old.trim_end().to_owned();
-                result.foreign.push(Foreign { path, now, old });
-            }
-            Some(now) => {
-                let why = error.map_or(format!("it still holds {now:?}"), |e| explain(&path, &e));
-                result.failed.push((path, why));
-            }
-        }
+    };
+    let file = (path.as_str(), item.file.format);
+    if let Some(waiting) = absent::left_out(host, file, &item.kept.old, &now, online_before) {
+        result.waiting.push(waiting);
+    } else if host.is_still(item.file.format, &item.kept.old, &now) {
+        result.restored.extend(is_changed.then_some(path));
+    } else if !item.is_written && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) {
+        // It moved with a CPU, and the kernel refuses to move it: EPERM since Linux 6.12, EIO before.
+        result.foreign.push(Foreign { path, now, old: old() });
+    } else {
+        let why = error.map_or(format!("it still holds {now:?}"), |e| explain(&path, &e));
+        result.failed.push((path, why));
     }
 }
 
@@ -316,17 +345,35 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// Returns the content of a file. `None` also when the file now belongs to something else.
-fn now(host: &Host, item: &Item) -> Option<String> {
-    let is_same = host.identity(&item.kept.path) == item.kept.identity;
-    host.read_item(item).filter(|_| is_same)
+/// What is at the path of a file in the journal.
+enum Content {
+    Text(String),
+    Gone,
+    /// It belongs to something else.
+    Replaced,
+}
+
+/// Reads a file in the journal.
+///
+/// # Errors
+/// It cannot be read just now.
+fn content(host: &Host, item: &Item) -> io::Result<Content> {
+    let read = || Ok((host.read_item(item)?, host.identity(&item.kept.path)?));
+    match read() {
+        Ok((now, identity)) if identity == item.kept.identity => Ok(Content::Text(now)),
+        Ok(_) => Ok(Content::Replaced),
+        Err(error) if is_gone(&error) => Ok(Content::Gone),
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn standing(host: &Host, item: &Item) -> FileState {
-    let Some(now) = host.read_item(item) else { return FileState::Missing };
-    if host.identity(&item.kept.path) != item.kept.identity {
-        return FileState::Replaced;
-    }
+    let now = match content(host, item) {
+        Ok(Content::Text(now)) => now,
+        Ok(Content::Gone) => return FileState::Missing,
+        Ok(Content::Replaced) => return FileState::Replaced,
+        Err(error) => return FileState::Unreadable(reason_unread(&error)),
+    };
     if item.file.format.same(&now, &item.kept.old) {
         return FileState::Original;
     }

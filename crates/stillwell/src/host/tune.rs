@@ -1,14 +1,18 @@
 //! Tunes the knobs: makes a plan, then for each knob journal → write → read back.
 
 use std::collections::HashMap;
+use std::io;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::host::Host;
-use crate::host::journal::{SavedFile, Store};
+use crate::host::files::{Unread, is_gone, reason_unread};
+use crate::host::journal::{SavedFile, Store, asking_user};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::{FileState, Foreign, explain, is_unmovable, standing};
-use crate::host::unplug;
+use crate::host::restore::{
+    Extent, FileState, Foreign, Restoration, explain, is_unmovable, restore, standing, undo,
+};
+use crate::host::{Host, is_offline, unplug};
+use crate::words::in_words;
 
 /// A knob to tune, with its state.
 #[derive(Debug)]
@@ -76,22 +80,75 @@ fn unknown(name: &str) -> String {
     }
 }
 
+/// The outcome of [`apply`].
+#[derive(Debug)]
+pub struct Tuned {
+    /// What an earlier session had left, if it was killed.
+    pub earlier: Option<Restoration>,
+    /// The knobs.
+    pub turned: Vec<KnobResult>,
+}
+
+/// Turns the knobs until they are put back. First it puts back the changes of a session that was killed.
+///
+/// # Errors
+/// The journal cannot be written. The error says whether that has left anything.
+pub fn apply(
+    host: &Host,
+    bench: Vec<usize>,
+    knobs: &[&'static Knob],
+    time_s: i64,
+) -> Result<Tuned> {
+    let mut store = Store::open(host)?;
+    let is_stale = !store.journal.begun.is_empty() && store.journal.is_stale();
+    let earlier = is_stale.then(|| restore(host, &mut store));
+    let change = |store: &mut Store| {
+        store.begin(host, false, asking_user(), time_s)?;
+        turn(host, store, plan(&Machine::new(host, bench), knobs))
+    };
+    let turned = match change(&mut store) {
+        Ok(turned) => turned,
+        Err(error) => {
+            let aftermath = undo(host, &mut store, &Extent::All);
+            bail!("cannot tune: {}; {}", in_words(&error), aftermath.sentence());
+        }
+    };
+    if store.journal.is_untouched() {
+        store.remove()?;
+    }
+    Ok(Tuned { earlier, turned })
+}
+
 /// Reads the knobs and plans the writes, in order.
+///
+/// A write may change other files, which must be noted before. If one of these could not be looked for, the knob is not
+/// turned.
 pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<KnobPlan> {
-    knobs.iter().map(|knob| KnobPlan { knob, reading: knob.read(machine) }).collect()
+    let plan = |knob: &&'static Knob| {
+        let (reading, unread) = machine.host.watched(|| knob.read(machine));
+        let unread = unread.filter(|_| reading.has_companions).or_else(|| machine.unread.clone());
+        let reading = match unread {
+            Some((path, why)) if !reading.settings.is_empty() => {
+                Reading::cannot(format!("/{path}: {why}"))
+            }
+            _ => reading,
+        };
+        KnobPlan { knob, reading }
+    };
+    knobs.iter().map(plan).collect()
 }
 
 /// Sets the knobs. If one fails, it reports the failure and continues.
 ///
 /// # Errors
-/// The journal cannot be written. Then nothing more is changed.
+/// The journal cannot be written. Then nothing more is changed, and the caller puts back what was.
 pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Vec<KnobResult>> {
     let before: HashMap<String, String> = store
         .journal
         .items
         .iter()
         .filter_map(|item| {
-            let now = host.read_knob(item.file.format, &item.kept.path)?;
+            let now = host.read_item(item).ok()?;
             Some((item.kept.path.clone(), now))
         })
         .collect();
@@ -105,11 +162,12 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
             foreign: Vec::new(),
             failed: Vec::new(),
         };
-        let gone = unplug::goes(host, knob, &reading.settings);
-        if !gone.is_empty() {
-            store.unplug(unplug::look(host, &gone))?;
+        let noted = note_losses(host, store, knob, &reading.settings, reading.companions)?;
+        if let Err((path, why)) = noted {
+            turned.state = State::CannotSet { why: format!("/{path}: {why}") };
+            all.push(turned);
+            continue;
         }
-        keep_companions(host, store, knob, reading.companions)?;
         let mut written = Vec::new();
         for setting in reading.settings {
             turned.foreign.extend(changed_since(host, store, &setting.path));
@@ -130,23 +188,41 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
     Ok(all)
 }
 
-fn keep_companions(
+/// Notes what the knob changes beside its own files: what other programs lose with CPUs that go, and its companions. The
+/// inner error is a file that could not be read.
+fn note_losses(
     host: &Host,
     store: &mut Store,
     knob: &Knob,
+    settings: &[Setting],
     companions: Vec<String>,
-) -> Result<()> {
+) -> Result<Result<(), Unread>> {
+    let look = || {
+        let gone = unplug::goes(host, knob, settings);
+        (!gone.is_empty()).then(|| unplug::look(host, &gone))
+    };
+    let (unplugged, unread) = host.watched(look);
+    if let Some(unread) = unread {
+        return Ok(Err(unread));
+    }
     // Do not adopt a file that another program has changed since an earlier tuning.
     let is_foreign = |path: &String| {
         let item = store.journal.item(path);
         item.is_some_and(|item| matches!(standing(host, item), FileState::Foreign(_)))
     };
-    let kept: Vec<SavedFile> = companions
-        .into_iter()
-        .filter(|path| !is_foreign(path))
-        .filter_map(|path| kept(host, knob, &path))
-        .collect();
-    store.keep(knob, kept)
+    let mut files = Vec::new();
+    for path in companions.into_iter().filter(|path| !is_foreign(path)) {
+        match kept(host, knob, &path) {
+            Ok(file) => files.push(file),
+            Err(error) if is_gone(&error) || is_offline(host, &path) => {}
+            Err(error) => return Ok(Err((path, reason_unread(&error)))),
+        }
+    }
+    if let Some(unplugged) = unplugged {
+        store.unplug(unplugged)?;
+    }
+    store.keep(knob, files)?;
+    Ok(Ok(()))
 }
 
 /// A change by another program since an earlier tuning.
@@ -161,9 +237,10 @@ fn changed_since(host: &Host, store: &Store, path: &str) -> Option<Foreign> {
 }
 
 /// Records the current content of a file.
-fn kept(host: &Host, knob: &Knob, path: &str) -> Option<SavedFile> {
-    let old = host.read_original(knob.file(path)?.format, path)?;
-    Some(SavedFile { path: path.to_owned(), old, identity: host.identity(path) })
+fn kept(host: &Host, knob: &Knob, path: &str) -> io::Result<SavedFile> {
+    let file = knob.file(path).ok_or(io::ErrorKind::NotFound)?;
+    let old = host.read_original(file.format, path)?;
+    Ok(SavedFile { path: path.to_owned(), old, identity: host.identity(path)? })
 }
 
 /// The outcome for one file.
@@ -177,11 +254,13 @@ enum Set {
 
 fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result<Set> {
     let Setting { path, wanted, .. } = setting;
-    let format = knob.file(path).map(|file| file.format);
-    let (Some(format), Some(kept)) = (format, kept(host, knob, path)) else {
-        return Ok(Set::Needless);
+    let kept = match kept(host, knob, path) {
+        Ok(kept) => kept,
+        Err(error) if is_gone(&error) || is_offline(host, path) => return Ok(Set::Needless),
+        Err(error) => return Ok(Set::Failed(reason_unread(&error))),
     };
-    if format.same(&kept.old, wanted) {
+    let Some(file) = knob.file(path) else { return Ok(Set::Needless) };
+    if file.format.same(&kept.old, wanted) {
         return Ok(Set::Needless);
     }
     store.change(knob, kept, wanted)?;
@@ -220,10 +299,17 @@ fn read_back(host: &Host, written: Vec<Setting>, turned: &mut KnobResult) {
 /// Records side effects. A knob may change other files, at once or through another knob; those changes belong to
 /// Stillwell. Differences from before the start (`before`) belong to other programs.
 fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>) -> Result<()> {
-    let mut seen = Vec::new();
+    let (mut seen, mut unread) = (Vec::new(), Vec::new());
     for item in &store.journal.items {
         let format = item.file.format;
-        let Some(now) = host.read_knob(format, &item.kept.path) else { continue };
+        let now = match host.read_item(item) {
+            Ok(now) => now,
+            Err(error) if is_gone(&error) => continue,
+            Err(_) => {
+                unread.push((item.knob, item.kept.clone()));
+                continue;
+            }
+        };
         if before.get(&item.kept.path) == Some(&now) {
             continue;
         }
@@ -232,5 +318,10 @@ fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>
             seen.push((item.kept.path.clone(), now));
         }
     }
-    store.saw(seen)
+    store.saw(seen)?;
+    // Any value of a file whose value is not known now may be ours.
+    for (knob, file) in unread {
+        store.keep(knob, vec![file])?;
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::absent::Waiting;
 use crate::host::cgroup::groups;
+use crate::host::files::is_gone;
 use crate::host::knobs::{Knob, Setting};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::Process;
@@ -190,7 +191,7 @@ pub fn put_back(host: &Host, unplugged: &Unplugged) -> Unrestored {
             left.foreign.push((path, format_cpu_list(&now.cpus), mask.cpus.clone()));
         }
     }
-    bind_again(host, &masks, None);
+    left.failed.extend(bind_again(host, &masks, None));
     left
 }
 
@@ -226,8 +227,12 @@ fn put_back_set(host: &Host, unplugged: &Unplugged, set: &CpuSet, left: &mut Unr
         let is_it = |task: &Task| task.process.start_ticks == *start_ticks;
         let is_here = read_task(host, tid.cast_unsigned()).is_some_and(|task| is_it(&task));
         if is_here && is_in_parent(host, *tid, group) {
-            // A task that has just ended is no error.
-            host.write_set(&format!("{group}/tasks"), &tid.to_string()).ok();
+            let file = format!("{group}/tasks");
+            match host.write_set(&file, &tid.to_string()) {
+                // A task that has just ended is no error.
+                Err(error) if !is_gone(&error) => left.failed.push((file, reason(error))),
+                _ => {}
+            }
         }
     }
     let file = format!("{group}/cpuset.cpus.partition");

@@ -4,52 +4,70 @@
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::thread::Pid;
 
-use crate::host::Host;
-use crate::host::files::{READ_BYTES_MAX, read_capped};
+use crate::host::files::{READ_BYTES_MAX, is_gone};
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::{self, Process};
+use crate::host::{Host, fault};
 use crate::sys;
 use crate::values::read_cpu_list;
 
-/// Enough time for a busy machine.
-const SETTLE_MS_MAX: u32 = 500;
+/// Enough time for a busy machine. The imitation of the kernel in tests takes none.
+const SETTLE_MS_MAX: u32 = if cfg!(test) { 2 } else { 500 };
 /// Bytes of a model-specific register (msr(4)).
 const REGISTER_BYTES: usize = 8;
 
 impl Host {
     /// Reads a file of a knob, without white space at its end. `None` when it cannot be read.
     pub(super) fn read_knob(&self, format: Format, path: &str) -> Option<String> {
+        self.try_read_knob(format, path).ok()
+    }
+
+    /// Reads a file of a knob, without white space at its end.
+    ///
+    /// # Errors
+    /// As [`Host::read_original`].
+    pub(super) fn try_read_knob(&self, format: Format, path: &str) -> io::Result<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
     }
 
     /// Reads the current content of a file in the journal.
-    pub fn read_item(&self, item: &Item) -> Option<String> {
-        self.read_knob(item.file.format, &item.kept.path)
+    ///
+    /// # Errors
+    /// As [`Host::read_original`].
+    pub fn read_item(&self, item: &Item) -> io::Result<String> {
+        self.try_read_knob(item.file.format, &item.kept.path)
     }
 
-    /// Like `read_knob`, but keeps every byte for the restoration. `None` also when the bytes are not text.
-    pub(super) fn read_original(&self, format: Format, path: &str) -> Option<String> {
+    /// Reads a file of a knob with every byte, for the restoration.
+    ///
+    /// # Errors
+    /// The kernel's error, or the bytes are not text.
+    pub(super) fn read_original(&self, format: Format, path: &str) -> io::Result<String> {
         match format {
             Format::MsrBit { register, bit } => {
-                let value = self.read_register(path, register).ok()?;
-                Some((value >> bit & 1).to_string())
+                let value = self.read_register(path, register)?;
+                Ok((value >> bit & 1).to_string())
             }
             Format::Timer => self.timer_state(path),
-            Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
-            Format::Affinity => processes::allowed_cpus(self, path),
-            Format::RequestedMask if self.exists(format!("{path}_requested")) => {
-                self.read_original(Format::CpuMask, &format!("{path}_requested"))
+            Format::Unit => Ok(if self.try_active(path)? { "active" } else { "inactive" }.into()),
+            Format::Affinity => processes::try_allowed_cpus(self, path),
+            Format::RequestedMask => {
+                let requested = format!("{path}_requested");
+                let path = if self.try_exists(requested.as_ref())? { &requested } else { path };
+                self.read_original(Format::CpuMask, path)
             }
-            _ => read_capped(&self.below_root(Path::new(path)), READ_BYTES_MAX)
-                .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)),
+            _ => {
+                let text = self.try_read(path.as_ref(), READ_BYTES_MAX)?;
+                let is_text = !text.contains(char::REPLACEMENT_CHARACTER);
+                if is_text { Ok(text) } else { Err(io::ErrorKind::InvalidData.into()) }
+            }
         }
     }
 
@@ -94,15 +112,15 @@ impl Host {
             let why = format!("{path:?} is no file of the knob {:?}", knob.name);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         };
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if let Some(kernel) = self.kernel {
-            return kernel(self, file.format, path, value);
+            return fault::by_kernel(path, || kernel(self, file.format, path, value));
         }
         self.write_value(file.format, path, value)
     }
 
     pub(super) fn write_value(&self, format: Format, path: &str, value: &str) -> io::Result<()> {
+        fault::changes(path)?;
         match format {
             Format::MsrBit { register, bit } => self.write_register_bit(path, register, bit, value),
             Format::Timer => self.switch_timer(path, value),
@@ -144,13 +162,13 @@ impl Host {
             let why = format!("{path:?} is no file of a set of CPUs");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        crate::host::kill::kill_point();
         self.write_value(Format::Word, path, value)
     }
 
     /// Makes a directory with one of these names.
     pub(super) fn make_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
         let (parent, name) = self.parent_of(path, names)?;
+        fault::changes(path)?;
         match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
@@ -160,6 +178,7 @@ impl Host {
     /// Removes such a directory. A missing directory is no error.
     pub(super) fn remove_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
         let (parent, name) = self.parent_of(path, names)?;
+        fault::changes(path)?;
         match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
@@ -175,6 +194,7 @@ impl Host {
     }
 
     fn read_register(&self, path: &str, register: u64) -> io::Result<u64> {
+        fault::reads(path)?;
         let file = std::fs::File::from(self.open_without_links(path, OFlags::RDONLY)?);
         let mut bytes = [0; REGISTER_BYTES];
         file.read_exact_at(&mut bytes, register)?;
@@ -213,8 +233,22 @@ impl Host {
     /// Tells if a service is active: it is while it has processes. Version 1 of control groups has systemd's groups
     /// below `systemd`.
     pub(super) fn is_active(&self, path: &str) -> bool {
+        self.try_active(path).unwrap_or(false)
+    }
+
+    /// Tells if a service is active.
+    ///
+    /// # Errors
+    /// The kernel cannot tell.
+    fn try_active(&self, path: &str) -> io::Result<bool> {
         let version_1 = path.replacen("sys/fs/cgroup/", "sys/fs/cgroup/systemd/", 1);
-        let has_processes = |path: &str| self.read(format!("{path}/cgroup.procs"));
-        [path, &version_1].into_iter().filter_map(has_processes).any(|procs| !procs.is_empty())
+        for group in [path, &version_1] {
+            match self.try_read(format!("{group}/cgroup.procs").as_ref(), READ_BYTES_MAX) {
+                Ok(procs) if !procs.trim_end().is_empty() => return Ok(true),
+                Err(error) if !is_gone(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 }

@@ -23,6 +23,7 @@ use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 use crate::terminal;
 use crate::values::CachePart;
+use crate::words::in_words;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
 /// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.
@@ -148,13 +149,22 @@ impl Guard {
     /// Calls `action` under the guard, then puts everything back, also when `action` fails.
     ///
     /// # Errors
-    /// The guardian died, or else the error of `action`.
+    /// The error of `action`, or else the guardian died or could not put back everything. If both fail, the second error is
+    /// printed here.
     pub fn hold<T>(mut self, action: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let result = action(&mut self);
-        if let Some(guardian) = self.guardian {
-            say(&guardian.end()?);
+        let Some(guardian) = self.guardian else { return result };
+        let ended = guardian.end().and_then(|(notes, put_back)| {
+            say(&notes);
+            put_back
+        });
+        match (result, ended) {
+            (Err(error), Err(left)) => {
+                say(&[in_words(&left)]);
+                Err(error)
+            }
+            (result, ended) => ended.and(result),
         }
-        result
     }
 
     /// The CPUs that are kept free, and by which means.

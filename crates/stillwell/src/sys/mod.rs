@@ -14,6 +14,7 @@ mod seccomp;
 mod signals;
 mod spawn;
 mod strings;
+mod survival;
 mod threads;
 mod tracing;
 
@@ -40,13 +41,14 @@ pub use rights::{
 };
 pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
 pub use signals::{
-    Alarm, HeldSignals, end_stop_requests, ignore_what_ends_a_session, install_launcher_signals,
-    is_ignored, is_stop_requested, stop_ignoring_children, take_stop_request,
+    Alarm, HeldSignals, end_stop_requests, fail_at_file_size_limit, install_launcher_signals,
+    is_ignored, is_stop_requested, let_signals_arrive, stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{
     Attributes, ChildStdio, LaunchError, LaunchedChild, Launcher, SchedulingPolicy, Stage,
 };
 pub use strings::{CStrings, Environment, Envp};
+pub use survival::survive;
 pub use threads::{do_without_threads_if_refused, stack_problem};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;

@@ -1,6 +1,8 @@
 //! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also
 //! interrupt a blocking wait, so none is installed with `SA_RESTART`.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -266,13 +268,41 @@ fn set_timer(first: Duration, repeat: Duration) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
-/// Ignores from now on every signal that ends a session, a terminal or its programs. Not for a process that starts
-/// the user's programs: exec leaves an ignored signal ignored.
-pub fn ignore_what_ends_a_session() {
-    for signal in
-        [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]
-    {
-        // SAFETY: SIG_IGN is always a valid disposition.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+/// Makes write(2) fail with EFBIG at the limit of file sizes (`ulimit -f`). Without this the kernel ends the process.
+/// Not for a process that starts the user's programs: exec leaves an ignored signal ignored.
+pub fn fail_at_file_size_limit() {
+    // SAFETY: SIG_IGN is always a valid disposition.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// All signals. A set of the C library leaves out those that it needs itself, and these end a process too.
+const ALL_SIGNALS: u64 = u64::MAX;
+
+/// Blocks every signal that can be blocked in this thread: only SIGKILL and SIGSTOP arrive (signal(7)).
+pub(super) fn block_signals() {
+    set_signal_mask(ALL_SIGNALS);
+}
+
+/// Lets every signal arrive in the program that a command executes, which would inherit a mask (execve(2)).
+pub fn let_signals_arrive(command: &mut Command) {
+    let unblock = || {
+        set_signal_mask(0);
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe { command.pre_exec(unblock) };
+}
+
+fn set_signal_mask(mask: u64) {
+    let none = std::ptr::null_mut::<u64>();
+    // SAFETY: the kernel reads eight bytes, which are its whole set on every Linux but MIPS, and the old set may be null.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const mask,
+            none,
+            size_of::<u64>(),
+        );
     }
 }

@@ -118,11 +118,15 @@ impl Grammar<'_> {
 }
 
 /// A set of CPUs. Flags bound the memory for overlapping ranges.
-struct CpuSet([bool; CPUS_MAX]);
+struct CpuSet {
+    flags: [bool; CPUS_MAX],
+    /// The number after the highest CPU.
+    end: usize,
+}
 
 impl CpuSet {
     fn new() -> Self {
-        Self([false; CPUS_MAX])
+        Self { flags: [false; CPUS_MAX], end: 0 }
     }
 
     fn add(&mut self, item: &str, grammar: &Grammar<'_>) -> Result<(), String> {
@@ -136,13 +140,14 @@ impl CpuSet {
         let (first, last) = grammar.range(range)?;
         let (used, group) = stride.unwrap_or((1, 1));
         for start in (first..=last).step_by(group) {
-            self.0[start..(start + used).min(last + 1)].fill(true);
+            self.flags[start..(start + used).min(last + 1)].fill(true);
         }
+        self.end = self.end.max(last + 1);
         Ok(())
     }
 
     fn cpus(&self) -> Vec<usize> {
-        (0..).zip(self.0).filter_map(|(cpu, is_in)| is_in.then_some(cpu)).collect()
+        (0..self.end).filter(|cpu| self.flags[*cpu]).collect()
     }
 }
 

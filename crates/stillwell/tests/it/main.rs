@@ -54,6 +54,7 @@ mod processes;
 mod race;
 mod race_suite;
 mod replaced;
+mod restoring;
 mod revisions;
 mod schedule;
 mod shield;

@@ -255,7 +255,7 @@ fn write(host: &Host, path: &str, text: &str) -> Result<(), String> {
         let mut file = options.write(true).create_new(true).mode(0o600).open(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        crate::host::kill::kill_point();
+        crate::host::fault::changes(path)?;
         std::fs::rename(&new, &target)
     };
     attempt().map_err(|error| cannot("write", path, &error))

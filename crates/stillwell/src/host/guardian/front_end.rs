@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use crate::host::Host;
 use crate::host::guardian::{Answer, GuardianOrder, GuardianRequest};
 use crate::host::processes::Process;
+use crate::host::restore::Aftermath;
 use crate::host::shield::Isolation;
 use crate::sys;
 use crate::terminal;
@@ -74,10 +75,11 @@ impl Guardian {
                 (guardian.n_set, guardian.notes) = (n_set, notes);
                 guardian.isolation = isolation.map(|isolation| *isolation);
             }
-            Answer::Refused(why) => {
-                bail!("cannot {}: {why}", if request.tunes { "tune" } else { "isolate" })
+            Answer::Failed { why, aftermath } => {
+                let what = if request.tunes { "tune" } else { "isolate" };
+                bail!("cannot {what}: {why}; {}", aftermath.sentence())
             }
-            Answer::Restored { .. } | Answer::Entered => bail!(OUT_OF_TURN),
+            _ => bail!(OUT_OF_TURN),
         }
         Ok(guardian)
     }
@@ -105,19 +107,23 @@ impl Guardian {
         match self.receive()? {
             Answer::Entered => Ok(()),
             Answer::Refused(why) => bail!("{why}"),
-            Answer::Turned { .. } | Answer::Restored { .. } => bail!(OUT_OF_TURN),
+            _ => bail!(OUT_OF_TURN),
         }
     }
 
-    /// Makes the guardian restore everything, and waits for it. Returns notes for the user.
+    /// Makes the guardian restore everything, and waits for it. Returns notes for the user, and an error about what could
+    /// not be put back.
     ///
     /// # Errors
     /// The guardian died.
-    pub fn end(mut self) -> Result<Vec<String>> {
+    pub fn end(mut self) -> Result<(Vec<String>, Result<()>)> {
         self.socket.shutdown(std::net::Shutdown::Write).ok();
         match self.receive()? {
-            Answer::Restored { notes } => Ok(notes),
-            Answer::Turned { .. } | Answer::Refused(_) | Answer::Entered => bail!(OUT_OF_TURN),
+            Answer::Restored { notes, left } if left.is_empty() => Ok((notes, Ok(()))),
+            Answer::Restored { notes, left } => {
+                Ok((notes, Err(anyhow!(Aftermath::Left(left).sentence()))))
+            }
+            _ => bail!(OUT_OF_TURN),
         }
     }
 

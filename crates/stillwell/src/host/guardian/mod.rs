@@ -1,8 +1,8 @@
 //! The guardian: a process that turns the knobs and restores them when the front end ends.
 //!
 //! It holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`.
-//! The guardian is a session leader and ignores ^C and the hang-up of the terminal. So the events that end the front
-//! end do not end the guardian.
+//! The guardian is a session leader, blocks all signals that can be blocked and raises its limits. So the events that
+//! end the front end do not end the guardian.
 //!
 //! The front end sends names of knobs and numbers of CPUs, but never a path. The guardian may have rights that the
 //! front end does not have.
@@ -14,15 +14,15 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
 use crate::host::journal::{Store, asking_user};
 use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
-use crate::host::restore::{Foreign, Restoration, restore, take_down};
-use crate::host::shield::{self, Isolation, ShieldPlan, place};
+use crate::host::restore::{Aftermath, Extent, Foreign, put_back, restore, undo};
+use crate::host::shield::{self, Isolation, Placement, ShieldPlan, place};
 use crate::host::tune::{self, KnobPlan, KnobResult};
+use crate::host::{Host, fault};
 use crate::sys;
 use crate::values::{exit_code, name_cpus};
 use crate::words::{in_words, reason};
@@ -65,12 +65,15 @@ enum GuardianOrder {
 enum Answer {
     /// The knobs are turned. The notes list knobs that could not be set, and other news for the user.
     Turned { n_set: usize, notes: Vec<String>, isolation: Option<Box<Isolation>> },
+    /// The knobs or the shield cannot be had, for this reason. The aftermath tells whether the attempt changed anything,
+    /// and whether that is put back.
+    Failed { why: String, aftermath: Aftermath },
     /// The process is in the shield.
     Entered,
-    /// Everything is restored, except what the notes list.
-    Restored { notes: Vec<String> },
-    /// Nothing was changed, for this reason.
+    /// The order is refused, for this reason. Everything stays as it is.
     Refused(String),
+    /// The session is over, and everything is restored but `left`: files, each with the reason. The notes list other news.
+    Restored { notes: Vec<String>, left: Vec<(String, String)> },
 }
 
 /// Serves the front end on standard input until it closes. The value is an exit code.
@@ -78,56 +81,50 @@ enum Answer {
 /// # Errors
 /// Standard input is not a socket.
 pub fn serve(root: &Path) -> Result<u8> {
-    sys::ignore_what_ends_a_session();
-    // This fails for the leader of a process group, which may not leave its terminal.
-    rustix::process::setsid().ok();
+    sys::survive();
     rustix::thread::set_name(c"stillwell-guard").ok();
     let is_lent = super::invoking_user().is_some();
     ensure!(
         root == Path::new("/") || !is_lent,
         "rights of somebody else are for this machine only"
     );
-    let host = Host::new(root);
-    let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    attend(&Host::new(root), socket)
+}
+
+/// Serves the front end at the other end of this socket.
+pub(super) fn attend(host: &Host, mut socket: UnixStream) -> Result<u8> {
     let mut reader = BufReader::new(socket.try_clone()?);
-    let mut held = match begin(&host, &mut reader) {
+    let mut held = match begin(host, &mut reader) {
         Ok((held, answer)) => {
             answer_with(&mut socket, &answer);
             held
         }
-        Err(error) => {
-            answer_with(&mut socket, &Answer::Refused(in_words(&error)));
+        Err((error, aftermath)) => {
+            answer_with(&mut socket, &Answer::Failed { why: in_words(&error), aftermath });
             return Ok(exit_code::ERROR);
         }
     };
     let mut line = String::new();
     while (&mut reader).take(REQUEST_BYTES_MAX).read_line(&mut line).is_ok_and(|n| n > 0) {
         let answer = match serde_json::from_str(&line) {
-            Ok(GuardianOrder::Enter(pid)) => enter(&host, &held, &socket, pid),
+            Ok(GuardianOrder::Enter(pid)) => enter(host, &held, &socket, pid),
             Err(error) => Err(reason(error)),
         };
         answer_with(&mut socket, &answer.map_or_else(Answer::Refused, |()| Answer::Entered));
         line.clear();
     }
-    let restored = match held.extent {
-        Extent::All => restore(&host, &mut held.store)?,
-        Extent::Shield => take_down(&host, &mut held.store)?,
-        Extent::Nothing => Restoration::default(),
-    };
-    let mut notes: Vec<String> = restored
-        .failed
-        .iter()
-        .map(|(path, why)| format!("cannot put back /{path}: {why}"))
-        .collect();
-    notes.extend(restored.waits());
+    let restored = put_back(host, &mut held.store, &held.extent);
+    let mut notes = restored.waits();
     notes.extend(restored.foreign.iter().map(|foreign| {
         format!(
             "left alone: /{} holds {:?}, which stillwell did not write",
             foreign.path, foreign.now
         )
     }));
-    answer_with(&mut socket, &Answer::Restored { notes });
-    Ok(if restored.is_over() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+    let is_over = restored.is_over();
+    answer_with(&mut socket, &Answer::Restored { notes, left: restored.failed });
+    Ok(if is_over { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// State of a guardian while it runs.
@@ -136,16 +133,6 @@ struct GuardianState {
     _latency: Option<std::fs::File>,
     extent: Extent,
     raised: Option<ShieldPlan>,
-}
-
-/// The part of the machine that the guardian restores at its end.
-enum Extent {
-    /// Everything.
-    All,
-    /// Only its shield. Another session has tuned the machine for longer.
-    Shield,
-    /// Nothing. The shield belongs to another session.
-    Nothing,
 }
 
 /// Moves a process into the shield. Only root and the owner of the process may ask for it.
@@ -174,76 +161,137 @@ fn answer_with(socket: &mut UnixStream, answer: &Answer) {
     }
 }
 
-fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(GuardianState, Answer)> {
+/// Does what the front end requests. An error comes with what the attempt has left.
+fn begin(
+    host: &Host,
+    reader: &mut BufReader<UnixStream>,
+) -> Result<(GuardianState, Answer), (Error, Aftermath)> {
+    let unchanged = |error: Error| (error, Aftermath::Unchanged);
+    let request = read_request(reader).map_err(unchanged)?;
+    let mut store = Store::open(host).map_err(unchanged)?;
+    let mut notes = Vec::new();
+    let mut is_shared = false;
+    if !store.journal.begun.is_empty() && store.journal.is_stale() {
+        let restored = restore(host, &mut store);
+        if !restored.is_complete() {
+            let error = anyhow!("what an earlier stillwell has left comes first");
+            return Err((error, Aftermath::of(&restored)));
+        }
+        if !restored.restored.is_empty() || restored.waiting.is_empty() {
+            notes.push(format!(
+                "an earlier stillwell was killed; {} files were put back first",
+                restored.restored.len()
+            ));
+        }
+        notes.extend(restored.waits());
+    } else if !store.journal.begun.is_empty() {
+        is_shared = true;
+        if request.isolate.is_none() || request.tunes {
+            let why = "`stillwell system tune` has tuned this machine already; leave ⟦tune⟧ out, or run `stillwell system reset` first";
+            return Err(unchanged(anyhow!(why)));
+        }
+        if let Some(raised) = store.journal.shield.clone() {
+            return borrow(host, store, &request, raised, notes).map_err(unchanged);
+        }
+    }
+    let wanted = choose(host, &request, is_shared).map_err(unchanged)?;
+    let extent = match is_shared {
+        true => Extent::Shield(wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect()),
+        false => Extent::All,
+    };
+    match change(host, &mut store, &request, wanted) {
+        Ok(mut changed) => {
+            notes.append(&mut changed.notes);
+            let isolation = changed.isolation.map(Box::new);
+            let answer = Answer::Turned { n_set: changed.n_set, notes, isolation };
+            let (latency, raised) = (changed.latency, changed.raised);
+            Ok((GuardianState { store, _latency: latency, extent, raised }, answer))
+        }
+        Err(error) => {
+            let aftermath = undo(host, &mut store, &extent);
+            Err((error, aftermath))
+        }
+    }
+}
+
+fn read_request(reader: &mut BufReader<UnixStream>) -> Result<GuardianRequest> {
     let mut line = String::new();
     reader.take(REQUEST_BYTES_MAX).read_line(&mut line)?;
-    let request: GuardianRequest = serde_json::from_str(&line).context("this is no request")?;
-    let mut store = Store::open(host)?;
-    let mut notes = Vec::new();
-    let mut extent = Extent::All;
-    if !store.journal.begun.is_empty() {
-        if store.journal.is_stale() {
-            let restored = restore(host, &mut store)?;
-            ensure!(
-                restored.is_complete(),
-                "what an earlier stillwell has left cannot be put back"
-            );
-            if !restored.restored.is_empty() || restored.waiting.is_empty() {
-                notes.push(format!(
-                    "an earlier stillwell was killed; {} files were put back first",
-                    restored.restored.len()
-                ));
-            }
-            notes.extend(restored.waits());
-        } else {
-            ensure!(
-                request.isolate.is_some() && !request.tunes,
-                "`stillwell system tune` has tuned this machine already; leave ⟦tune⟧ out, or run `stillwell system reset` first"
-            );
-            extent = Extent::Shield;
-        }
-    }
-    if let (Extent::Shield, Some(raised)) = (&extent, store.journal.shield.clone()) {
-        return borrow(host, store, &request, raised, notes);
-    }
-    let placement = request
-        .isolate
-        .as_ref()
-        .map(|isolate| place(host, isolate.cpus.as_deref(), &isolate.hidden_siblings));
-    let (placement, no_place) = match placement {
-        Some(Err(why)) if request.isolate.as_ref().is_some_and(|i| i.cpus.is_none()) => {
-            (None, Some(why))
-        }
-        other => (other.transpose().map_err(|why| anyhow!("{why}"))?, None),
+    serde_json::from_str(&line).context("this is no request")
+}
+
+/// The knobs and the CPUs of a request.
+struct Wanted {
+    knobs: Vec<&'static Knob>,
+    bench: Vec<usize>,
+    /// The place of a shield, or why there is none.
+    placement: Option<Result<Placement, String>>,
+}
+
+/// Chooses them. It changes nothing.
+fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wanted> {
+    let placement = match &request.isolate {
+        None => None,
+        Some(isolate) => match place(host, isolate.cpus.as_deref(), &isolate.hidden_siblings) {
+            Err(why) if isolate.cpus.is_some() => return Err(anyhow!(why)),
+            other => Some(other),
+        },
     };
-    let wanted = placement.as_ref().map(|placement| placement.shielded.clone());
-    let knobs = wanted_knobs(&request, &extent)?;
-    let bench = bench_cpus(host, wanted.as_deref().or(request.cpus.as_deref()));
-    let bench = bench.map_err(|why| anyhow!("{why}"))?;
+    let shielded = match &placement {
+        Some(Ok(placement)) => Some(placement.shielded.as_slice()),
+        _ => None,
+    };
+    let bench = bench_cpus(host, shielded.or(request.cpus.as_deref()));
+    let bench = bench.map_err(|why| anyhow!(why))?;
+    Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
+}
+
+/// What was changed for a request.
+struct Changed {
+    n_set: usize,
+    notes: Vec<String>,
+    latency: Option<std::fs::File>,
+    raised: Option<ShieldPlan>,
+    isolation: Option<Isolation>,
+}
+
+/// Turns the knobs and makes the shield.
+///
+/// # Errors
+/// The journal cannot be written, or a part of a shield cannot be taken away. The caller puts everything back.
+fn change(
+    host: &Host,
+    store: &mut Store,
+    request: &GuardianRequest,
+    wanted: Wanted,
+) -> Result<Changed> {
     store.begin(host, true, asking_user(), request.time_s)?;
-    let mut planned = tune::plan(&Machine::new(host, bench), &knobs);
+    let mut planned = tune::plan(&Machine::new(host, wanted.bench), &wanted.knobs);
     let latency = hold_latency(host, &mut planned);
-    let turned = tune::turn(host, &mut store, planned)?;
-    notes.extend(unset(&turned, request.tunes));
+    let turned = tune::turn(host, store, planned)?;
+    let notes = unset(&turned, request.tunes);
     let n_set = turned.iter().map(|knob| knob.n_set).sum();
-    let (mut raised, mut isolation) = (None, no_place.map(Isolation::none));
-    if let (Some(placement), Some(isolate)) = (placement, &request.isolate) {
-        let names = knobs.iter().map(|knob| knob.name.to_owned()).collect();
-        let in_force = shield::put_in_force(host, &mut store, &placement, names, isolate)?;
-        (raised, isolation) = (Some(in_force.0), Some(in_force.1));
+    let mut changed = Changed { n_set, notes, latency, raised: None, isolation: None };
+    match (wanted.placement, &request.isolate) {
+        (Some(Ok(placement)), Some(isolate)) => {
+            let names = wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect();
+            let in_force = shield::put_in_force(host, store, &placement, names, isolate)?;
+            (changed.raised, changed.isolation) = (Some(in_force.0), Some(in_force.1));
+        }
+        (Some(Err(why)), _) => changed.isolation = Some(Isolation::none(why)),
+        _ => {}
     }
-    let answer = Answer::Turned { n_set, notes, isolation: isolation.map(Box::new) };
-    Ok((GuardianState { store, _latency: latency, extent, raised }, answer))
+    Ok(changed)
 }
 
 /// Selects the knobs of `--tune` and those of a shield. If another session has tuned the machine for longer, the
 /// knobs of the shield are left to it.
-fn wanted_knobs(request: &GuardianRequest, extent: &Extent) -> Result<Vec<&'static Knob>> {
+fn wanted_knobs(request: &GuardianRequest, is_shared: bool) -> Result<Vec<&'static Knob>> {
     let asked = match (request.tunes || request.isolate.is_none(), &request.knobs) {
-        (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!("{why}"))?,
+        (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!(why))?,
         (false, _) => Vec::new(),
     };
-    let of_shield = request.isolate.is_some() && matches!(extent, Extent::All);
+    let of_shield = request.isolate.is_some() && !is_shared;
     let is_wanted = |knob: &&'static Knob| {
         asked.iter().any(|asked| asked.name == knob.name)
             || (of_shield && shield::KNOBS.contains(&knob.name))
@@ -312,6 +360,7 @@ fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::Fil
         return None;
     }
     let path = host.below_root("dev/cpu_dma_latency".as_ref());
+    fault::changes("dev/cpu_dma_latency").ok()?;
     #[expect(clippy::disallowed_methods, reason = "a device of the kernel")]
     let mut file = std::fs::OpenOptions::new().write(true).open(path).ok()?;
     file.write_all(&LATENCY_US.to_ne_bytes()).ok()?;

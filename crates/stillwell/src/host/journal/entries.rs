@@ -124,6 +124,11 @@ impl Journal {
             && self.items.iter().all(|item| item.is_waiting)
     }
 
+    /// Whether it lists no change.
+    pub fn is_untouched(&self) -> bool {
+        self.items.is_empty() && self.shield.is_none() && self.unplugged.is_none()
+    }
+
     /// Whether a knob that changes other files is being turned.
     pub fn is_pending(&self) -> bool {
         self.items.iter().any(|item| item.is_pending)

@@ -13,20 +13,23 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, openat, renameat};
 use rustix::io::Errno;
 
 pub use entries::{Begin, Item, Journal, SavedFile};
 
-use crate::host::Host;
 use crate::host::knobs::Knob;
 use crate::host::processes::Process;
 use crate::host::shield::ShieldPlan;
 use crate::host::unplug::Unplugged;
+use crate::host::{Host, fault};
 
 use entries::{JournalEntry, VERSION};
 
 const NAME: &str = "journal";
+/// Its path below the root, and that of the directory.
+const PATH: &str = "run/stillwell/journal";
+const DIRECTORY: &str = "run/stillwell";
 /// Limit on the journal. It has a few MiB on a machine with thousands of interrupts.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 
@@ -37,6 +40,8 @@ pub struct Store {
     shown: PathBuf,
     /// The content of the journal.
     pub journal: Journal,
+    /// Length of its whole lines. A torn line may follow, until the next one is written.
+    n_bytes: u64,
     _lock: OwnedFd,
 }
 
@@ -48,46 +53,49 @@ impl Store {
     /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc a journal
     /// could not be told from that of an earlier boot.
     pub fn open(host: &Host) -> Result<Self> {
-        let boot_id = host.boot_id();
+        let boot_id = host.try_boot_id().context("cannot tell this boot from an earlier one")?;
         ensure!(
             !boot_id.is_empty() || !host.is_this_machine(),
             "cannot change this machine without /proc; mount it: mount -t proc proc /proc"
         );
-        let shown = host.below_root("run/stillwell".as_ref());
+        let shown = host.below_root(DIRECTORY.as_ref());
         let directory = open_directory(host).with_context(|| {
             format!("cannot keep a journal in {}; run as root", shown.display())
         })?;
         check_owner(&directory, 0o700, FileType::Directory)
             .with_context(|| format!("{} is not to be trusted", shown.display()))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = openat(&directory, "lock", flags, Mode::from_raw_mode(0o600))
+        let lock = fault::changes(format!("{DIRECTORY}/lock"))
+            .and_then(|()| Ok(openat(&directory, "lock", flags, Mode::from_raw_mode(0o600))?))
             .with_context(|| format!("cannot open {}/lock", shown.display()))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        let locked = fault::reads(DIRECTORY)
+            .and_then(|()| Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive)?));
+        match locked {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 bail!("another stillwell is tuning this machine{}", holder(&directory, &shown))
             }
             Err(error) => return Err(error).context("cannot lock the journal"),
         }
-        let mut store = Self { directory, shown, journal: Journal::default(), _lock: lock };
+        let journal = Journal::default();
+        let mut store = Self { directory, shown, journal, n_bytes: 0, _lock: lock };
         store.load(&boot_id)?;
         Ok(store)
     }
 
     fn load(&mut self, boot_id: &str) -> Result<()> {
         let Some((journal, n_bytes)) = read(&self.directory, &self.shown)? else { return Ok(()) };
+        if n_bytes == 0 {
+            // The first line could not be written, or its writer was killed. So nothing has been changed.
+            return self.remove();
+        }
         if journal.begun.iter().any(|begin| begin.boot_id != boot_id) {
-            rustix::fs::renameat(&self.directory, NAME, &self.directory, "journal.of-another-boot")
-                .context("cannot set the journal of another boot aside")?;
-            return Ok(());
+            let aside = "journal.of-another-boot";
+            return fault::changes(PATH)
+                .and_then(|()| Ok(renameat(&self.directory, NAME, &self.directory, aside)?))
+                .context("cannot set the journal of another boot aside");
         }
-        self.journal = journal;
-        let file = self.open_for_appending().context("cannot open the journal")?;
-        if rustix::fs::fstat(&file)?.st_size.cast_unsigned() > n_bytes {
-            // A torn last line must not become the beginning of the next line. This gives reserved space away.
-            rustix::fs::ftruncate(&file, n_bytes).context("cannot repair the journal")?;
-            space::reserve(&file, n_bytes + space::to_put_back(&self.journal)).ok();
-        }
+        (self.journal, self.n_bytes) = (journal, n_bytes);
         Ok(())
     }
 
@@ -98,7 +106,7 @@ impl Store {
     pub fn begin(&mut self, host: &Host, scoped: bool, user_id: u32, time_s: i64) -> Result<()> {
         let pid = std::process::id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
-        let boot_id = host.boot_id();
+        let boot_id = host.try_boot_id().context("cannot tell this boot from a later one")?;
         let version = VERSION;
         let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
         let begin = Begin { version, boot_id, pid, start_ticks, scoped, user_id, time_s, online };
@@ -198,12 +206,17 @@ impl Store {
     /// # Errors
     /// The file cannot be removed.
     pub fn remove(&mut self) -> Result<()> {
-        self.journal = Journal::default();
-        crate::host::kill::kill_point();
-        match rustix::fs::unlinkat(&self.directory, NAME, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error).context("cannot remove the journal"),
+        let removed = fault::changes(PATH)
+            .and_then(|()| Ok(rustix::fs::unlinkat(&self.directory, NAME, AtFlags::empty())?));
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error)
+                    .with_context(|| format!("cannot remove {}/{NAME}", self.shown.display()));
+            }
+            _ => {}
         }
+        (self.journal, self.n_bytes) = (Journal::default(), 0);
+        Ok(())
     }
 
     /// Notes a step of putting back. Without the line a later run only repeats the step or reports it, so a full disk
@@ -218,41 +231,40 @@ impl Store {
     fn append(&mut self, entry: JournalEntry) -> Result<()> {
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        crate::host::kill::kill_point();
         let written = self.open_for_appending().and_then(|file| {
-            let mut file = std::fs::File::from(file);
-            let n_before = file.metadata()?.len();
+            let line_bytes = line.len() as u64;
             if !entry.is_of_putting_back() {
-                let (line_bytes, needed) = (line.len() as u64, space::to_put_back(&self.journal));
-                space::reserve(
-                    &file,
-                    n_before + line_bytes + needed + space::for_entry(line_bytes),
-                )?;
+                let needed = space::to_put_back(&self.journal) + space::for_entry(line_bytes);
+                space::reserve(&file, self.n_bytes + line_bytes + needed)?;
             }
-            // Only tests kill the process in the middle of a line.
+            let mut file = std::fs::File::from(file);
+            // A full disk takes a part of a line, and a kill may come in the middle.
             let (first, second) = line.split_at(if cfg!(test) { line.len() / 2 } else { 0 });
-            let mut write = || {
-                file.write_all(first)?;
-                crate::host::kill::kill_point();
-                file.write_all(second)?;
-                file.sync_all()
-            };
-            let result = write();
-            if result.is_err() {
-                // The next line must not become the end of this one.
-                rustix::fs::ftruncate(&file, n_before)?;
+            for part in [first, second] {
+                fault::changes(PATH)?;
+                file.write_all(part)?;
             }
-            result
+            fault::changes(PATH)?;
+            file.sync_all()
         });
         written.with_context(|| format!("cannot write the journal in {}", self.shown.display()))?;
-        crate::host::kill::kill_point();
+        self.n_bytes += line.len() as u64;
         self.journal.take(entry)
     }
 
+    /// Opens the journal and cuts off what a failed or killed writer left of a line: the next one must not become its end.
     fn open_for_appending(&self) -> std::io::Result<OwnedFd> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.directory, NAME, flags, Mode::from_raw_mode(0o600))?)
+        fault::changes(PATH)?;
+        let file = openat(&self.directory, NAME, flags, Mode::from_raw_mode(0o600))?;
+        if rustix::fs::fstat(&file)?.st_size.cast_unsigned() > self.n_bytes {
+            fault::changes(PATH)?;
+            rustix::fs::ftruncate(&file, self.n_bytes)?;
+            // That gave the reserved space away.
+            space::reserve(&file, self.n_bytes + space::to_put_back(&self.journal)).ok();
+        }
+        Ok(file)
     }
 }
 
@@ -261,18 +273,20 @@ impl Store {
 /// # Errors
 /// The journal cannot be read, or is not to be trusted.
 pub fn look(host: &Host) -> Result<Option<Journal>> {
-    let shown = host.below_root("run/stillwell".as_ref());
+    let shown = host.below_root(DIRECTORY.as_ref());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match openat(CWD, &shown, flags, Mode::empty()) {
+    let opened =
+        fault::reads(DIRECTORY).and_then(|()| Ok(openat(CWD, &shown, flags, Mode::empty())?));
+    let directory = match opened {
         Ok(directory) => directory,
-        Err(Errno::NOENT) => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(error)
                 .with_context(|| format!("cannot read {}; run as root", shown.display()));
         }
     };
     let journal = read(&directory, &shown)?.map(|(journal, _)| journal);
-    let boot_id = host.boot_id();
+    let boot_id = host.try_boot_id().context("cannot tell this boot from an earlier one")?;
     Ok(journal.filter(|journal| journal.begun.iter().all(|begin| begin.boot_id == boot_id)))
 }
 
@@ -308,9 +322,11 @@ fn holder(directory: &OwnedFd, shown: &Path) -> String {
 fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     let shown = shown.join(NAME);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(directory, NAME, flags, Mode::empty()) {
+    let opened =
+        fault::reads(PATH).and_then(|()| Ok(openat(directory, NAME, flags, Mode::empty())?));
+    let file = match opened {
         Ok(file) => file,
-        Err(Errno::NOENT) => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", shown.display()));
         }
@@ -324,7 +340,9 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     check_owner(&file, 0o600, FileType::RegularFile).with_context(distrusted)?;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(file);
-    file.take(JOURNAL_BYTES_MAX).read_to_end(&mut bytes).with_context(distrusted)?;
+    fault::reads(PATH)
+        .and_then(|()| file.take(JOURNAL_BYTES_MAX).read_to_end(&mut bytes))
+        .with_context(|| format!("cannot read {}", shown.display()))?;
     // A kill cut off the text after the last newline. The change that it describes had not been made.
     bytes.truncate(bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1));
     let mut journal = Journal::default();
@@ -340,15 +358,16 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
 
 /// Opens `/run/stillwell`, and creates it if necessary. The last component may not be a symbolic link.
 fn open_directory(host: &Host) -> std::io::Result<OwnedFd> {
-    let run = host.below_root("run".as_ref());
-    for (path, mode) in [(run.clone(), 0o755), (run.join("stillwell"), 0o700)] {
-        match rustix::fs::mkdir(&path, Mode::from_raw_mode(mode)) {
+    for (path, mode) in [("run", 0o755), (DIRECTORY, 0o700)] {
+        fault::changes(path)?;
+        match rustix::fs::mkdir(host.below_root(path.as_ref()), Mode::from_raw_mode(mode)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(CWD, run.join("stillwell"), flags, Mode::empty())?)
+    fault::reads(DIRECTORY)?;
+    Ok(openat(CWD, host.below_root(DIRECTORY.as_ref()), flags, Mode::empty())?)
 }
 
 /// Checks that only our own user can have written the file or directory.

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
+use crate::host::fault;
 use crate::host::journal::entries::{Journal, JournalEntry};
 
 /// Room for the lines without paths.
@@ -20,6 +21,7 @@ const AROUND_PATH: u64 = 3;
 /// # Errors
 /// The file system is full.
 pub(super) fn reserve(file: impl AsFd, n_bytes: u64) -> std::io::Result<()> {
+    fault::changes(super::PATH)?;
     match fallocate(file, FallocateFlags::KEEP_SIZE, 0, n_bytes) {
         // Not every file system can. Then putting back goes on without its lines.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),

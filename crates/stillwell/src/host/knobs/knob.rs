@@ -120,6 +120,8 @@ pub struct Reading {
     pub settings: Vec<Setting>,
     /// Files that the kernel changes with these writes. The journal saves them first.
     pub companions: Vec<String>,
+    /// Whether companions were looked for.
+    pub has_companions: bool,
 }
 
 impl Knob {
@@ -171,21 +173,21 @@ impl Knob {
                 wanted: distinct(settings.iter().map(|s| &s.wanted)),
             },
         };
-        Reading { state, settings, companions: Vec::new() }
+        Reading { state, settings, companions: Vec::new(), has_companions: false }
     }
 }
 
 impl Reading {
     /// A reading with nothing to write.
     pub(super) fn only(state: State) -> Self {
-        Self { state, settings: Vec::new(), companions: Vec::new() }
+        Self { state, settings: Vec::new(), companions: Vec::new(), has_companions: false }
     }
 
     pub(super) fn absent(why: impl Into<String>) -> Self {
         Self::only(State::Absent { why: why.into() })
     }
 
-    pub(super) fn cannot(why: impl Into<String>) -> Self {
+    pub(in crate::host) fn cannot(why: impl Into<String>) -> Self {
         Self::only(State::CannotSet { why: why.into() })
     }
 
@@ -197,6 +199,7 @@ impl Reading {
     pub(super) fn keeping(mut self, companions: impl IntoIterator<Item = String>) -> Self {
         if !self.settings.is_empty() {
             self.companions.extend(companions);
+            self.has_companions = true;
         }
         self
     }

@@ -1,5 +1,6 @@
 //! Facts about the machine that several knobs need.
 
+use crate::host::files::Unread;
 use crate::host::mounts::{self, Mount};
 use crate::host::{Host, cpu, virtualisation};
 use crate::values::{format_cpu_list, parse_cpu_list};
@@ -24,11 +25,19 @@ pub struct Machine<'a> {
     /// The kind of virtual machine, if it is one.
     pub virtualisation: Option<String>,
     mounts: Vec<Mount>,
+    /// A file with such a fact that could not be read, although it is there.
+    pub(in crate::host) unread: Option<Unread>,
 }
 
 impl<'a> Machine<'a> {
     /// Reads the facts about a machine. `bench` comes from [`bench_cpus`].
     pub fn new(host: &'a Host, bench: Vec<usize>) -> Self {
+        let (mut machine, unread) = host.watched(|| Self::read(host, bench));
+        machine.unread = unread;
+        machine
+    }
+
+    fn read(host: &'a Host, bench: Vec<usize>) -> Self {
         let online = online(host);
         let siblings: Vec<usize> = bench.iter().flat_map(|cpu| siblings(host, *cpu)).collect();
         let without_bench: Vec<usize> =
@@ -44,6 +53,7 @@ impl<'a> Machine<'a> {
             driver: cpu::scaling_driver(host),
             virtualisation: virtualisation::machine(host),
             mounts: mounts::read(host),
+            unread: None,
         }
     }
 

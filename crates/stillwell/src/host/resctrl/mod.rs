@@ -19,6 +19,8 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
+#[cfg(test)]
+use crate::host::fault;
 use crate::host::knobs::Format;
 use crate::values::{format_cpu_list, read_cpu_list};
 
@@ -229,28 +231,25 @@ impl Host {
             let why = format!("{path:?} is no file of the cache's division");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return fake::write(self, path, value);
+            return fault::by_kernel(path, || fake::write(self, path, value));
         }
         self.write_value(Format::Word, path, value)
     }
 
     fn make_cache_group(&self) -> io::Result<()> {
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return fake::make(self, OURS);
+            return fault::by_kernel(OURS, || fake::make(self, OURS));
         }
         self.make_directory(OURS, &[GROUP])
     }
 
     fn remove_cache_group(&self) -> io::Result<()> {
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return fake::remove(self, OURS);
+            return fault::by_kernel(OURS, || fake::remove(self, OURS));
         }
         self.remove_directory(OURS, &[GROUP])
     }

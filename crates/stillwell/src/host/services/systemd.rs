@@ -4,6 +4,8 @@ use std::io;
 use std::process::Stdio;
 
 use crate::host::Host;
+#[cfg(test)]
+use crate::host::files::READ_BYTES_MAX;
 use crate::host::invoker::system_command;
 
 /// Longest name of a unit (systemd.unit(5)).
@@ -21,29 +23,43 @@ pub fn is_timer_name(name: &str) -> bool {
 }
 
 impl Host {
-    /// The answer of systemctl. `None` if systemd does not run this machine, or systemctl cannot be executed. Its exit
-    /// code is no error: `is-active` has one for each state.
+    /// The answer of systemctl. `None` if systemd does not run this machine, or systemctl cannot be executed.
     pub(in crate::host) fn ask_systemd(&self, arguments: &[&str]) -> Option<String> {
+        self.try_ask_systemd(arguments).ok()
+    }
+
+    /// The answer of systemctl. Its exit code is no error: `is-active` has one for each state.
+    fn try_ask_systemd(&self, arguments: &[&str]) -> io::Result<String> {
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
             // The text format of a machine ends a path at an equals sign.
             let words = arguments.join(" ").replace('=', ":");
-            return self.read(format!("fake/systemctl/{words}"));
+            return self.try_read(format!("fake/systemctl/{words}").as_ref(), READ_BYTES_MAX);
         }
         // See sd_booted(3).
-        if self.root != std::path::Path::new("/") || !self.exists("run/systemd/system") {
-            return None;
+        if self.root != std::path::Path::new("/")
+            || !self.try_exists("run/systemd/system".as_ref())?
+        {
+            return Err(io::Error::other("systemd does not run this machine"));
         }
         let mut command = system_command("systemctl");
-        let output = command.args(arguments).stdin(Stdio::null()).output().ok()?;
-        String::from_utf8(output.stdout).ok()
+        let output = command.args(arguments).stdin(Stdio::null()).output()?;
+        let text = String::from_utf8(output.stdout);
+        text.map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     /// Reads whether a timer is active. The path stands for the timer; its last part is the name.
-    pub(in crate::host) fn timer_state(&self, path: &str) -> Option<String> {
-        let unit = timer_of(path).ok()?;
-        let state = self.ask_systemd(&["is-active", "--", unit])?;
-        Some(if state.trim() == "active" { "active" } else { "inactive" }.into())
+    pub(in crate::host) fn timer_state(&self, path: &str) -> io::Result<String> {
+        let unit = timer_of(path)?;
+        let state = match self.try_ask_systemd(&["is-active", "--", unit]) {
+            Ok(state) => state,
+            // Without systemctl its timer is not gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(io::Error::other("systemctl cannot be found"));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(if state.trim() == "active" { "active" } else { "inactive" }.into())
     }
 
     /// Starts or stops a timer. It does not touch the service of the timer.

@@ -23,23 +23,29 @@ pub fn put_in_force(
     knobs: Vec<String>,
     request: &ShieldRequest,
 ) -> Result<(ShieldPlan, Isolation)> {
-    let (mut raised, mut notes) = plan(host, placement, request);
+    let ((mut raised, mut notes), mut unread) = host.watched(|| plan(host, placement, request));
     raised.knobs = knobs;
     loop {
-        store.raise(&raised)?;
-        let why = match raise(host, &raised, request.kernel_threads) {
-            Ok(more) => {
-                notes.extend(more);
-                break;
+        let is_known = unread.is_none() || !raised.how.is_shield();
+        notes.extend(unread.map(|(path, why)| format!("/{path}: {why}")));
+        // What could not be looked at could not be put back either.
+        if is_known {
+            store.raise(&raised)?;
+            let why = match raise(host, &raised, request.kernel_threads) {
+                Ok(more) => {
+                    notes.extend(more);
+                    break;
+                }
+                Err(why) => why,
+            };
+            let (mut left, not_seen) = host.watched(|| lower(host, &raised));
+            left.extend(not_seen);
+            if let Some((path, error)) = left.first() {
+                bail!("{why}; and /{path} cannot be taken away: {error}");
             }
-            Err(why) => why,
-        };
-        let left = lower(host, &raised);
-        if let Some((path, error)) = left.first() {
-            bail!("{why}; and /{path} cannot be taken away: {error}");
+            notes.push(why);
         }
-        notes.push(why);
-        raised = next_best(host, raised);
+        (raised, unread) = host.watched(|| next_best(host, raised));
     }
     if raised.how.is_shield() {
         notes.extend(divide_cache(host, store, &mut raised, request.cache)?);
@@ -70,14 +76,16 @@ fn divide_cache(
         CacheRequest::IfPossible(_) if !resctrl::is_mounted(host) => return Ok(None),
         CacheRequest::IfPossible(percent) | CacheRequest::Part(percent) => percent,
     };
-    let plan = match resctrl::plan(host, &raised.cpus, percent) {
-        Ok(plan) => plan,
-        Err(why) => return Ok(Some(why)),
+    let plan = match host.watched(|| resctrl::plan(host, &raised.cpus, percent)) {
+        (_, Some((path, why))) => return Ok(Some(format!("/{path}: {why}"))),
+        (Ok(plan), None) => plan,
+        (Err(why), None) => return Ok(Some(why)),
     };
     raised.cache = Some(plan.clone());
     store.raise(raised)?;
     let Err(why) = resctrl::make(host, &plan) else { return Ok(None) };
-    let left = resctrl::remove(host, &plan);
+    let (mut left, unread) = host.watched(|| resctrl::remove(host, &plan));
+    left.failed.extend(unread);
     if let Some((path, error)) = left.failed.first() {
         bail!("{why}; and /{path} cannot be put back: {error}");
     }

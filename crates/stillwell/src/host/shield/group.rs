@@ -6,6 +6,8 @@
 use std::io;
 
 use crate::host::Host;
+#[cfg(test)]
+use crate::host::fault;
 use crate::host::knobs::Format;
 
 /// Files that Stillwell may write in its own groups.
@@ -42,10 +44,9 @@ impl Host {
                 format!("{path:?} is no file of a shield"),
             ));
         }
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return super::fake::fake_write(self, path, value);
+            return fault::by_kernel(path, || super::fake::fake_write(self, path, value));
         }
         self.write_value(Format::Word, path, value)
     }
@@ -55,7 +56,6 @@ impl Host {
     /// # Errors
     /// The kernel refuses.
     pub(super) fn make_group(&self, path: &str) -> io::Result<()> {
-        crate::host::kill::kill_point();
         self.make_directory(path, super::OURS)?;
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
@@ -69,10 +69,9 @@ impl Host {
     /// # Errors
     /// The kernel refuses: EBUSY while a process is in the group.
     pub(super) fn remove_group(&self, path: &str) -> io::Result<()> {
-        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return super::fake::fake_remove(self, path);
+            return fault::by_kernel(path, || super::fake::fake_remove(self, path));
         }
         self.remove_directory(path, super::OURS)
     }

@@ -8,6 +8,7 @@ use crate::host::cgroup::groups;
 use crate::host::shield::OURS;
 use crate::host::shield::explain::has_them_too;
 use crate::values::{name_cpus, read_cpu_list};
+use crate::words::reason;
 
 const KIND: &str = "cpuset.cpus.partition";
 
@@ -58,13 +59,18 @@ pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize], beside: bool) ->
     })
 }
 
-/// Makes the partitions valid again that our own attempt made invalid.
-pub(super) fn repair(host: &Host, neighbours: &[Neighbour]) {
+/// Makes the partitions valid again that our own attempt made invalid. Returns those that could not be repaired, with
+/// the reasons.
+pub(super) fn repair(host: &Host, neighbours: &[Neighbour]) -> Vec<(String, String)> {
+    let mut left = Vec::new();
     for Neighbour { group, kind } in neighbours {
         let path = format!("{group}/{KIND}");
-        if host.read(&path).is_some_and(|now| now.starts_with(&format!("{kind} invalid"))) {
-            // The kernel refuses if it is invalid for another reason by now, and then nothing is worse.
-            host.write_set(&path, kind).ok();
+        if host.read(&path).is_some_and(|now| now.starts_with(&format!("{kind} invalid")))
+            && let Err(error) = host.write_set(&path, kind)
+        {
+            // A partition that is invalid for another reason by now stays so, and that is no error of the write.
+            left.push((path, reason(error)));
         }
     }
+    left
 }

@@ -13,7 +13,6 @@ use crate::words::reason;
 impl Host {
     /// Starts the service, which only sleeps.
     pub(super) fn start_shield_service(&self, cpus: &str) -> Result<(), String> {
-        crate::host::kill::kill_point();
         self.systemd(
             "systemd-run",
             &[
@@ -27,25 +26,29 @@ impl Host {
                 "sleep",
                 "infinity",
             ],
-        )
+        )?
+        .map_err(|said| format!("systemd-run: {said}"))
     }
 
     /// Stops the service. A missing service is no error.
     pub(super) fn stop_shield_service(&self) -> Result<(), String> {
-        crate::host::kill::kill_point();
-        let is_loaded = |unit: &str| {
-            let state = self.systemd("systemctl", &["is-active", "--quiet", unit]);
-            state.is_ok()
-        };
         for unit in [SERVICE, SLICE] {
-            if is_loaded(unit) {
-                self.systemd("systemctl", &["--no-ask-password", "stop", unit])?;
+            if self.systemd("systemctl", &["is-active", "--quiet", unit])?.is_ok() {
+                self.systemd("systemctl", &["--no-ask-password", "stop", unit])?
+                    .map_err(|said| format!("systemctl stop {unit}: {said}"))?;
             }
         }
         Ok(())
     }
 
-    fn systemd(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+    /// Executes a program of systemd: what it said where it failed, or else the reason why it could not be executed.
+    fn systemd(&self, program: &str, arguments: &[&str]) -> Result<Result<(), String>, String> {
+        let cannot = |error| format!("cannot execute {program}: {}", reason(error));
+        #[cfg(test)]
+        if self.root != std::path::Path::new("/") {
+            let said = || Ok(super::fake::fake_systemd(self, program, arguments));
+            return crate::host::fault::by_kernel(program, said).map_err(cannot);
+        }
         if self.root != std::path::Path::new("/") {
             return Err("services belong to the machine that is running".into());
         }
@@ -53,11 +56,10 @@ impl Host {
             .args(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("cannot execute {program}: {}", reason(error)))?;
+            .map_err(cannot)?;
         if output.status.success() {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{program} {}: {}", arguments.join(" "), said.trim()))
+        Ok(Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
     }
 }

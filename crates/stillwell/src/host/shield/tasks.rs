@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::processes::{self, Process, Thread};
 use crate::values::{format_cpu_list, parse_cpu_list};
+use crate::words::reason;
 
 /// CPU masks of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +60,13 @@ pub(in crate::host) fn bound(host: &Host, online: &[usize]) -> Masks {
 }
 
 /// Restores the CPU masks of tasks, limited to the CPUs `within`. It skips tasks that have ended and tasks with the
-/// right mask.
-pub(in crate::host) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
+/// right mask. Returns the masks that could not be restored, with the reasons.
+pub(in crate::host) fn bind_again(
+    host: &Host,
+    masks: &Masks,
+    within: Option<&[usize]>,
+) -> Vec<(String, String)> {
+    let mut left = Vec::new();
     for mask in &masks.0 {
         let mut wanted = parse_cpu_list(&mask.cpus).unwrap_or_default();
         wanted.retain(|cpu| within.is_none_or(|within| within.contains(cpu)));
@@ -69,15 +75,25 @@ pub(in crate::host) fn bind_again(host: &Host, masks: &Masks, within: Option<&[u
         if wanted.is_empty() || now.cpus == wanted {
             continue;
         }
-        crate::host::kill::kill_point();
-        // The call fails if the task has just ended or the kernel fixes its CPUs. Both are harmless.
-        host.bind_task(mask.tid, &wanted).ok();
+        match host.bind_task(mask.tid, &wanted) {
+            // The task has just ended, or the kernel fixes its CPUs. Both are harmless.
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {
+                left.push((format!("proc/{}/status", mask.tid), reason(error)));
+            }
+            _ => {}
+        }
     }
+    left
 }
 
 impl Host {
     /// Calls sched_setaffinity(2), but only on the running machine.
     fn bind_task(&self, tid: i32, cpus: &[usize]) -> std::io::Result<()> {
+        #[cfg(test)]
+        if self.root != std::path::Path::new("/") {
+            let bind = || super::fake::fake_bind(self, tid, cpus);
+            return crate::host::fault::by_kernel(format!("proc/{tid}/status"), bind);
+        }
         if self.root != std::path::Path::new("/") {
             return Ok(());
         }

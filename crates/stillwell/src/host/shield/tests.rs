@@ -1,15 +1,14 @@
-//! Makes and removes shields in a directory that behaves like the kernel, with a kill at every point.
+//! Makes and removes shields in a directory that behaves like the kernel. `host/tests/faults` does it with a fault at every
+//! call.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::host::fixture::expand;
 use crate::host::journal::Store;
-use crate::host::kill;
 use crate::host::resctrl::fake::MOUNTED;
-use crate::host::restore::{restore, take_down};
+use crate::host::restore::take_down;
 use crate::host::shield::fake::set;
 
 const CPUS: &str = "sys/devices/system/cpu/online = 0-3\n\
@@ -98,7 +97,7 @@ fn a_partition_is_made_and_taken_away() {
     assert_eq!(watch.lost(), None);
     set(&host, "sys/fs/cgroup/stillwell/cpuset.cpus.partition", "isolated invalid");
     assert!(watch.lost().unwrap().contains("is \"isolated invalid\""));
-    let restored = take_down(&host, &mut open(&host)).unwrap();
+    let restored = take_down(&host, &mut open(&host));
     assert!(restored.is_complete() && restored.lowered.is_some(), "{restored:?}");
     assert_eq!(files(&host), before);
 }
@@ -113,7 +112,7 @@ fn a_refused_partition_leaves_nothing_and_is_explained() {
     assert_eq!(raised.how, ShieldKind::Affinity);
     let note = isolation.notes.join("\n");
     assert!(note.contains("isolated invalid (partition is nocpu due to overlap)"), "{note}");
-    take_down(&host, &mut open(&host)).unwrap();
+    take_down(&host, &mut open(&host));
     assert_eq!(files(&host), before);
 }
 
@@ -136,7 +135,7 @@ fn a_partition_of_somebody_else_stays_valid() {
     assert_eq!(raised.how, ShieldKind::Affinity);
     let note = isolation.notes.join("\n");
     assert!(note.contains("/sys/fs/cgroup/rt/inner also has them"), "{note}");
-    take_down(&host, &mut open(&host)).unwrap();
+    take_down(&host, &mut open(&host));
     set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu");
     assert_eq!(files(&host), before);
     set(&host, &format!("{theirs}/cpuset.cpus"), "0");
@@ -146,7 +145,7 @@ fn a_partition_of_somebody_else_stays_valid() {
         &format!("{theirs}/cpuset.cpus.partition"),
         "isolated invalid (Parent is not a partition root)",
     );
-    take_down(&host, &mut open(&host)).unwrap();
+    take_down(&host, &mut open(&host));
     set(&host, &format!("{theirs}/cpuset.cpus"), "3");
     assert_eq!(files(&host), before);
 }
@@ -167,7 +166,7 @@ fn a_set_beside_it_that_has_the_cpus_is_named() {
         assert!(note.contains(part), "{note}");
     }
     assert!(!host.exists("sys/fs/cgroup/stillwell"));
-    take_down(&host, &mut open(&host)).unwrap();
+    take_down(&host, &mut open(&host));
     set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "");
     set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu");
     assert_eq!(files(&host), before);
@@ -182,7 +181,7 @@ fn sets_of_version_1_take_the_tasks_of_the_root() {
     assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/tasks").unwrap(), "77");
     assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/cpuset.cpus").unwrap(), "0-1");
     assert_eq!(isolation.others.as_deref(), Some("0-1"));
-    let restored = take_down(&host, &mut open(&host)).unwrap();
+    let restored = take_down(&host, &mut open(&host));
     assert!(restored.is_complete(), "{restored:?}");
     assert_eq!(files(&host), before);
 }
@@ -201,7 +200,7 @@ fn a_shield_has_ways_of_the_cache_to_itself() {
     set(&host, "sys/fs/resctrl/stillwell/cpus_list", "3");
     assert!(watch.lost().unwrap().contains("resctrl/stillwell/cpus_list was \"2-3\" and is \"3\""));
     set(&host, "sys/fs/resctrl/stillwell/cpus_list", "2-3");
-    let restored = take_down(&host, &mut open(&host)).unwrap();
+    let restored = take_down(&host, &mut open(&host));
     assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:?}");
     assert_eq!(files(&host), before);
 }
@@ -235,45 +234,4 @@ fn a_part_of_the_cache_that_is_in_no_journal_is_found() {
     assert!(host.read("sys/fs/resctrl/schemata").unwrap().contains("L3:0=fff"));
     assert_eq!(host.read("sys/fs/resctrl/cpus_list").unwrap(), "0-3");
     assert!(strays(&host).is_empty());
-}
-
-/// Kills before and after each write, and inside each journal line, while the shield is made and removed.
-#[test]
-fn killed_at_any_point_nothing_is_left() {
-    let with_cache = format!("{V2}{MOUNTED}");
-    for (name, machine_files, cache) in [
-        ("version 2", V2, CacheRequest::Off),
-        ("version 1", V1, CacheRequest::Off),
-        ("with cache", &with_cache, CacheRequest::Part(50.0)),
-    ] {
-        let mut n_points = 0;
-        for point in 0.. {
-            let (_directory, host) = machine(machine_files);
-            let before = files(&host);
-            kill::arm_unwinding(point);
-            let ended = catch_unwind(AssertUnwindSafe(|| shield_with(&host, cache)));
-            kill::disarm();
-            restore(&host, &mut open(&host)).unwrap();
-            assert_eq!(files(&host), before, "{name}, killed at {point}");
-            if ended.is_ok() {
-                break;
-            }
-            n_points += 1;
-        }
-        assert!(n_points > 10, "{name}: only {n_points} points");
-        for point in 0.. {
-            let (_directory, host) = machine(machine_files);
-            let before = files(&host);
-            shield_with(&host, cache);
-            kill::arm_unwinding(point);
-            let ended =
-                catch_unwind(AssertUnwindSafe(|| restore(&host, &mut open(&host)).unwrap()));
-            kill::disarm();
-            restore(&host, &mut open(&host)).unwrap();
-            assert_eq!(files(&host), before, "{name}, restoring killed at {point}");
-            if ended.is_ok() {
-                break;
-            }
-        }
-    }
 }

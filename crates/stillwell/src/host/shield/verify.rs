@@ -70,7 +70,7 @@ fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
         let path = format!("proc/irq/{irq}/smp_affinity_list");
         let list = host.read(&path).and_then(|list| read_cpu_list(&list)).unwrap_or_default();
         list.iter().any(|cpu| cpus.contains(cpu))
-            && host.identity(&path).is_some_and(|devices| !devices.is_empty())
+            && host.identity(&path).is_ok_and(|devices| devices.is_some_and(|it| !it.is_empty()))
     };
     let n = host.list("proc/irq").iter().filter(|irq| reaches(irq)).count();
     u32::try_from(n).unwrap_or(u32::MAX)

@@ -123,7 +123,10 @@ fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> 
 
 /// Moves all tasks back and removes the sets.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
-    let Ok(point) = &site.version_1 else { return Vec::new() };
+    let point = match &site.version_1 {
+        Ok(point) => point,
+        Err(why) => return vec![(format!("sys/fs/cgroup/cpuset/{USER}"), why.clone())],
+    };
     let mut left = Vec::new();
     for name in [USER, SYSTEM] {
         let path = format!("{point}/{name}");
@@ -132,7 +135,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
         }
         for _ in 0..ROUNDS {
             let inside = host.read_long(format!("{path}/tasks"), TASKS_BYTES_MAX);
-            let inside = inside.unwrap_or_default();
+            let Some(inside) = inside else { continue };
             if inside.trim().is_empty() {
                 break;
             }
@@ -144,6 +147,6 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
             left.push((path, reason(error)));
         }
     }
-    bind_again(host, &raised.masks, None);
+    left.extend(bind_again(host, &raised.masks, None));
     left
 }

@@ -15,8 +15,10 @@ use crate::words::reason;
 const GROUP: &str = "stillwell";
 pub(super) const SLICE: &str = "stillwell.slice";
 pub(super) const SERVICE: &str = "stillwell-shield.service";
+/// Where it usually is, for a machine whose control groups cannot be found now.
+const USUAL_GROUP: &str = "sys/fs/cgroup/stillwell";
 /// Limit on the wait for a process to leave the group, in polls of one millisecond.
-const LOOKS_MAX: u32 = 200;
+const LOOKS_MAX: u32 = if cfg!(test) { 2 } else { 200 };
 const LOOK: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// The group directly below the root.
@@ -131,7 +133,10 @@ pub(super) fn raise_delegated(
 
 /// Removes the partition.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
-    let Ok(point) = &site.version_2 else { return Vec::new() };
+    let point = match &site.version_2 {
+        Ok(point) => point,
+        Err(why) => return vec![(USUAL_GROUP.into(), why.clone())],
+    };
     let path = format!("{point}/{GROUP}");
     let mut left = Vec::new();
     if host.exists(&path) {
@@ -146,21 +151,30 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
     {
         left.push((format!("{point}/{SLICE}/{SERVICE}"), why));
     }
-    if raised.switched_on && left.is_empty() && has_controller(host, point) && !is_used(host, point)
+    let control = format!("{point}/cgroup.subtree_control");
+    if raised.switched_on
+        && left.is_empty()
+        && has_controller(host, point)
+        && !is_used(host, point)
+        && let Err(error) = host.write_group(&control, "-cpuset")
     {
-        // Another group below may use the controller too. The kernel then returns EBUSY and keeps it on.
-        host.write_group(&format!("{point}/cgroup.subtree_control"), "-cpuset").ok();
+        left.push((control, reason(error)));
     }
-    bind_again(host, &raised.masks, None);
-    neighbours::repair(host, &raised.neighbours);
+    left.extend(bind_again(host, &raised.masks, None));
+    left.extend(neighbours::repair(host, &raised.neighbours));
     left
 }
 
-/// Whether a group of another program uses the controller.
+/// Whether a group of another program uses the controller: it has CPUs, or passes the controller on to its own groups. The
+/// kernel then keeps it on (EBUSY).
 fn is_used(host: &Host, point: &str) -> bool {
     let groups = host.list(point).into_iter().filter(|name| !super::OURS.contains(&name.as_str()));
-    let mut cpus = groups.filter_map(|name| host.read(format!("{point}/{name}/cpuset.cpus")));
-    cpus.any(|cpus| !cpus.is_empty())
+    let is_user = |name: String| {
+        let group = format!("{point}/{name}");
+        host.read(format!("{group}/cpuset.cpus")).is_some_and(|cpus| !cpus.is_empty())
+            || has_controller(host, &group)
+    };
+    groups.into_iter().any(is_user)
 }
 
 /// Moves the processes of a group to the root and removes the group. A process that is ending takes a moment to
@@ -187,13 +201,17 @@ pub(super) fn lower_delegated(
     site: &Site,
     raised: &ShieldPlan,
 ) -> Vec<(String, String)> {
-    let Ok(point) = &site.version_2 else { return Vec::new() };
+    let point = match &site.version_2 {
+        Ok(point) => point,
+        Err(why) => return vec![(USUAL_GROUP.into(), why.clone())],
+    };
     let path = format!("{point}/{SLICE}/{SERVICE}");
     if host.exists(&path) {
         host.write_group(&format!("{path}/cpuset.cpus.partition"), "member").ok();
     }
-    let stopped = host.stop_shield_service();
-    bind_again(host, &raised.masks, None);
-    neighbours::repair(host, &raised.neighbours);
-    stopped.err().map(|why| (path, why)).into_iter().collect()
+    let stopped = host.stop_shield_service().err();
+    let mut left: Vec<(String, String)> = stopped.map(|why| (path, why)).into_iter().collect();
+    left.extend(bind_again(host, &raised.masks, None));
+    left.extend(neighbours::repair(host, &raised.neighbours));
+    left
 }

@@ -313,11 +313,29 @@ fn switch_cpu(host: &Host, directory: &str, value: &str) {
         std::fs::remove_dir_all(&away).ok();
     }
     put(host, &format!("{CPU}/online"), &format_cpu_list(&now));
+    take_from_sets(host, cpu, value);
     if value == "0" {
         move_interrupts(host, &now);
     } else {
         // See `kswapd_cpu_online()` in mm/vmscan.c.
         set_affinity(host, "proc/40/status", &now).ok();
+    }
+}
+
+/// Version 1: the root has all online CPUs, and a set loses a CPU for good.
+fn take_from_sets(host: &Host, cpu: usize, value: &str) {
+    let point = "sys/fs/cgroup/cpuset";
+    if !host.exists(point) {
+        return;
+    }
+    put(host, &format!("{point}/cpuset.cpus"), &format_cpu_list(&online(host)));
+    for group in host.list(point) {
+        let path = format!("{point}/{group}/cpuset.cpus");
+        if let (Some(cpus), "0") = (host.read(&path), value) {
+            let mut cpus = parse_cpu_list(&cpus).unwrap_or_default();
+            cpus.retain(|other| *other != cpu);
+            put(host, &path, &format_cpu_list(&cpus));
+        }
     }
 }
 

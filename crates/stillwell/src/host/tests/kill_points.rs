@@ -7,7 +7,7 @@ use std::process::Command;
 use rayon::prelude::*;
 
 use super::*;
-use crate::host::kill;
+use crate::host::fault::{self, Fault, Points};
 
 /// Limit on the points that are tried on one machine. The variable below makes the tests try all.
 const POINTS_MAX: usize = 8;
@@ -34,19 +34,19 @@ pub(super) fn check_restored(
 }
 
 /// Tunes until a kill point unwinds. No code on the way cleans up, so the files are as after a real kill.
-fn tune_until(host: &Host, bench: &[usize], point: i64) -> bool {
-    kill::arm_unwinding(point);
+fn tune_until(host: &Host, bench: &[usize], point: u64) -> bool {
+    fault::arm(Points::Changes, point, Fault::Dies);
     let ended = catch_unwind(AssertUnwindSafe(|| tune(host, bench, &all_knobs()).unwrap()));
-    kill::disarm();
+    fault::disarm();
     ended.is_ok()
 }
 
 /// Counts the kill points of tuning a machine, and chooses the ones to try.
-fn points(name: &str, bench: &[usize]) -> (i64, Vec<i64>) {
+fn points(name: &str, bench: &[usize]) -> (u64, Vec<u64>) {
     let (_directory, host) = machine(name);
-    kill::arm_unwinding(i64::MAX);
+    fault::arm(Points::Changes, u64::MAX, Fault::Dies);
     tune(&host, bench, &all_knobs()).unwrap();
-    let n = i64::MAX - kill::disarm();
+    let n = fault::disarm().len() as u64;
     let is_own = machines::MACHINES.contains(&name) && benches(&host)[0] == bench;
     let is_whole = is_own || std::env::var(ALL_POINTS).is_ok();
     let n_max = if is_whole { usize::MAX } else { POINTS_MAX };
@@ -91,9 +91,9 @@ fn killed_while_restoring_the_next_goes_on() {
             let (_directory, host) = machine(name);
             let before = kernel::files(&host.root);
             tune(&host, &bench, &all_knobs()).unwrap();
-            kill::arm_unwinding(point);
+            fault::arm(Points::Changes, point, Fault::Dies);
             let ended = catch_unwind(AssertUnwindSafe(|| reset(&host)));
-            kill::disarm();
+            fault::disarm();
             let is_over = ended.is_ok();
             check_restored(&host, &before, &format!("{name}, restore killed at {point}"));
             if is_over {
@@ -112,7 +112,7 @@ fn as_child() {
     let (Ok(tree), Ok(point)) = (std::env::var(TREE), std::env::var(POINT)) else { return };
     let host = kernel::with_kernel(Host::new(tree));
     let bench = benches(&host).pop().unwrap();
-    kill::arm_killing(point.parse().unwrap());
+    fault::arm(Points::Changes, point.parse().unwrap(), Fault::Killed);
     tune(&host, &bench, &all_knobs()).unwrap();
 }
 

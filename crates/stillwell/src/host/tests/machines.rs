@@ -44,14 +44,14 @@ pub(super) fn machine(name: &str) -> (TempDir, Host) {
     };
     let (directory, host) = expand(&text);
     if name == "intel-register" {
-        registers(directory.path());
+        registers(directory.path(), CPUS - 1);
     }
     (directory, host)
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests write their own files")]
-fn registers(root: &std::path::Path) {
-    for cpu in 0..CPUS - 1 {
+pub(super) fn registers(root: &std::path::Path, n_cpus: usize) {
+    for cpu in 0..n_cpus {
         std::fs::create_dir_all(root.join(format!("dev/cpu/{cpu}"))).unwrap();
         let mut bytes = vec![0; 0x1a0];
         bytes.extend(0x0085_0089_u64.to_ne_bytes());

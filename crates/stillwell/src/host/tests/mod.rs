@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "how many cases were restored is worth reading")]
 
 mod away;
+mod faults;
 mod forged;
 mod kernel;
 mod kill_points;
@@ -69,7 +70,7 @@ fn all_knobs() -> Vec<&'static Knob> {
 fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<KnobResult>> {
     let mut store = Store::open(host)?;
     if store.journal.is_stale() {
-        restore(host, &mut store)?;
+        restore(host, &mut store);
     }
     store.begin(host, false, 0, 0)?;
     let planned = tune::plan(&Machine::new(host, bench.to_vec()), knobs);
@@ -79,5 +80,5 @@ fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result
 fn reset(host: &Host) -> Restoration {
     // A child of another test may hold a copy of our lock until it calls exec.
     let mut store = (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free");
-    restore(host, &mut store).unwrap()
+    restore(host, &mut store)
 }

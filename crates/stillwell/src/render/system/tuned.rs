@@ -104,6 +104,11 @@ pub fn turned(turned: &[KnobResult]) -> String {
     text + &end + "\n"
 }
 
+/// Describes the restoration of what a killed session had left.
+pub fn earlier(restored: &Restoration) -> String {
+    format!("what an earlier stillwell has left was put back\n{}", self::restored(restored))
+}
+
 /// Describes the outcome of a restoration.
 pub fn restored(restored: &Restoration) -> String {
     let mut text = String::new();
@@ -187,13 +192,15 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
         .expect("as above");
     }
     for item in &journal.items {
-        let now = host.read_item(item);
-        let now = now.as_deref().unwrap_or(match host::is_offline(host, &item.kept.path) {
-            true => "its CPU is offline",
-            false => "gone",
+        let now = host.read_item(item).unwrap_or_else(|error| {
+            match host::is_offline(host, &item.kept.path) {
+                true => "its CPU is offline".into(),
+                false if host::is_gone(&error) => "gone".into(),
+                false => host::reason_unread(&error),
+            }
         });
         let old = item.kept.old.trim_end();
-        if item.file.format.same(now, old) {
+        if item.file.format.same(&now, old) {
             continue;
         }
         let path = shown(item.file.format, &item.kept.path);

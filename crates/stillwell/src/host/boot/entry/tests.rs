@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::host::fixture::expand;
-use crate::host::{kill, read_cpu_table};
+use crate::host::{fault, read_cpu_table};
 
 const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
     sys/devices/system/cpu/possible = 0-3\n\
@@ -147,10 +147,10 @@ fn a_killed_change_leaves_a_whole_file() {
     let (_directory, host) = machine(&[("boot/grub/grub.cfg", GRUB)]);
     add_entry(&host, &advice(&host)).unwrap();
     let before = host.read_long("boot/grub/custom.cfg", 9999);
-    kill::arm_unwinding(0);
+    fault::arm(fault::Points::Changes, 0, fault::Fault::Dies);
     let other = BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false, true);
     let ended = catch_unwind(AssertUnwindSafe(|| add_entry(&host, &other.unwrap())));
-    kill::disarm();
+    fault::disarm();
     assert!(ended.is_err());
     assert_eq!(host.read_long("boot/grub/custom.cfg", 9999), before);
     remove_entry(&host).unwrap();

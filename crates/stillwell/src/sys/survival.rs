@@ -1,0 +1,35 @@
+//! What keeps a process alive that has to put the machine back.
+#![expect(clippy::disallowed_methods, reason = "this process asks for its own standing")]
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
+
+use super::signals::block_signals;
+
+/// Limits that end a process, or make its calls fail in the middle of its work (setrlimit(2)).
+const LIMITS: [Resource; 8] = [
+    Resource::Fsize,
+    Resource::Cpu,
+    Resource::As,
+    Resource::Data,
+    Resource::Nofile,
+    Resource::Nproc,
+    Resource::Memlock,
+    Resource::Core,
+];
+/// The kernel kills everything else first (proc_pid_oom_score_adj(5)).
+const LAST_TO_DIE: &str = "-1000";
+
+/// Takes this process out of its session, lets nothing but SIGKILL and SIGSTOP reach it, raises its limits, and makes it
+/// the last that the kernel kills for memory. What the kernel refuses, it does without: only root may raise a hard limit.
+pub fn survive() {
+    block_signals();
+    // This fails for the leader of a process group, which may not leave its terminal.
+    setsid().ok();
+    for limit in LIMITS {
+        let Rlimit { maximum, .. } = getrlimit(limit);
+        if setrlimit(limit, Rlimit { current: None, maximum: None }).is_err() {
+            setrlimit(limit, Rlimit { current: maximum, maximum }).ok();
+        }
+    }
+    std::fs::write("/proc/self/oom_score_adj", LAST_TO_DIE).ok();
+}
