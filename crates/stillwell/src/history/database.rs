@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::OFlags;
 
 use crate::history::schema;
+use crate::host::open_regular;
 use crate::host::user_files::{make_directories, open_to_write};
 
 /// Longest wait for another writer.
@@ -34,8 +35,12 @@ pub fn to_write(path: &Path) -> Result<Connection> {
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     let make = || -> Result<Connection> {
-        // SQLite would follow a link under sudo, too.
-        open_to_write(path, OFlags::CREATE, 0o644)?;
+        // SQLite itself would follow a link, also with the rights that sudo lends.
+        if path.exists() {
+            open_regular(path)?;
+        } else {
+            open_to_write(path, OFlags::CREATE, 0o644)?;
+        }
         let mut connection = connect(&file(path)?, WRITES)?;
         prepare(&mut connection)?;
         Ok(connection)
