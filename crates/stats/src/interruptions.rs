@@ -85,8 +85,8 @@ type Run = (f64, f64);
 /// **Errors.** The error of the cost is the jackknife over the windows of
 /// [`endpoint::window_err`](crate::endpoint::window_err). The error of t0 is that of
 /// [`low_end::floor`], combined with the error of the cost times the interruptions of the lowest
-/// runs. Of 3 800 simulated sessions, 1.1 %
-/// are more than 2 errors off and 0.5 % more than 3; the bias is at most 0.4 %
+/// runs. Of 3 800 simulated sessions, 1.2 %
+/// are more than 2 errors off and 0.8 % more than 3; the bias is at most 0.2 %
 /// (tests/calibration/interruptions.rs).
 ///
 /// It is [`Interruptions::UnknownCost`] below 12 runs; if zero is more than 3 sd of the counts
