@@ -1,7 +1,7 @@
 //! One child that has ended, and its row.
 
-use crate::measure::proc_counts::CpuTimes;
-use crate::measure::stalls::{Stall, TaskTotals};
+use crate::measure::proc_counts::{CpuTimes, Waits};
+use crate::measure::stalls::{RunTimes, Stall, TaskTotals};
 use crate::measure::wire::RowId;
 use crate::record::Row;
 use crate::sys::{LaunchedChild, Usage};
@@ -22,8 +22,8 @@ pub struct ChildRun {
     pub usage: Usage,
     /// Times of its first task.
     pub first_task: Option<CpuTimes>,
-    /// Time that the launcher waited for a CPU, to see that it had ended.
-    pub late_ns: u64,
+    /// What the launcher waited for a CPU until it saw its end.
+    pub waits: Waits,
     pub stderr: Vec<u8>,
     pub stderr_bytes: u64,
 }
@@ -59,32 +59,32 @@ impl ChildRun {
         row
     }
 
-    /// The part of a run's wall time that is not its own; `None` if nothing tells.
+    /// The part of a run's wall time that is not its own; `None` if nothing tells. The row has the run's counts.
     ///
     /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
-    pub fn stall(&self, totals: Option<TaskTotals>) -> Option<Stall> {
-        let before = self.before();
-        let waited_ns = self.first_task.zip(before);
-        let waited_ns =
-            waited_ns.map(|(after, before)| after.waited_ns.saturating_sub(before.waited_ns));
-        let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
-        let is_single = |times: CpuTimes| times.ran_ns as f64 >= COUNTS_AGREE * cpu_ns as f64;
-        let (mut stall, last_ns) = match totals {
-            Some(totals) => (totals.stall(waited_ns), totals.first_ended_ns),
-            None => {
-                self.first_task.filter(|times| is_single(*times))?;
-                (Stall { stalled_ns: waited_ns?, unclear_ns: 0 }, None)
-            }
+    pub fn stall(&self, totals: Option<TaskTotals>, row: &Row) -> Option<Stall> {
+        let first = self.first_task.zip(self.before()).map(|(after, before)| after.since(before));
+        let usage_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
+        // Its probe and its delay are not in the usage any more.
+        let probe_ns = self.launched.probe.map_or(0, |probe| probe.all_ns);
+        let first_ran_ns = self.first_task.map_or(0, |times| times.ran_ns);
+        let first_used_ns = first_ran_ns.saturating_sub(self.launched.delayed_ns + probe_ns);
+        let others_usage_ns = usage_ns.saturating_sub(first_used_ns);
+        let run = RunTimes {
+            started_ns: self.launched.exec_ns,
+            ended_ns: self.ended_ns,
+            usage_ns,
+            others_usage_ns,
+            busy_ns: self.least_busy_ns(),
+            task_clock_ns: row.get(Metric::TaskClockNs),
+            first,
+            launcher: self.waits,
         };
-        // A launcher that reads pipes meanwhile has also waited for other reasons.
-        let late_ns =
-            last_ns.map_or(self.late_ns, |ns| self.late_ns.min(self.ended_ns.saturating_sub(ns)));
-        stall.stalled_ns += late_ns;
-        let n_tasks = totals.map_or(1, |totals| totals.n_tasks.max(1));
-        let wall_ns = self.ended_ns - self.launched.exec_ns;
-        let stall = stall.within(wall_ns, self.least_busy_ns() / n_tasks);
-        // What leaves nothing of the run is not its stall.
-        Some(stall).filter(|stall| stall.stalled_ns < wall_ns)
+        if let Some(totals) = totals {
+            return Some(totals.stall(&run));
+        }
+        let is_single = first_ran_ns as f64 >= COUNTS_AGREE * usage_ns as f64;
+        is_single.then(|| Stall::of_single(&run)).flatten()
     }
 
     /// Times of the child just before its exec.

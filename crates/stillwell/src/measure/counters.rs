@@ -5,6 +5,7 @@
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};
 
+use crate::measure::child_run::ChildRun;
 use crate::measure::stalls::TaskTotals;
 use crate::measure::switches::SwitchLog;
 use crate::measure::wire::WakeTracepoint;
@@ -110,9 +111,8 @@ impl Counters {
         self.is_stale = true;
     }
 
-    /// Stores the counts of this run, whose first task is `first`. Returns the sums over its tasks; `None` without a
-    /// complete log of them.
-    pub fn after(&mut self, row: &mut Row, first: u32, started_ns: u64) -> Option<TaskTotals> {
+    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log of them.
+    pub fn after(&mut self, row: &mut Row, run: &ChildRun) -> Option<TaskTotals> {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
         for open in &mut self.counters {
@@ -133,7 +133,9 @@ impl Counters {
         if least_running_ppm < 1_000_000 {
             row.set(Metric::RunningPpm, Some(least_running_ppm));
         }
-        let totals = self.switches.as_mut()?.add_up(first, started_ns);
+        let first = run.launched.pid.cast_unsigned();
+        let switches = self.switches.as_mut()?;
+        let totals = switches.add_up(first, run.launched.exec_ns, run.ended_ns);
         // Records that did not fit are still in the buffers.
         self.is_stale |= totals.is_none();
         row.set(Metric::PreemptedNs, totals.map(|totals| totals.preempted_ns));

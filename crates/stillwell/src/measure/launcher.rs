@@ -22,7 +22,7 @@ use crate::measure::memory_use::MemoryUse;
 use crate::measure::own_place::{allowed_cpus, pin_myself, raise_own_priority};
 use crate::measure::prepared::{PreparedCommand, environment, iteration_variables};
 use crate::measure::probe_schedule::ProbeSchedule;
-use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
+use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, Waits, peak_resident_kib};
 use crate::measure::quota_use::QuotaUse;
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::sampling::Sampling;
@@ -96,7 +96,8 @@ impl LauncherLoop {
         metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();
         if has_schedstat {
-            metrics.extend([Metric::RunQueueWaitNs, Metric::StalledNs, Metric::UnclearNs]);
+            metrics.push(Metric::RunQueueWaitNs);
+            metrics.extend([Metric::StalledNs, Metric::UnclearNs, Metric::ImpossibleStallNs]);
         }
         let probes = ProbeSchedule::new(open.evidence);
         metrics.extend(probes.metrics());
@@ -220,17 +221,14 @@ impl LauncherLoop {
             let mut row = ran.row(id, destination.clock_origin_ns);
             row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
-            let totals = self.counters.after(
-                &mut row,
-                ran.launched.pid.cast_unsigned(),
-                ran.launched.exec_ns,
-            );
+            let totals = self.counters.after(&mut row, &ran);
             self.cache_use.after(&mut row);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));
-            let stall = ran.stall(totals);
+            let stall = ran.stall(totals, &row);
             row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
             row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));
+            row.set(Metric::ImpossibleStallNs, stall.map(|stall| stall.impossible_ns));
             self.reading_time.add_since(start_ns);
             destination.append(&row)?;
         }
@@ -312,18 +310,19 @@ impl LauncherLoop {
                 .is_err_and(|error| is_interruption(&error))
             {}
         }
-        let waited_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waited_ns);
-        let mut waited_ns = waited_so_far();
+        let waits_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waits);
+        let mut waits_before = waits_so_far();
         if let Some(sampling) = &mut self.sampling {
             // While it copies samples it waits for a CPU beside the run, which is not late by that.
-            sampling.drain_until_exit(launched.pid, || waited_ns = waited_so_far());
+            sampling.drain_until_exit(launched.pid, || waits_before = waits_so_far());
         }
         let stopped_by = wait_for_exit(launched.pid);
         let ended_ns = monotonic_ns();
-        let (mut first_task, mut late_ns) = (None, 0);
+        let (mut first_task, mut waits) = (None, Waits::default());
         if let Some(own) = &self.schedstat {
             first_task = CpuTimes::of_process(launched.pid);
-            late_ns = own.waited_ns().zip(waited_ns).map_or(0, |(after, before)| after - before);
+            let both = own.waits().zip(waits_before);
+            waits = both.map_or(waits, |(after, before)| after.since(before));
             self.reading_time.add_since(is_run.then_some(ended_ns));
         }
         if alarm.went_off() {
@@ -358,7 +357,7 @@ impl LauncherLoop {
             timed_out,
             usage,
             first_task,
-            late_ns,
+            waits,
             stderr,
             stderr_bytes,
         }

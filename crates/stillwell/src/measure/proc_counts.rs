@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
-/// The first fields of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
+/// Times of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// Time on a CPU.
@@ -17,15 +17,42 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Parses the text of the file.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
-        let mut next = || fields.next()?.parse().ok();
-        Some(Self { ran_ns: next()?, waited_ns: next()? })
+        let [ran_ns, waited_ns] = fields(text)?;
+        Some(Self { ran_ns, waited_ns })
     }
 
     /// Those of the first thread of a process. Readable while it is a zombie.
     pub fn of_process(pid: i32) -> Option<Self> {
         let path = format!("/proc/{pid}/schedstat");
-        read(rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?)
+        let file = rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?;
+        let [ran_ns, waited_ns] = read(file)?;
+        Some(Self { ran_ns, waited_ns })
+    }
+
+    /// Those since an earlier reading.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+        }
+    }
+}
+
+/// Waits of a thread for a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    pub waited_ns: u64,
+    /// How often it got a CPU.
+    pub n_arrivals: u64,
+}
+
+impl Waits {
+    /// Those since an earlier reading.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+            n_arrivals: self.n_arrivals.saturating_sub(before.n_arrivals),
+        }
     }
 }
 
@@ -43,16 +70,27 @@ impl OwnCpuTimes {
         Some(Self { file })
     }
 
-    /// The time that the thread has waited for a CPU so far, ns.
-    pub fn waited_ns(&self) -> Option<u64> {
-        Some(read(&self.file)?.waited_ns)
+    /// What the thread has waited for a CPU so far.
+    pub fn waits(&self) -> Option<Waits> {
+        let [_, waited_ns, n_arrivals] = read(&self.file)?;
+        Some(Waits { waited_ns, n_arrivals })
     }
 }
 
-fn read(file: impl AsFd) -> Option<CpuTimes> {
+fn read<const N: usize>(file: impl AsFd) -> Option<[u64; N]> {
     let mut buffer = [0; 96];
     let n_bytes = rustix::io::pread(file, &mut buffer, 0).ok()?;
-    CpuTimes::parse(&buffer[..n_bytes])
+    fields(&buffer[..n_bytes])
+}
+
+/// The first fields of a schedstat file: time on a CPU and on a run queue, ns, and times it got a CPU.
+fn fields<const N: usize>(text: &[u8]) -> Option<[u64; N]> {
+    let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
+    let mut found = [0; N];
+    for field in &mut found {
+        *field = fields.next()?.parse().ok()?;
+    }
+    Some(found)
 }
 
 /// `VmHWM` of this process.

@@ -9,17 +9,24 @@ use std::io;
 use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
-use crate::measure::stalls::{TaskEvent, TaskEventKind, TaskTotals, add_up};
+use crate::measure::stalls::{TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up};
 use crate::measure::wire::WakeTracepoint;
 use crate::sys;
 
 /// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 times off the CPU and on again.
 const RING_BYTES: usize = 64 << 10;
+/// A record's header (perf_event_open(2), `struct perf_event_header`), and the longest record: one about a fork.
+const RECORD_HEADER_BYTES: usize = 8;
+const RECORD_BYTES_MAX: usize = 64;
 /// The most CPUs. More would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;
 
 /// `PERF_RECORD_LOST`.
 pub const RECORD_LOST: u32 = 2;
+/// `PERF_RECORD_COMM`.
+const RECORD_COMM: u32 = 3;
+/// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
+const COMM_EXEC: u16 = 1 << 13;
 /// `PERF_RECORD_EXIT`.
 pub const RECORD_EXIT: u32 = 4;
 /// `PERF_RECORD_FORK`.
@@ -67,20 +74,27 @@ impl SwitchLog {
         }
     }
 
-    /// Adds up a run, whose first task is `first`; `None` when the ring buffer was too small for all its records.
-    pub fn add_up(&mut self, first: u32, started_ns: u64) -> Option<TaskTotals> {
+    /// Adds up a run; `None` when the ring buffer was too small for all its records.
+    pub fn add_up(&mut self, first: u32, started_ns: u64, ended_ns: u64) -> Option<TaskTotals> {
         self.events.clear();
         for (cpu, ring) in self.rings.iter_mut().enumerate() {
+            let mut n_bytes = 0;
             while let Some(record) = ring.next_record() {
                 let body = record.to_contiguous();
+                n_bytes += RECORD_HEADER_BYTES + body.len();
                 let event = match record.ty() {
                     RECORD_SWITCH => Some(switch(cpu, record.misc(), &body)?),
                     RECORD_FORK => Some(made(cpu, &body)?),
                     RECORD_EXIT => Some(ended(cpu, &body)?),
+                    RECORD_COMM if record.misc() & COMM_EXEC != 0 => Some(executes(cpu, &body)?),
                     RECORD_LOST => return None,
                     _ => None,
                 };
                 self.events.extend(event);
+            }
+            // The kernel tells of lost records in the next one that fits. There may have been none.
+            if n_bytes + RECORD_BYTES_MAX > RING_BYTES {
+                return None;
             }
         }
         for ring in &mut self.wakes {
@@ -90,7 +104,8 @@ impl SwitchLog {
             }
         }
         self.events.sort_unstable();
-        Some(add_up(&self.events, first, started_ns, self.rings.len()))
+        let n_cpus = self.rings.len();
+        Some(add_up(&self.events, TracedRun { first, started_ns, ended_ns, n_cpus }))
     }
 }
 
@@ -98,6 +113,8 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     let mut builder = switches();
     builder
         .task(true)
+        .comm(true)
+        .comm_exec(true)
         .observe_self()
         .one_cpu(cpu)
         .inherit(true)
@@ -147,13 +164,20 @@ pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<TaskEvent> {
 
 /// Parses a fork record: process, its parent, thread, its parent (u32 each), time (u64).
 fn made(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
-    let kind = TaskEventKind::MadeBy(number(body, 12)?);
+    let kind = TaskEventKind::Made { maker: number(body, 12)?, process: number(body, 0)? };
     Some(TaskEvent { time_ns: time(body, 16)?, thread: number(body, 8)?, kind, cpu })
 }
 
 /// Parses an exit record, which has the same fields.
 fn ended(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
     Some(TaskEvent { kind: TaskEventKind::Ended, ..made(cpu, body)? })
+}
+
+/// Parses a comm record: process, thread (u32 each), name, and what `sample_id_all` adds: process, thread (u32 each), time
+/// (u64).
+fn executes(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
+    let time_ns = time(body, body.len().checked_sub(8)?)?;
+    Some(TaskEvent { time_ns, thread: number(body, 4)?, kind: TaskEventKind::Executes, cpu })
 }
 
 /// Parses a sample: process and thread of what ran there (u32 each), time (u64), size (u32) and that many bytes, in which
@@ -209,8 +233,11 @@ mod tests {
         let (time_a, time_b) = (low, 9 - low);
         assert_eq!(switch(3, 0, &body(&[7, 8, time_a, time_b])), event(8, TaskEventKind::In));
         let life = body(&[7, 6, 8, 6, time_a, time_b]);
-        assert_eq!(made(3, &life), event(8, TaskEventKind::MadeBy(6)));
+        assert_eq!(made(3, &life), event(8, TaskEventKind::Made { maker: 6, process: 7 }));
         assert_eq!(ended(3, &life), event(8, TaskEventKind::Ended));
+        let name = body(&[7, 8, u32::from_ne_bytes(*b"name"), 0, 7, 8, time_a, time_b]);
+        assert_eq!(executes(3, &name), event(8, TaskEventKind::Executes));
+        assert_eq!(executes(3, &name[..4]), None);
         let wake = WakeTracepoint { id: 1, thread_at: 4 };
         let sample = |flags: u8| {
             let raw = u32::from_ne_bytes([0, 0, flags, 0]);

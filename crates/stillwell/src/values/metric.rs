@@ -38,6 +38,7 @@ pub enum Metric {
     OthersTrafficBytes,
     QuotaNs,
     TreePeakBytes,
+    ImpossibleStallNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -117,7 +118,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 34] = {
+pub static METRICS: [MetricInfo; 35] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -348,6 +349,13 @@ pub static METRICS: [MetricInfo; 34] = {
             BYTES,
             ControlGroup,
             "peak memory of all processes of the run together, by the count of a control group of their own",
+        ),
+        info(
+            ImpossibleStallNs,
+            ["impossible_stall_ns", "impossible-stall", ""],
+            NS,
+            Schedstat,
+            "part of unclear_ns that the records call a stall, and that other counts of the run rule out",
         ),
     ]
 };

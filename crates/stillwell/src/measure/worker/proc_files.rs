@@ -28,6 +28,8 @@ pub struct ProcStatus {
     pub involuntary_switches: Option<u64>,
     /// `Threads`.
     pub n_threads: Option<u32>,
+    /// Whether `State` of the main thread is S or D: it has gone to sleep, and the switch is counted.
+    pub is_asleep: Option<bool>,
 }
 
 impl ProcFiles {
@@ -95,6 +97,10 @@ fn status(status: &[u8]) -> ProcStatus {
             )
         };
         match &line[..colon] {
+            b"State" => {
+                let state = line[colon + 1..].trim_ascii_start().first();
+                found.is_asleep = state.map(|state| matches!(state, b'S' | b'D'));
+            }
             b"VmHWM" => found.maxrss_kib = value(),
             b"Threads" => found.n_threads = value().and_then(|n| n.try_into().ok()),
             b"voluntary_ctxt_switches" => found.voluntary_switches = value(),
@@ -120,13 +126,14 @@ mod tests {
             30 31 32 33 34 35 36 37 38\n";
         // State is field 3, so the field after it, 1 here, is field 4.
         assert_eq!(cpu(stat), Some(36));
-        let text = b"Name:\tsh\\nVmHWM:\t1\nVmHWM:\t    3456 kB\nThreads:\t2\nvoluntary_ctxt_switches:\t20\n\
+        let text = b"Name:\tsh\\nVmHWM:\t1\nState:\tS (sleeping)\nVmHWM:\t    3456 kB\nThreads:\t2\nvoluntary_ctxt_switches:\t20\n\
             nonvoluntary_ctxt_switches:\t6";
         let expected = ProcStatus {
             maxrss_kib: Some(3456),
             voluntary_switches: Some(20),
             involuntary_switches: None,
             n_threads: Some(2),
+            is_asleep: Some(true),
         };
         assert_eq!(status(text), expected, "the last line was cut off");
         assert_eq!(

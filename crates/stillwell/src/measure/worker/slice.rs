@@ -62,9 +62,11 @@ impl Worker {
         let is_single = status.n_threads == Some(1);
         let (wall_ns, cpu_ns) = (time.wall_ns, time.cpu_ns);
         let times = SliceTimes { wall_ns, cpu_ns, round_trip_ns, has_own_timer };
-        let stall = run_queue_wait_ns
-            .zip(voluntary_switches)
-            .map(|(waited_ns, n_sleeps)| times.stall(waited_ns, n_sleeps, is_single));
+        let stall = run_queue_wait_ns.zip(voluntary_switches).map(|(waited_ns, n_sleeps)| {
+            // A worker that has answered goes to sleep until the next request.
+            let n_after = u64::from(status.is_asleep == Some(true));
+            times.stall(waited_ns, n_sleeps.saturating_sub(n_after), is_single)
+        });
         Ok(Slice {
             started_ns,
             wall_ns: time.wall_ns,
@@ -95,10 +97,10 @@ struct SliceTimes {
 
 impl SliceTimes {
     /// The stall of a slice. `waited_ns` is what the main thread waited from the request to the answer, and `n_sleeps`
-    /// how often it slept then.
+    /// how often it went to sleep then, before it had answered.
     ///
-    /// A worker that slept only to wait for the request was off the CPU in the slice because it waited. If it slept in
-    /// the slice too, its waits may have been outside. With several threads, another one may have run.
+    /// A worker that did not was off the CPU in the slice because it waited. If it slept, perhaps in the slice, its waits
+    /// may have been outside. With several threads, another one may have run.
     ///
     /// The CPU time of a benchmark that times itself is of the whole call. So it was off the CPU in its wall time for at
     /// least wall minus CPU time, and at most so much longer as the rest of the call lasted.
@@ -112,11 +114,11 @@ impl SliceTimes {
         let most_ns = waited_ns.min(off_most_ns);
         let inside_ns = waited_ns.saturating_sub(outside_ns);
         let stalled_ns = match (is_single, n_sleeps) {
-            (true, 0 | 1) => off_ns.min(most_ns),
+            (true, 0) => off_ns.min(most_ns),
             (true, _) => inside_ns.min(off_ns),
             (false, _) => 0,
         };
-        Stall { stalled_ns, unclear_ns: most_ns - stalled_ns }
+        Stall { stalled_ns, unclear_ns: most_ns - stalled_ns, impossible_ns: 0 }
     }
 }
 
@@ -138,12 +140,12 @@ mod tests {
             let found = times.stall(waited_ns, n_sleeps, is_single);
             (found.stalled_ns, found.unclear_ns)
         };
-        assert_eq!(stall(70, 1, true), (60, 0));
+        assert_eq!(stall(70, 0, true), (60, 0));
         // The other 20 are an interrupt or the hypervisor, not other programs.
-        assert_eq!(stall(40, 1, true), (40, 0));
+        assert_eq!(stall(40, 0, true), (40, 0));
         // It slept, and 30 of its waits may have been before and after the slice.
-        assert_eq!(stall(50, 3, true), (20, 30));
-        assert_eq!(stall(50, 1, false), (0, 50));
+        assert_eq!(stall(50, 1, true), (20, 30));
+        assert_eq!(stall(50, 0, false), (0, 50));
     }
 
     /// 100 of the 130 ns are timed, and 45 ns of CPU time are of all 130.
@@ -156,18 +158,19 @@ mod tests {
             (found.stalled_ns, found.unclear_ns)
         };
         // It was off the CPU for 85 ns, 30 of them perhaps outside.
+        assert_eq!(stall(85, 0, true), (55, 30));
+        assert_eq!(stall(10, 0, true), (10, 0));
         assert_eq!(stall(85, 1, true), (55, 30));
-        assert_eq!(stall(10, 1, true), (10, 0));
-        assert_eq!(stall(85, 2, true), (55, 30));
         // Nothing of it is outside: as with any other benchmark.
         let whole = SliceTimes { round_trip_ns: 100, ..times };
-        assert_eq!(whole.stall(55, 1, true), Stall { stalled_ns: 55, unclear_ns: 0 });
+        let stalled = |stalled_ns, unclear_ns| Stall { stalled_ns, unclear_ns, impossible_ns: 0 };
+        assert_eq!(whole.stall(55, 0, true), stalled(55, 0));
         // The waits may be longer than the call, by those before and after it: nothing is taken from a short time.
         let short = SliceTimes { wall_ns: 1, cpu_ns: 20, round_trip_ns: 520, ..times };
-        assert_eq!(short.stall(530, 1, true), Stall { stalled_ns: 0, unclear_ns: 1 });
-        assert_eq!(short.stall(530, 2, true), Stall { stalled_ns: 0, unclear_ns: 1 });
+        assert_eq!(short.stall(530, 0, true), stalled(0, 1));
+        assert_eq!(short.stall(530, 1, true), stalled(0, 1));
         // More CPU time than wall time: the call does much outside.
         let outside = SliceTimes { cpu_ns: 400, round_trip_ns: 600, ..times };
-        assert_eq!(outside.stall(90, 1, true), Stall { stalled_ns: 0, unclear_ns: 90 });
+        assert_eq!(outside.stall(90, 0, true), stalled(0, 90));
     }
 }
