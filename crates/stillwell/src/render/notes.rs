@@ -39,19 +39,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
                 runs(plan, *arm, *n, *n_runs)
             )
         }
-        Finding::LeftBehind { arm, n, n_runs, name } => format!(
-            "{} of {} left {} behind ({name}), beside which the later runs ran; {} ended with the session",
-            units::counted(*n_runs as usize, "run"),
-            command(plan, *arm),
-            units::processes(*n),
-            if *n == 1 { "it was" } else { "they were" }
-        ),
-        Finding::Outlived { arm, n, name } => format!(
-            "{} outlived a run of {} that was ended ({name}), and {} ended too",
-            units::processes(*n),
-            command(plan, *arm),
-            if *n == 1 { "was" } else { "were" }
-        ),
+        Finding::LeftBehind { .. } | Finding::Outlived { .. } => survivors(finding, plan),
         Finding::MemoryFloor { arm, floor_kib } => format!(
             "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
             command(plan, *arm)
@@ -68,15 +56,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::SlowStart { n_blocks, .. } => format!(
             "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
         ),
-        Finding::WorkersWaited { share } => format!(
-            "the processes waited for a CPU for {} of the time of their slices; {}",
-            percent(*share),
-            match plan.policy.clock {
-                Clock::Clean => "clean time leaves this out",
-                Clock::Cpu => "CPU time leaves this out",
-                Clock::Wall => "their wall times contain this",
-            }
-        ),
+        Finding::WorkersWaited { share } => workers_waited(*share, plan.policy.clock),
         Finding::HardlyAnything { arm, per_loop_ns } => format!(
             "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
             command(plan, *arm),
@@ -103,6 +83,38 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
 
 const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \
                          value: the runs of a value followed each other, and there is no verdict";
+
+/// What outlives runs.
+fn survivors(finding: &Finding, plan: &Plan) -> String {
+    match finding {
+        Finding::LeftBehind { arm, n, n_runs, name } => format!(
+            "{} of {} left {} behind ({name}), beside which the later runs ran; {} ended with the session",
+            units::counted(*n_runs as usize, "run"),
+            command(plan, *arm),
+            units::processes(*n),
+            if *n == 1 { "it was" } else { "they were" }
+        ),
+        Finding::Outlived { arm, n, name } => format!(
+            "{} outlived a run of {} that was ended ({name}), and {} ended too",
+            units::processes(*n),
+            command(plan, *arm),
+            if *n == 1 { "was" } else { "were" }
+        ),
+        _ => String::new(),
+    }
+}
+
+fn workers_waited(share: f64, clock: Clock) -> String {
+    let leaves_out = match clock {
+        Clock::Clean => "clean time leaves this out",
+        Clock::Cpu => "CPU time leaves this out",
+        Clock::Wall => "their wall times contain this",
+    };
+    format!(
+        "the processes waited for a CPU for {} of the time of their slices; {leaves_out}",
+        percent(share)
+    )
+}
 
 fn major_faults(n: f64) -> String {
     format!("{} had to read from a device", units::counted(n as usize, "page fault"))
