@@ -97,13 +97,10 @@ fn a_cell_of_csv_is_no_formula() {
         assert!(cell.starts_with('\''), "{csv}");
     }
     assert!(!csv.contains(|it: char| it.is_control() && it != '\n'), "{csv:?}");
-    bench.stillwell(&["convert", "x.csv", "--to", "pyperf", "-o", "back.json"]).ends_with(0);
-    let back: serde_json::Value = serde_json::from_str(&bench.read("back.json")).unwrap();
-    let found: Vec<_> = back["benchmarks"].as_array().unwrap().iter().collect();
-    for (benchmark, name) in found.iter().zip(names) {
-        assert_eq!(benchmark["metadata"]["name"], name, "{benchmark}");
+    let shown = bench.stillwell(&["show", "x.csv"]).ends_with(0).stdout;
+    for name in [names[0], names[1], names[2], SHOWN] {
+        assert!(shown.lines().any(|line| line == name), "{name:?}: {shown}");
     }
-    assert_eq!(found.len(), 4);
 }
 
 #[test]

@@ -60,7 +60,6 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("host/boot/entry.rs", machine),
         ("host/caches.rs", machine),
         ("host/guardian/mod.rs", machine),
-        ("host/unplug.rs", machine),
         ("host/user_files.rs", "the one way"),
         ("link/exec.rs", caller),
         ("link/wrappers.rs", own),
@@ -72,6 +71,7 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("pool/task.rs", "the caller"),
         ("record/folder.rs", "a new directory of the caller"),
         ("sys/mod.rs", "our own process"),
+        ("sys/survival.rs", "our own process"),
     ];
     let texts = [
         "fs::write(",
