@@ -1,7 +1,9 @@
 //! Summaries of one sample: order statistics, moments and the coefficient of variation.
 
+use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::function::beta::beta_reg;
 
+use crate::interval::Interval;
 use crate::invalid::{Invalid, at_least, finite};
 
 /// A sample in ascending order. It is finite and has at least one value.
@@ -59,6 +61,34 @@ impl SortedSample {
             return below + step * at.fract();
         }
         below * (1.0 - at.fract()) + above * at.fract()
+    }
+
+    /// Interval of quantile `p` of the distribution that the values come from, between two of them. It
+    /// misses on each side with probability at most `alpha / 2`, whatever the distribution is.
+    ///
+    /// The number of values below the quantile is binomial, so the ranks of the ends are those of its
+    /// quantiles (Conover, "Practical Nonparametric Statistics", 3rd edition, section 3.2). Valid for
+    /// independent values. `None` if the sample does not reach so far: see [`quantile_needs`]. Fails
+    /// unless `0 < p < 1` and `0 < alpha < 1`.
+    ///
+    /// ```
+    /// let xs: Vec<f64> = (1..=100).map(f64::from).collect();
+    /// let found = stillwell_stats::SortedSample::new(&xs).unwrap().quantile_interval(0.9, 0.05).unwrap();
+    /// // R: qbinom(c(0.025, 0.975), 100, 0.9) + c(0, 1)
+    /// assert_eq!(found, Some(stillwell_stats::Interval { lo: 84.0, hi: 96.0 }));
+    /// ```
+    pub fn quantile_interval(&self, p: f64, alpha: f64) -> Result<Option<Interval>, Invalid> {
+        let n = self.len();
+        if n < quantile_needs(p, alpha)? {
+            return Ok(None);
+        }
+        let out_of_range = |_| Invalid::OutOfRange { name: "quantile", value: p };
+        let below = Binomial::new(p, n as u64).map_err(out_of_range)?;
+        // X_(l) is above the quantile if fewer than l values are below, X_(u) below it if at least u are.
+        let lo = below.inverse_cdf(alpha / 2.0) as usize;
+        let hi = below.inverse_cdf(1.0 - alpha / 2.0) as usize + 1;
+        let is_inside = lo >= 1 && hi <= n;
+        Ok(is_inside.then(|| Interval { lo: self.0[lo - 1], hi: self.0[hi - 1] }))
     }
 
     /// Quantile 1/2: the middle value, or the mean of the two middle values.
@@ -130,6 +160,21 @@ impl SortedSample {
     pub fn harrell_davis(&self, p: f64) -> Result<f64, Invalid> {
         Ok(harrell_davis_weights(self.len(), p)?.iter().zip(&self.0).map(|(w, x)| w * x).sum())
     }
+}
+
+/// Smallest number of values with an interval of quantile `p`: the smallest `n` with `p^n` and
+/// `(1 - p)^n` at most `alpha / 2`. In fewer, all values may well be on one side of the quantile.
+///
+/// Fails unless `0 < p < 1` and `0 < alpha < 1`.
+///
+/// ```
+/// use stillwell_stats::quantile_needs;
+/// assert_eq!([0.5, 0.9, 0.95, 0.99].map(|p| quantile_needs(p, 0.05).unwrap()), [6, 36, 72, 368]);
+/// ```
+pub fn quantile_needs(p: f64, alpha: f64) -> Result<usize, Invalid> {
+    crate::invalid::between("quantile", p, 0.0, 1.0)?;
+    crate::invalid::between("alpha", alpha, 0.0, 1.0)?;
+    Ok(((alpha / 2.0).ln() / p.max(1.0 - p).ln()).ceil() as usize)
 }
 
 /// The `n` Harrell-Davis weights of quantile `p`. They depend on the sample only through `n`.

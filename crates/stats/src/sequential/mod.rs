@@ -139,6 +139,12 @@ impl SequentialTest {
         self.looks.len()
     }
 
+    /// Number of pairs at the beginning that a look at all of these leaves out as warm-up.
+    pub fn n_warmup(&self, pairs: &Pairs) -> usize {
+        let look = Look { n_pairs: pairs.len(), spent: 1.0 };
+        warmup_pairs(pairs, self.design.spending.group_size(look))
+    }
+
     /// Number of pairs at the last look; 0 before the first.
     pub fn n_pairs_seen(&self) -> usize {
         self.looks.last().map_or(0, |look| look.n_pairs)

@@ -323,6 +323,10 @@ fn net(
         let per_unit = (ratio - 1.0).abs() / (below * below);
         (per_unit * a.value * s.err).hypot(per_unit * s.value * a.err)
     };
+    // Nor is there one if nothing is left of the new arm.
+    if shifted(raw.ratio) <= 0.0 {
+        return None;
+    }
     Some(RatioInterval {
         ratio: shifted(raw.ratio),
         lo: (shifted(raw.lo) - widening(raw.lo)).max(0.0),
@@ -362,5 +366,7 @@ mod tests {
         let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
         assert_eq!(net(raw, &times(50.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
         assert_eq!(net(raw, &times(52.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
+        let half = RatioInterval { ratio: 0.5, lo: 0.4, hi: 0.6 };
+        assert_eq!(net(half, &times(100.0, 0.0), &times(50.0, 0.0), StatisticName::Floor), None);
     }
 }

@@ -184,7 +184,8 @@ fn ratio(
         |it: UncertainValue| PointEstimate { value: it.value, err: it.err.unwrap_or(0.0) };
     let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
     let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
-    (old.value > control.value).then_some(UncertainValue { value: ratio.value, err })
+    let is_ratio = old.value > control.value && new.value > control.value;
+    is_ratio.then_some(UncertainValue { value: ratio.value, err })
 }
 
 #[cfg(test)]
@@ -209,6 +210,8 @@ mod tests {
             Some(UncertainValue { value: 1.5, err: None })
         );
         assert_eq!(ratio(t, shell, Some(t)), None);
+        assert_eq!(ratio(shell, t, Some(shell)), None, "nothing is left of the new arm");
+        assert_eq!(ratio(shell, t, Some(uncertain(2.0, 0.1))), None, "less than nothing");
     }
 
     #[test]

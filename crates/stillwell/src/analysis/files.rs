@@ -187,7 +187,8 @@ fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
 
 /// The errors are independent, because the sessions are.
 fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
-    if old.value == 0.0 || !(new.value / old.value).is_finite() {
+    // Some programs write 0 for a time that is too short, or a difference that is below 0.
+    if old.value <= 0.0 || new.value <= 0.0 || !(new.value / old.value).is_normal() {
         return None;
     }
     Some(match (old.measured(), new.measured()) {

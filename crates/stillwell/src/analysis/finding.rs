@@ -7,6 +7,7 @@ use crate::analysis::long_slices::LongSlices;
 use crate::analysis::low_runs::LoneRun;
 use crate::analysis::neighbours::Neighbours;
 use crate::analysis::steadiness::SteadinessFlag;
+use crate::analysis::summary::UncertainValue;
 use crate::ledger::LedgerEntry;
 use crate::record::ShortSlice;
 
@@ -53,6 +54,8 @@ pub enum Finding {
     LoneRun { arm: usize, run: LoneRun },
     /// The low tail of the arm's times does not end.
     NoFloor { arm: usize },
+    /// Once the control is subtracted, t0 is not above 0 by more than its error.
+    TooShort { arm: usize, t0: UncertainValue },
     /// The times of the arm are not those of one steady process. `n_warmups`: warm-up runs that would leave out the
     /// slow start, if there was one.
     Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
@@ -100,6 +103,7 @@ impl Finding {
             | Self::MemoryFloor { arm, .. }
             | Self::LoneRun { arm, .. }
             | Self::NoFloor { arm }
+            | Self::TooShort { arm, .. }
             | Self::CountersDisagree { arm, .. }
             | Self::Unstable { arm, .. }
             | Self::HardlyAnything { arm, .. }

@@ -1,7 +1,7 @@
 //! Summaries for the tests, built in memory.
 
 use crate::analysis::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
-use crate::analysis::summary::{TimeSummary, UncertainValue};
+use crate::analysis::summary::{SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
 
 /// Times whose statistics all have this value and this error.
 pub(super) fn times(value: f64, err: f64) -> TimeSummary {
@@ -20,6 +20,7 @@ pub(super) fn times(value: f64, err: f64) -> TimeSummary {
         sd: Some(0.0),
         cv: Some(0.0),
         quantiles: [value; 4],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
     }
 }
 

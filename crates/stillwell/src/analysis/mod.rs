@@ -74,9 +74,11 @@ pub use steadiness::{
 };
 #[cfg(test)]
 pub use summary::NetTimes;
+#[cfg(test)]
+pub use summary::TailQuantile;
 pub use summary::{
-    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SliceSummary, TimeSummary,
-    UncertainValue,
+    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SLOW_TAIL, SliceSummary,
+    TimeSummary, UncertainValue,
 };
 pub use watch::trial_outcome;
 

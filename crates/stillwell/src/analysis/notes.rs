@@ -55,6 +55,7 @@ pub fn notes(
     }
     notes.extend(floors(arms));
     notes.extend(lone_runs(arms));
+    notes.extend(too_short(arms));
     notes.extend(warmups(record, comparisons));
     notes.extend(unstable(record));
     notes.retain(|note| note.weight >= SHARE_MIN);
@@ -278,6 +279,13 @@ fn floors(arms: &[ArmSummary]) -> Vec<Note> {
     };
     let without = arms.iter().filter(is_without);
     without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
+}
+
+fn too_short(arms: &[ArmSummary]) -> impl Iterator<Item = Note> {
+    let short = arms.iter().filter(|arm| !arm.is_hidden && arm.is_too_short());
+    short.filter_map(|arm| {
+        Some(Note { finding: Finding::TooShort { arm: arm.arm, t0: arm.net?.t0 }, weight: 1.0 })
+    })
 }
 
 fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {

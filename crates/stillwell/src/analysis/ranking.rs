@@ -68,11 +68,8 @@ fn relative_time(
     arm: usize,
     reference: usize,
 ) -> Option<RelativeTime> {
-    let t0 = |arm: usize| {
-        let arm = &analysis.arms[arm];
-        Some(arm.net.map_or(arm.times.as_ref()?.t0, |net| net.t0).value)
-    };
-    let own = t0(arm)?;
+    let t0 = |arm: usize| Some(analysis.arms[arm].ratio_t0()?.value);
+    analysis.arms[arm].times.as_ref()?;
     if arm == reference {
         return Some(RelativeTime { ratio: 1.0, lo: 1.0, hi: 1.0 });
     }
@@ -83,7 +80,10 @@ fn relative_time(
             RelativeTime { ratio, lo, hi }
         }
         Some(Evidence::Unpaired { ratio, .. }) => untested(ratio.value),
-        _ => untested(t0(reference).map_or(1.0, |reference| own / reference)),
+        // A time that is not above 0 has no ratio. It is as short as can be.
+        _ => {
+            untested(t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it)))
+        }
     })
 }
 

@@ -18,12 +18,12 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
     if let [old] = old {
         return unpaired(old, new, because);
     }
-    let past: Option<Vec<f64>> = old.iter().map(|arm| Some(shown_t0(arm)?.value)).collect();
-    let rank = past.zip(shown_t0(new)).and_then(|(past, new)| {
+    let past: Option<Vec<f64>> = old.iter().map(|arm| Some(arm.ratio_t0()?.value)).collect();
+    let rank = past.zip(new.ratio_t0()).and_then(|(past, new)| {
         let rank = stats::across_sessions::rank_among(&past, new.value).ok()?;
         let all: Vec<f64> = past.into_iter().chain([new.value]).collect();
         let ratio = new.value / rank.median;
-        ratio.is_finite().then(|| (rank, ratio, last_change(&all, alpha)))
+        ratio.is_normal().then(|| (rank, ratio, last_change(&all, alpha)))
     });
     let Some((rank, ratio, change)) = rank else {
         return Evidence::None { because: NoTest::UnfitNumbers };
@@ -55,19 +55,15 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
     Some(SessionChange { since: at + 1, ratio: RatioInterval { ratio, lo, hi }, p: last.p })
 }
 
-/// t0, minus that of the control if there is one.
-fn shown_t0(arm: &ArmSummary) -> Option<UncertainValue> {
-    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
-}
-
 /// Two arms whose runs were not interleaved: the ratio of their t0, and the reason for no test.
 pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
-    let Some((old, new)) = shown_t0(old).zip(shown_t0(new)) else {
+    if old.times.is_none() || new.times.is_none() {
         return Evidence::None { because };
-    };
-    if old.value == 0.0 || !(new.value / old.value).is_finite() {
-        return Evidence::None { because: NoTest::UnfitNumbers };
     }
+    let both = old.ratio_t0().zip(new.ratio_t0());
+    let Some((old, new)) = both.filter(|(old, new)| (new.value / old.value).is_normal()) else {
+        return Evidence::None { because: NoTest::UnfitNumbers };
+    };
     let ratio = match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
             let ratio = new.over(old);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::PointEstimate;
+use stats::{Interval, PointEstimate, SortedSample};
 
 use crate::analysis::low_runs::LoneRun;
 
@@ -178,6 +178,49 @@ pub struct TimeSummary {
     pub cv: Option<f64>,
     /// 10 %, 25 %, 75 % and 90 % quantiles (type 7).
     pub quantiles: [f64; 4],
+    /// 90 %, 95 % and 99 % quantiles, where there are enough values.
+    pub slow_tail: [TailQuantile; 3],
+}
+
+/// A quantile of the slow end. Fewer values than needed tell nothing about it: all of them may be below.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TailQuantile {
+    /// Share of the values below.
+    pub p: f64,
+    /// Smallest number of values that have an interval.
+    pub n_needed: usize,
+    /// The quantile (type 7) and its interval; `None` with fewer values.
+    pub found: Option<QuantileInterval>,
+}
+
+/// A quantile and its 95 % interval between two of the values, for independent values of any distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct QuantileInterval {
+    /// The quantile.
+    pub value: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+}
+
+/// The quantiles of [`TimeSummary::slow_tail`].
+pub const SLOW_TAIL: [f64; 3] = [0.90, 0.95, 0.99];
+/// Error rate of their intervals.
+const SLOW_TAIL_ALPHA: f64 = 0.05;
+
+impl TailQuantile {
+    /// Quantile `p` of a sample.
+    pub(super) fn of(sorted: &SortedSample, p: f64) -> Self {
+        let n_needed = stats::quantile_needs(p, SLOW_TAIL_ALPHA).unwrap_or(usize::MAX);
+        let interval = sorted.quantile_interval(p, SLOW_TAIL_ALPHA).ok().flatten();
+        let found = interval.map(|Interval { lo, hi }| QuantileInterval {
+            value: sorted.quantile(p),
+            lo,
+            hi,
+        });
+        Self { p, n_needed, found }
+    }
 }
 
 /// A value and its error, if there were enough runs for one.
@@ -216,6 +259,20 @@ pub struct NetTimes {
     pub median: UncertainValue,
     /// Mean minus the control's.
     pub mean: UncertainValue,
+}
+
+impl ArmSummary {
+    /// t0, minus that of the control if there is one, if it can be a part of a ratio: it is above 0, and, as a
+    /// difference, by more than its error.
+    pub fn ratio_t0(&self) -> Option<UncertainValue> {
+        let t0 = self.net.map(|net| net.t0).or(self.times.as_ref().map(|times| times.t0))?;
+        (t0.value > 0.0 && !self.is_too_short()).then_some(t0)
+    }
+
+    /// Whether hardly anything is left once the control is subtracted: t0 is not above 0 by more than its error.
+    pub fn is_too_short(&self) -> bool {
+        self.net.is_some_and(|net| net.t0.value <= net.t0.err.unwrap_or(0.0))
+    }
 }
 
 /// One metric of one arm, in its base unit: ns, bytes or pieces.

@@ -4,7 +4,7 @@ use stats::SortedSample;
 use stats::endpoint::{self, Estimator};
 
 use crate::analysis::low_runs::LowRuns;
-use crate::analysis::summary::{LimitCause, TimeSummary, UncertainValue};
+use crate::analysis::summary::{LimitCause, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
 
 /// Fewest runs for a floor of the runs.
 const RUNS_FOR_FLOOR: usize = 3;
@@ -54,6 +54,7 @@ pub(super) fn times(wall: &[f64], low: &LowRuns) -> Option<TimeSummary> {
         sd: stats::sample_sd(wall).ok(),
         cv: stats::cv(wall).ok(),
         quantiles: [0.10, 0.25, 0.75, 0.90].map(|p| sorted.quantile(p)),
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile::of(&sorted, p)),
     };
     if found.met_quiet == Some(false) {
         times.limit(found.most, LimitCause::Neighbours);

@@ -200,6 +200,16 @@ impl SessionComparisons {
         Ok(is_taken)
     }
 
+    /// Blocks at the beginning that a look at all of these leaves out as warm-up: the most of any comparison. The times
+    /// of whole pairs decide, whichever arm is which.
+    pub fn n_warmup(&self, walls: &Walls) -> usize {
+        let of_one = |tested: &ArmComparison| {
+            let pairs = walls.slots(tested.reference, tested.arm).pairs().ok()?;
+            Some(tested.test.n_warmup(&pairs))
+        };
+        self.comparisons.iter().filter_map(of_one).max().unwrap_or(0)
+    }
+
     /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
         self.rule.sizes().into_iter().find(|&size| size > n_blocks)

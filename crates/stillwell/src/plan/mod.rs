@@ -155,6 +155,14 @@ impl Plan {
         compared.filter(is_one).collect()
     }
 
+    /// Whether blocks that comparisons leave out as warm-up are made up for. The user's number of runs is then the
+    /// number of pairs that count.
+    pub fn replaces_warmup(&self) -> bool {
+        let is_compared = !self.compared().is_empty() || self.twin().is_some();
+        let is_exact = matches!(self.blocks, BlockRule::Exactly(_));
+        is_compared && is_exact && self.order == Order::Interleave
+    }
+
     /// The arm of the first benchmark that has the program of this arm.
     pub fn leader(&self, arm: usize) -> usize {
         let benchmark = &self.arms[arm].benchmark;

@@ -6,7 +6,7 @@ use crate::analysis::estimators::{FloorTest, Tim};
 pub(crate) use crate::analysis::fixture::paired;
 use crate::analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
-    NoTest, Note, Ratios, TimeSummary, UncertainValue,
+    NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
 };
 use crate::record::{EndReason, Record};
 use crate::values::TimShape;
@@ -45,6 +45,7 @@ pub(crate) fn times(t0: f64) -> TimeSummary {
         sd: Some(t0 * 0.0123),
         cv: Some(0.0123 / 1.02),
         quantiles: [t0 * 1.002, t0 * 1.005, t0 * 1.02, t0 * 1.03],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
     }
 }
 
@@ -65,6 +66,7 @@ pub(crate) fn single(wall: f64) -> TimeSummary {
         sd: None,
         cv: None,
         quantiles: [wall; 4],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
     }
 }
 

@@ -72,7 +72,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
         };
         let is_reference = arm.arm == plan.reference;
         let ratio = if is_reference {
-            Some("1.00".into())
+            arm.ratio_t0().map(|_| "1.00".into())
         } else {
             ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
         };

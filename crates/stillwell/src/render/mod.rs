@@ -51,6 +51,7 @@ pub mod results;
 pub mod schema;
 pub mod shield;
 pub mod site;
+mod slow_tail;
 pub mod stats_table;
 mod styles;
 pub mod system;

@@ -1,14 +1,14 @@
 //! Findings in words: the observation and the remedy.
 
 use crate::analysis::{
-    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, WorkCount,
+    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
 };
 use crate::ledger::LedgerEntry;
 use crate::plan::Plan;
 use crate::record::ShortSlice;
 use crate::render::columns::shorten;
 use crate::render::remedies::Audience;
-use crate::render::{noise, uncertain, units};
+use crate::render::{noise, t0, uncertain, units};
 use crate::values::Clock;
 
 const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
@@ -50,6 +50,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "{} shows no lower limit of its time; its t0 is the smallest run",
             command(plan, *arm)
         ),
+        Finding::TooShort { arm, t0 } => too_short(plan, *arm, *t0),
         Finding::Unstable { arm, flags: raised, .. } => {
             format!("the times of {} are not stable: {}", command(plan, *arm), flags(raised))
         }
@@ -114,6 +115,10 @@ fn workers_waited(share: f64, clock: Clock) -> String {
         "the processes waited for a CPU for {} of the time of their slices; {leaves_out}",
         percent(share)
     )
+}
+
+fn too_short(plan: &Plan, arm: usize, t0: UncertainValue) -> String {
+    format!("{} is {}", command(plan, arm), t0::too_short(plan, t0))
 }
 
 fn major_faults(n: f64) -> String {
@@ -241,6 +246,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
         }
         Finding::NoFloor { .. } => "more runs, or --estimand typical",
+        Finding::TooShort { .. } => return t0::without_shell(plan).map(String::from),
         Finding::Unstable { n_warmups, .. } => {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
             let start =

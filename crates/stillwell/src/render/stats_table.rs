@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::analysis::series::ValueSeries;
-use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary, UncertainValue};
+use crate::analysis::{
+    ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
+};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::quantity::QuantityWords;
@@ -16,7 +18,7 @@ use crate::render::text::ratio_text;
 use crate::render::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
 };
-use crate::render::{t0, uncertain};
+use crate::render::{slow_tail, t0, uncertain};
 use crate::values::TimShape;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.
@@ -256,16 +258,21 @@ fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
 }
 
 fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: DisplayUnit) {
-    let single: [(&str, Field<TimeSummary, f64>); 5] = [
+    let single: [(&str, Field<TimeSummary, f64>); 3] = [
         ("10 %", |wall| wall.quantiles[0]),
         ("25 %", |wall| wall.quantiles[1]),
         ("75 %", |wall| wall.quantiles[2]),
-        ("90 %", |wall| wall.quantiles[3]),
-        ("max", |wall| wall.max),
     ];
     for (name, value) in single {
         add(lines, arms, name, |arm| number(unit, arm, value(arm.times.as_ref()?)));
     }
+    for (at, p) in SLOW_TAIL.into_iter().enumerate() {
+        add(lines, arms, slow_tail::name(p), |arm| {
+            let decimals = t0_decimals(unit, arm)?;
+            slow_tail::value(arm, at, |ns| unit.number(ns, decimals))
+        });
+    }
+    add(lines, arms, "max", |arm| number(unit, arm, arm.times.as_ref()?.max));
     add(lines, arms, "sd", |arm| number(unit, arm, arm.times.as_ref()?.sd?));
     add(lines, arms, "CV", |arm| arm.times.as_ref()?.cv.map(percent));
     add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
@@ -283,8 +290,12 @@ fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: Display
 
 /// A time with as many decimals as the arm's t0.
 fn number(unit: DisplayUnit, arm: &ArmSummary, value_ns: f64) -> Option<String> {
+    Some(unit.number(value_ns, t0_decimals(unit, arm)?))
+}
+
+fn t0_decimals(unit: DisplayUnit, arm: &ArmSummary) -> Option<Option<usize>> {
     let t0 = arm.times.as_ref()?.t0;
-    Some(unit.number(value_ns, unit.decimals(t0.value, t0.err)))
+    Some(unit.decimals(t0.value, t0.err))
 }
 
 /// Names of all metrics of the arms but wall time.

@@ -1,8 +1,9 @@
 //! t0 as a text.
 
 use crate::analysis::{ArmSummary, LimitCause, TimeSummary, UncertainValue};
+use crate::plan::{Plan, Role};
 use crate::render::exported::net_t0;
-use crate::render::units::DisplayUnit;
+use crate::render::units::{DisplayUnit, UnitKind};
 
 /// t0 with its error, or as a limit; without the unit.
 pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {
@@ -19,6 +20,24 @@ fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
         return format!("at most {}", unit.number(t0.value, None));
     }
     unit.uncertain(t0.value, t0.err)
+}
+
+/// Why an arm has no t0 once the control is subtracted: `too short to measure under a shell (0.2 +- 0.5 ms)`.
+pub fn too_short(plan: &Plan, t0: UncertainValue) -> String {
+    let size = t0.value.abs().max(t0.err.unwrap_or(0.0));
+    let unit = DisplayUnit::for_largest(UnitKind::Time, size);
+    let value = unit.label(&unit.uncertain(t0.value, t0.err));
+    let control = match plan.control.map(|control| control.role) {
+        Some(Role::EmptyShell) => "under a shell",
+        _ => "beside what is subtracted",
+    };
+    format!("too short to measure {control} ({value})")
+}
+
+/// What makes a command measurable that is too short beside a shell.
+pub fn without_shell(plan: &Plan) -> Option<&'static str> {
+    let is_shell = plan.control.is_some_and(|control| control.role == Role::EmptyShell);
+    (is_shell && plan.suite.is_none()).then_some("use -N")
 }
 
 /// The reason why t0 of an arm is only a limit.

@@ -1,11 +1,11 @@
 //! When the size of a decided difference is known well enough to end.
 //!
 //! The first look that decides can say `0.03 to 43 % slower`. So some of the budget goes into the size, except for a
-//! gate, which does not ask for it.
+//! gate, which does not ask for it. Also how many blocks replace those that do not count.
 
 use stats::Invalid;
 
-use crate::analysis::watch::ArmComparison;
+use crate::analysis::watch::{ArmComparison, SessionComparisons};
 use crate::plan::{Plan, Stopping};
 use crate::session::SessionState;
 
@@ -15,6 +15,18 @@ const SIZE_SHARE: f64 = 0.5;
 const BUDGET_SHARE: f64 = 0.2;
 
 impl SessionState {
+    /// Blocks that are due beyond `n_blocks`: one for each block with a timed-out run, at most as many as were planned,
+    /// and, once those are measured, one for each that comparisons leave out as warm-up.
+    pub(super) fn n_due(&self, plan: &Plan, n_blocks: u32, n_run: u32) -> u32 {
+        let spoiled = self.live.n_spoiled_blocks().min(n_blocks);
+        let n_due = n_blocks.saturating_add(spoiled);
+        if n_run < n_due || !plan.replaces_warmup() {
+            return n_due;
+        }
+        let n_warmup = SessionComparisons::new(plan).n_warmup(&self.walls);
+        n_due.saturating_add(u32::try_from(n_warmup).unwrap_or(u32::MAX))
+    }
+
     /// Whether the size of each of these decided differences is known, each at its share of alpha. An interval without
     /// an end is never enough.
     ///

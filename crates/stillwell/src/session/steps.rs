@@ -78,12 +78,12 @@ impl SessionState {
         mut each: impl FnMut(&Row),
     ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
-        let has_looks = watch.is_some();
+        let keeps_times = watch.is_some() || plan.replaces_warmup();
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);
-            // Only interim analyses need all times, so a long session of one arm takes no memory.
-            if has_looks {
+            // Only comparisons need all times, so a long session of one arm takes no memory.
+            if keeps_times {
                 walls.add(&run);
             }
         };

@@ -68,6 +68,11 @@ impl Session<'_> {
         let n_firm = plan.blocks.firm();
         let (next_step, next_block) = (self.state.next_step, self.state.next_block);
         let complete = || Some(SessionEnd { reason: EndReason::Complete, failure: None });
+        let n_due = |state: &SessionState| {
+            let is_more = plan.replaces_warmup();
+            if is_more { state.n_due(plan, n_max, state.next_block) } else { n_max }
+        };
+        let n_max = n_due(&self.state);
         if next_block >= n_max {
             return Ok(complete());
         }
@@ -107,7 +112,7 @@ impl Session<'_> {
         if let Some(end) = self.look()? {
             return Ok(Some(end));
         }
-        let is_over = self.state.span_ns() >= budget_ns || goal >= n_max;
+        let is_over = self.state.span_ns() >= budget_ns || goal >= n_due(&self.state);
         Ok(complete().filter(|_| is_over))
     }
 

@@ -68,9 +68,7 @@ impl Session<'_> {
             if let Some(end) = self.look()? {
                 return Ok(end);
             }
-            // A block with a timed-out run does not count. It is repeated, but at most as many blocks are added as
-            // were planned.
-            let n_due = n_max.saturating_add(self.state.live.n_spoiled_blocks().min(n_max));
+            let n_due = self.state.n_due(self.plan, n_max, n_run);
             // The end depends on the times of whole blocks only: which arm took how much of one does not matter.
             let fit_in_time = self.blocks_within(budget_ns);
             if n_run >= n_due || (n_run >= n_firm && fit_in_time == 0) {

@@ -20,6 +20,7 @@ mod compatibility;
 mod contract;
 mod disk;
 mod documents;
+mod edges;
 mod escapes;
 mod exit_codes;
 mod exports;

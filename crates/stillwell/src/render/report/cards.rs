@@ -131,9 +131,17 @@ fn sentence(
 }
 
 /// The card of a command without a comparison.
-pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) -> VerdictCard {
+pub(super) fn alone(
+    plan: &Plan,
+    arm: &ArmSummary,
+    unit: DisplayUnit,
+    place: Option<&str>,
+) -> VerdictCard {
     let label = shorten(&arm.label, LABEL_MAX);
     let said = match t0::of_arm(unit, arm) {
+        Some(_) if let Some(net) = arm.net.filter(|_| arm.is_too_short()) => {
+            format!("“{label}” is {}.", t0::too_short(plan, net.t0))
+        }
         Some(t0) => {
             let why = t0::why_limited(arm).map_or_else(String::new, |why| format!(": {why}"));
             format!("“{label}” takes {} when nothing gets in its way{why}.", unit.label(&t0))

@@ -209,7 +209,8 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     let of = |it: &GroupContext<'_>| {
         let title = (groups.len() > 1).then(|| place(it).1);
         let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
-        let card = |arm: &ArmSummary| cards::alone(arm, it.unit, title.as_deref());
+        let plan = &it.reported.input.record.header.plan;
+        let card = |arm: &ArmSummary| cards::alone(plan, arm, it.unit, title.as_deref());
         arms.map(card).map(with_signs).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()

@@ -45,6 +45,10 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(text) = t0::of_arm(page.unit, arm) else {
         return format!("{name} has no finished run");
     };
+    if let Some(net) = arm.net.filter(|_| arm.is_too_short()) {
+        let use_n = t0::without_shell(page.plan).map_or_else(String::new, |it| format!(": {it}"));
+        return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
+    }
     let text = page.unit.label(&text);
     let of = if page.plan.arms[arm.arm].unit == ValueUnit::Time { " takes" } else { ":" };
     if let (false, Some(values)) = (page.quantity.is_time(), &arm.times) {
@@ -339,5 +343,8 @@ fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
 
 /// t0 of an arm with its unit, for a table.
 pub(super) fn t0_cell(unit: DisplayUnit, arm: &ArmSummary) -> String {
+    if arm.is_too_short() {
+        return "too short".into();
+    }
     t0::of_arm(unit, arm).map_or_else(|| "no finished run".into(), |text| unit.label(&text))
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{ArmSummary, InterruptionSummary, MetricSummary, SliceSummary, TimeSummary};
+use crate::analysis::{
+    ArmSummary, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary, TimeSummary,
+};
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
+use crate::render::slow_tail;
 use crate::render::styles::paint;
 use crate::render::t0;
 use crate::render::text::SummaryContext;
@@ -94,6 +97,11 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     if wall.is_upper_limit {
         return upper_limit(out, page, arm, t0.value);
+    }
+    if arm.is_too_short() {
+        let text = format!("t0 is {}", t0::too_short(page.plan, t0));
+        writeln!(out, "   {}", paint(page.styles.headline, &text)).ok();
+        return;
     }
     let location = page.quantity.location(page.plan);
     let text = page.unit.label(&format!("{location} {}", page.unit.uncertain(t0.value, t0.err)));
@@ -188,6 +196,12 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
     }
     items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
     items.push(format!("n {}", arm.sliced.as_ref().map_or(arm.n_runs, |found| found.n_slices)));
+    // Up to the first that needs more runs: the next ones need still more.
+    let n_known = wall.slow_tail.iter().take_while(|it| it.found.is_some()).count();
+    for (at, p) in SLOW_TAIL.into_iter().enumerate().take(n_known + 1) {
+        let value = slow_tail::value(arm, at, number).filter(|_| wall.sd.is_some());
+        items.extend(value.map(|value| format!("{} {value}", slow_tail::name(p))));
+    }
     if arm.net.is_some() {
         items[0].insert_str(0, "as measured: ");
     }
