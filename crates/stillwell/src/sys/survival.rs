@@ -16,6 +16,8 @@ const LIMITS: [Resource; 8] = [
     Resource::Memlock,
     Resource::Core,
 ];
+/// More than this process ever has open. The kernel takes no infinity for descriptors (setrlimit(2), EPERM).
+const DESCRIPTORS: u64 = 1024;
 /// The kernel kills everything else first (proc_pid_oom_score_adj(5)).
 const LAST_TO_DIE: &str = "-1000";
 
@@ -27,7 +29,11 @@ pub fn survive() {
     setsid().ok();
     for limit in LIMITS {
         let Rlimit { maximum, .. } = getrlimit(limit);
-        if setrlimit(limit, Rlimit { current: None, maximum: None }).is_err() {
+        let most = match limit {
+            Resource::Nofile => maximum.map(|maximum| maximum.max(DESCRIPTORS)),
+            _ => None,
+        };
+        if setrlimit(limit, Rlimit { current: most, maximum: most }).is_err() {
             setrlimit(limit, Rlimit { current: maximum, maximum }).ok();
         }
     }
