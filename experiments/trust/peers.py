@@ -129,7 +129,7 @@ def tim_says(*options: str) -> list[tuple[float, float]]:
 def tim_t0(command: Command) -> Measured:
     """tim with one command and the defaults of its newest version."""
     pathlib.Path("tim.tsv").unlink(missing_ok=True)
-    value_ms, err_ms = tim_says("--warmup=1", "-k=1", "-n=6", "-m=4", "--save=tim.tsv", " ".join(command))[0]
+    value_ms, err_ms = tim_says("--warmup=1", "-k=1", "-n=6", "-m=4", "--save=tim.tsv", f"{' '.join(command)} >/dev/null")[0]
     times = [float(line.split("\t")[0]) for line in open("tim.tsv")]
     return {"a": rounded(times[1:]), "t0": 1e6 * value_ms, "err": 1e6 * err_ms}
 
