@@ -48,7 +48,7 @@ workflows: ## check .github/workflows: needs actionlint
 	actionlint
 
 semver: ## whether the crates and the Python package broke a promise since BASE=v0.1.0: needs cargo-semver-checks, griffe
-	cargo semver-checks --baseline-rev $(BASE) -p stillwell-stats -p stillwell-bench
+	cargo semver-checks --baseline-rev $(BASE) -p stillwell-stats -p stillwell-formats -p stillwell-bench
 	griffe check stillwell --search python --against $(BASE)
 
 aur: ## a PKGBUILD that installs the archives of target/packages

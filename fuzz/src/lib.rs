@@ -42,8 +42,6 @@ mod race;
 mod record;
 #[path = "../../crates/stillwell/src/render/mod.rs"]
 mod render;
-#[path = "../../crates/stillwell/src/results/mod.rs"]
-mod results;
 #[path = "../../crates/stillwell/src/schedule.rs"]
 mod schedule;
 #[path = "../../crates/stillwell/src/session/mod.rs"]

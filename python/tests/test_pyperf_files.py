@@ -124,7 +124,7 @@ class Files(unittest.TestCase):
             pyperf.Benchmark.load(path)
 
     def test_samples_of_pyperf(self):
-        samples = os.path.join(os.path.dirname(client.PACKAGE_FOLDER), "crates/stillwell/tests/samples/results")
+        samples = os.path.join(os.path.dirname(client.PACKAGE_FOLDER), "crates/formats/samples/results")
         found = [name for name in sorted(os.listdir(samples)) if name.startswith("pyperf") and name.endswith((".json", ".json.gz"))]
         self.assertTrue(found, samples)
         for name in found:

@@ -21,7 +21,6 @@ mod profile;
 mod race;
 mod record;
 mod render;
-mod results;
 mod schedule;
 mod session;
 mod spec;
@@ -69,6 +68,7 @@ fn main() -> ExitCode {
     let target = spec::json_target(&words);
     // Before a file is opened, also that of an error of the command line. The verb has the last word about `--as-root`.
     if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
+        let why = format!("{why}; --as-root runs the commands as root");
         let target = target.filter(|target| *target == JsonTarget::Stdout);
         let code = cmd::failure::of_usage(&why, target.as_ref());
         return ExitCode::from(cmd::failure::for_git(&words, code));

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
+use formats::csv_cell::is_hidden;
 use rustix::termios::{Winsize, tcgetwinsize};
 
 use crate::words::byte_of;
@@ -22,16 +23,6 @@ const CSI: &str = "\u{1b}[";
 pub fn paint(style: Style, text: &str) -> String {
     let ours = |sequence: String| sequence.replace(CSI, &OURS);
     format!("{}{text}{}", ours(style.render().to_string()), ours(style.render_reset().to_string()))
-}
-
-/// Whether a terminal would obey a character, or does not show it.
-pub fn is_hidden(char: char) -> bool {
-    char.is_control() || is_invisible(char)
-}
-
-/// Whether a character is invisible: it changes the direction of the text, or breaks the line.
-pub fn is_invisible(char: char) -> bool {
-    matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Adds a text; what a terminal would obey is written as `\u{1b}`. Only our own colours, line ends and tabs stay.

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use formats::{BenchmarkValues, MetaValue, ResultUnit, Results, statistics::summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::PointEstimate;
 
 use crate::analysis::summary::UncertainValue;
-use crate::results::statistics::summary;
-use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::values::Average;
 
 /// A benchmark in one file.
@@ -117,16 +116,8 @@ impl ChangeGroup {
 pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let places: Vec<HashMap<(&str, &ResultUnit), usize>> = files
-        .iter()
-        .zip(&labels)
-        .map(|(file, labels)| {
-            let named = file.benchmarks.iter().zip(labels).enumerate();
-            named.map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect()
-        })
-        .collect();
-    let place =
-        |file: usize, name: &str, unit: &ResultUnit| places[file].get(&(name, unit)).copied();
+    let places: Vec<BenchmarkPlaces<'_>> =
+        files.iter().zip(&labels).map(|(file, labels)| BenchmarkPlaces::of(file, labels)).collect();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -134,7 +125,7 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
         let name = &labels[0][at];
         let reference = found[0][at].clone();
         let of_file = |file: usize| {
-            let mut cell = found[file][place(file, name, &benchmark.unit)?].clone()?;
+            let mut cell = found[file][places[file].find(benchmark, name)?].clone()?;
             cell.ratio = reference.as_ref().and_then(|old| ratio(old.middle, cell.middle));
             Some(cell)
         };
@@ -149,13 +140,43 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     }
     for file in 1..files.len() {
         let is_alone =
-            |at: &usize| place(0, &labels[file][*at], &files[file].benchmarks[*at].unit).is_none();
+            |at: &usize| places[0].find(&files[file].benchmarks[*at], &labels[file][*at]).is_none();
         let names = (0..labels[file].len()).filter(is_alone).map(|at| labels[file][at].clone());
         alone[file] = names.collect();
     }
     let means = |file| geometric_mean(lines.iter(), file);
     let geometric_means = (0..files.len()).map(means).collect();
     FilesComparison { by, geometric_means, lines, alone, differences: differences(files) }
+}
+
+/// Group, name, parameters and unit of a benchmark.
+type Identity<'a> = (Option<&'a str>, &'a str, &'a [(String, String)], &'a ResultUnit);
+
+fn identity(benchmark: &BenchmarkValues) -> Identity<'_> {
+    let BenchmarkValues { group, name, parameters, unit, .. } = benchmark;
+    (group.as_deref(), name, parameters, unit)
+}
+
+/// The benchmarks of a file.
+struct BenchmarkPlaces<'a> {
+    by_identity: HashMap<Identity<'a>, usize>,
+    by_label: HashMap<(&'a str, &'a ResultUnit), usize>,
+}
+
+impl<'a> BenchmarkPlaces<'a> {
+    fn of(file: &'a Results, labels: &'a [String]) -> Self {
+        let all = || file.benchmarks.iter().zip(labels).enumerate();
+        Self {
+            by_identity: all().map(|(at, (it, _))| (identity(it), at)).collect(),
+            by_label: all().map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect(),
+        }
+    }
+
+    /// The same benchmark here. Where no file has it under the same group, its label decides: a file may lack groups.
+    fn find(&self, benchmark: &BenchmarkValues, label: &str) -> Option<usize> {
+        let same = self.by_identity.get(&identity(benchmark));
+        same.or_else(|| self.by_label.get(&(label, &benchmark.unit))).copied()
+    }
 }
 
 fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
@@ -165,8 +186,8 @@ fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
 fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
     let summary = summary(benchmark);
     let value = match by {
-        Average::Mean => summary.mean,
-        Average::Median => summary.median.or(summary.mean),
+        Average::Mean => summary.mean.or(summary.center()),
+        Average::Median => summary.center(),
     }?;
     let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
     let middles: Vec<f64> = with_values
@@ -226,7 +247,7 @@ fn tags(file: &Results, benchmark: &BenchmarkValues) -> Vec<String> {
 fn differences(files: &[Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
         let of = |it: &BenchmarkValues| {
-            let in_launch = |launch: crate::results::LaunchView<'_>| {
+            let in_launch = |launch: formats::LaunchView<'_>| {
                 launch.info.metadata.as_ref()?.get(key).map(ToString::to_string)
             };
             let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
@@ -253,7 +274,7 @@ fn differences(files: &[Results]) -> Vec<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::LaunchInfo;
+    use formats::LaunchInfo;
 
     fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
         let mut results = Results::default();

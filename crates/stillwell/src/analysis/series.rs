@@ -1,9 +1,8 @@
 //! Facts on the launches of a benchmark. The source may lack some of them.
 
+use formats::{BenchmarkValues, LaunchView, MetaValue, ResultUnit, Results};
 use serde::Serialize;
 use stats::SortedSample;
-
-use crate::results::{BenchmarkValues, LaunchView, MetaValue, ResultUnit, Results};
 
 /// The smallest and the largest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -172,4 +171,38 @@ fn n_outliers(values: &[f64], sorted: &SortedSample) -> usize {
     let (q1, q3) = (sorted.quantile(0.25), sorted.quantile(0.75));
     let reach = FENCES * (q3 - q1);
     values.iter().filter(|&&value| value < q1 - reach || value > q3 + reach).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use formats::{FileFormat, ReadOptions, SourceFile};
+
+    use super::*;
+
+    /// Expects the digits that `python3 -m pyperf stats` (2.10.0) prints for this file.
+    #[test]
+    fn the_numbers_of_pyperf() {
+        let bytes = include_bytes!("../../../formats/samples/results/pyperf_timeit.json");
+        let files = [SourceFile { path: "pyperf_timeit.json", bytes }];
+        let results = FileFormat::Pyperf.read(&files, ReadOptions::default()).unwrap();
+        let found = series(&results, &results.benchmarks[0]);
+        assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
+        assert_eq!(found.values_per_launch, ValueRange { min: 3, max: 3 });
+        assert_eq!(found.warmups_per_launch, ValueRange { min: 1, max: 1 });
+        assert_eq!(found.loops, ValueRange { min: 1 << 14, max: 1 << 14 });
+        let raw = found.raw_ns.unwrap();
+        assert_eq!(((raw.min / 1e5).round(), (raw.max / 1e6).round()), (823.0, 129.0));
+        assert_eq!((found.mad.unwrap() / 10.0).round(), 45.0);
+        assert_eq!((found.duration_ns.unwrap() / 1e8).round(), 86.0);
+        assert_eq!(
+            found.tails.map(|tails| tails.map(|ns| (ns / 10.0).round())),
+            Some([517.0, 729.0])
+        );
+        assert_eq!(found.n_outliers, Some(0));
+        let dates = found.dates.unwrap();
+        assert_eq!(
+            (&dates.min[..19], &dates.max[..19]),
+            ("2026-11-21 18:46:48", "2026-11-21 18:46:59")
+        );
+    }
 }

@@ -1,10 +1,10 @@
 //! `check`: tests whether the machine was steady during a saved record.
 
 use anyhow::Result;
+use formats::Detail;
 
 use crate::analysis::{RecordCheck, Steadiness, check_record};
 use crate::cmd::print::print;
-use crate::convert::source::Detail;
 use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
 use crate::terminal;

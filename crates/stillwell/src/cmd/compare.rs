@@ -4,19 +4,18 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use formats::{Detail, Results};
 
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
-use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::depth::Depth;
 use crate::render::files::{BenchmarkFile, ComparisonLayout};
 use crate::render::{Styles, across, files as shown_files, gate, within};
-use crate::results::Results;
 use crate::spec::CompareVerb;
 use crate::terminal;
 use crate::values::exit_code;
@@ -33,6 +32,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     refuse_commands(&verb.files)?;
     let opened: Vec<InputFile> =
         records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
+    opened.iter().for_each(InputFile::tell_unread);
     let table = &verb.table;
     let asks_for_table = table.table
         || table.table_format.is_some()

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use formats::{Detail, Results, edit};
 
 use crate::analysis::launches;
 use crate::cmd::assessment::Assessment;
@@ -11,14 +12,11 @@ use crate::cmd::exports::export_as;
 use crate::cmd::open::{FileContent, InputFile, open};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
-use crate::convert::edit;
-use crate::convert::source::Detail;
 use crate::convert::to_record::ImportOptions;
 use crate::host::user_files::directory_of;
 use crate::plan::defaults;
 use crate::record::{Event, Layout, Readers, Record, Writer};
 use crate::render::{bmf, pyperf, values};
-use crate::results::Results;
 use crate::spec::ConvertVerb;
 use crate::spec::convert::{EditOptions, WriteFormat};
 use crate::terminal;
@@ -33,6 +31,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
         ensure!(output.symlink_metadata().is_err(), exists(output, to(verb)));
     }
     let mut opened = open(&verb.file, &verb.input, Detail::Everything)?;
+    opened.tell_unread();
     let to = to(verb);
     if !verb.edits.is_empty() {
         let created = opened.created().to_owned();

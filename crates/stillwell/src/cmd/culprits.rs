@@ -81,7 +81,7 @@ pub fn search(
 /// The command that a stored result is of, and the options of `bisect` that say how it was measured.
 fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<(Vec<String>, String)> {
     let number = entry.record;
-    let bytes = crate::convert::read::unpacked(&store.bytes(number)?)?.into_owned();
+    let bytes = formats::unpacked(&store.bytes(number)?)?.into_owned();
     let record = Record::parse(Path::new("a record of the history"), bytes);
     let record = record.map_err(|error| {
         let why = in_words(&error);

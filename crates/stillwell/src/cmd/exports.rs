@@ -5,19 +5,18 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
+use formats::{Detail, FileFormat, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
-use crate::convert::source::Detail;
-use crate::convert::{edit, of_record};
+use crate::convert::of_record;
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
 use crate::spec::workers::SessionOptions;
-use crate::values::FileFormat;
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 

@@ -1,10 +1,10 @@
 //! `plot --kind hist`, and `hist`: how many values are in each bin.
 
 use anyhow::{Result, ensure};
+use formats::Detail;
 
 use crate::analysis::histogram::{self, Histogram};
 use crate::cmd::print::print;
-use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::render::histogram::{self as drawn, HistogramSeries};
 use crate::render::plot::ascii;

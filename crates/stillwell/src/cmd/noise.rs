@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use formats::Detail;
 
 use crate::analysis;
 use crate::analysis::ledger::of_record;
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::convert::source::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};

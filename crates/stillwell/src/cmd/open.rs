@@ -3,31 +3,27 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _, Seek as _};
+use std::io::{BufRead, BufReader, Cursor, IsTerminal as _, Read, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
+use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
 use crate::cmd::memory::unpacked_max;
 use crate::cmd::programs::refuse_program;
-use crate::convert::read::{limit_unpacked, unpacked, unpacking};
-use crate::convert::source::{Detail, ReadOptions, SourceFile};
+use crate::convert::of_record;
 use crate::convert::to_record::{self, ImportOptions};
-use crate::convert::{criterion, detect, edit, of_record};
 use crate::plan::defaults::CRITERION_SIDE;
 use crate::record::{self, Record, START, SuiteManifest};
-use crate::results::Results;
 use crate::spec::input::InputOptions;
-use crate::values::FileFormat;
+use crate::terminal;
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";
-/// Largest number of files below a directory that are read.
-const N_FILES_MAX: usize = 100_000;
 
 /// An input file.
 #[derive(Debug)]
@@ -122,6 +118,14 @@ impl InputFile {
         &self.created
     }
 
+    /// Tells the benchmarks that are in the file and could not be read, for verbs that do not show its notes.
+    pub fn tell_unread(&self) {
+        let FileContent::Foreign(results, _) = &self.content else { return };
+        for said in results.unread_in_words() {
+            writeln!(terminal::stderr(), "note: {}: {said}", self.path.display()).ok();
+        }
+    }
+
     /// Whether it has benchmarks, which are compared across files, and not commands, which are compared within one.
     pub fn has_benchmarks(&self) -> bool {
         match &self.content {
@@ -170,7 +174,7 @@ impl InputFile {
 
     fn select(&mut self, names: &[String]) -> Result<()> {
         match &mut self.content {
-            FileContent::Foreign(results, _) => edit::include_benchmarks(results, names),
+            FileContent::Foreign(results, _) => formats::edit::include_benchmarks(results, names),
             FileContent::Own(record) => select::arms(record, names),
         }
     }
@@ -186,7 +190,7 @@ fn imported(
 ) -> Result<Record> {
     let about = ImportOptions {
         file: path.display().to_string(),
-        from: format.map_or_else(|| "stillwell".into(), FileFormat::key),
+        from: format.map_or_else(|| "stillwell".into(), |format| format.key().into()),
         created,
         command_line: command_line(),
         ..about
@@ -225,170 +229,60 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
         return Ok(FileContent::Own(Box::new(whole)));
     }
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
-        return of_bytes(path, bytes, options, detail).context("standard input");
+        let stdin = std::io::stdin().lock();
+        return of_stream(path, stdin, options, detail).context("standard input");
     }
     if path.is_dir() {
-        return directory(path, options, detail);
+        return foreign(formats::read(path, read_options(options, detail))?);
     }
     let mut file = File::open(path).with_context(cannot_read)?;
     let kind = file.metadata().with_context(cannot_read)?.file_type();
     let is_endless = kind.is_block_device() || (kind.is_char_device() && !file.is_terminal());
     ensure!(!is_endless, "{shown} is a device, not a file with results");
     let mut start = Vec::new();
-    file.by_ref().take(START.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
+    let mut beginning = Read::by_ref(&mut file).take(START.len() as u64);
+    beginning.read_to_end(&mut start).with_context(cannot_read)?;
     let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
     if options.format.is_none() && (start == START.as_bytes() || is_named_ours) {
         return Ok(FileContent::Own(Box::new(Record::read(path)?)));
     }
     refuse_program(path)?;
-    let length = file.metadata().map_or(0, |meta| meta.len());
-    let mut bytes = Vec::new();
-    let length = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
-    ensure!(bytes.try_reserve_exact(length).is_ok(), "{shown} is larger than the memory allows");
-    if file.rewind().is_err() {
-        // A pipe cannot be rewound.
-        bytes = start;
-    }
-    file.read_to_end(&mut bytes).with_context(cannot_read)?;
-    of_bytes(path, bytes, options, detail).with_context(|| shown.to_string())
+    let whole = Cursor::new(start).chain(file);
+    of_stream(path, whole, options, detail).with_context(|| shown.to_string())
 }
 
-fn of_bytes(
+/// The content of a stream: one of our own records, packed or not, or a file of another program.
+fn of_stream(
     path: &Path,
-    bytes: Vec<u8>,
+    from: impl Read,
     options: &InputOptions,
     detail: Detail,
 ) -> Result<FileContent> {
-    if let (None, Some(unpacking)) = (options.format, unpacking(&bytes)) {
-        let mut unpacking = BufReader::new(unpacking);
-        if unpacking.fill_buf()?.starts_with(START.as_bytes()) {
-            return Ok(FileContent::Own(Box::new(Record::stream(path, unpacking)?)));
-        }
-    }
-    let bytes = match unpacked(&bytes)? {
-        std::borrow::Cow::Owned(unpacked) => unpacked,
-        std::borrow::Cow::Borrowed(_) => bytes,
+    let mut from = BufReader::new(from);
+    let is_packed = from.fill_buf()?.starts_with(&formats::GZIP);
+    let mut from: Box<dyn BufRead> = match is_packed {
+        true => Box::new(BufReader::new(formats::Unpacking::new(from))),
+        false => Box::new(from),
     };
-    if options.format.is_none() && bytes.starts_with(START.as_bytes()) {
-        return Ok(FileContent::Own(Box::new(Record::parse(path, bytes)?)));
+    if options.format.is_none() && from.fill_buf()?.starts_with(START.as_bytes()) {
+        return Ok(FileContent::Own(Box::new(Record::stream(path, from)?)));
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => detect::detect(&bytes)?,
-    };
-    ensure!(
-        format != FileFormat::Criterion,
-        "--format criterion is for directories; name the directory target/criterion"
-    );
-    let name = path.display().to_string();
-    let beside: Vec<(String, Vec<u8>)> = format
-        .wants_beside()
-        .iter()
-        .filter_map(|other| {
-            let path = path.parent()?.join(other);
-            Some((path.display().to_string(), std::fs::read(path).ok()?))
-        })
-        .collect();
-    let mut files = vec![SourceFile { path: &name, bytes: &bytes }];
-    files.extend(beside.iter().map(|(path, bytes)| SourceFile { path, bytes }));
-    read_files(format, &files, options, detail)
+    foreign(formats::read_from(from, path, read_options(options, detail))?)
 }
 
-fn read_files(
-    format: FileFormat,
-    files: &[SourceFile<'_>],
-    options: &InputOptions,
-    detail: Detail,
-) -> Result<FileContent> {
-    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
-    let options = ReadOptions { detail, unit: options.kind.unit.unwrap_or_default(), side };
-    Ok(FileContent::Foreign(format.read(files, options)?, Some(format)))
+fn foreign(results: Results) -> Result<FileContent> {
+    let format = results.format;
+    Ok(FileContent::Foreign(results, format))
 }
 
-/// A file below a directory: its relative path, and its bytes.
-pub type FileBytes = (String, Vec<u8>);
-
-/// The criterion files below a directory, with relative paths. `None` if it is no directory of criterion.
-///
-/// # Errors
-/// A file cannot be read.
-pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<FileBytes>>> {
-    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
-    let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
-    let found = below(path)?;
-    if !is_wanted || !detect::is_criterion(found.iter().map(String::as_str), side) {
-        return Ok(None);
+/// How the files of other programs are read.
+pub fn read_options(options: &InputOptions, detail: Detail) -> ReadOptions<'_> {
+    ReadOptions {
+        format: options.format,
+        detail,
+        unit: options.kind.unit.unwrap_or_default(),
+        side: options.kind.side.as_deref().unwrap_or(CRITERION_SIDE),
     }
-    let wanted = found.into_iter().filter(|name| criterion::wants(name, side));
-    let read = |name: String| {
-        let file = path.join(&name);
-        let bytes = std::fs::read(&file);
-        Ok((name, bytes.with_context(|| format!("cannot read {}", file.display()))?))
-    };
-    wanted.map(read).collect::<Result<_>>().map(Some)
-}
-
-/// The relative paths of all files below a directory, sorted. Links are not followed.
-///
-/// # Errors
-/// The directory cannot be read, or has too many files.
-pub fn below(path: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;
-    found.sort();
-    Ok(found)
-}
-
-/// The content of a directory of criterion, or of a directory of asv with one result.
-fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileContent> {
-    let shown = path.display();
-    if let Some(read) = criterion_files(path, options)? {
-        let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
-        let results = read_files(FileFormat::Criterion, &files, options, detail);
-        return results.with_context(|| shown.to_string());
-    }
-    let found = below(path)?;
-    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
-    let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
-    let names = || found.iter().map(String::as_str);
-    let is_result = |name: &&String| {
-        let last = name.rsplit('/').next().unwrap_or(name);
-        last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")
-    };
-    let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
-    let is_asv = names().any(|name| name.rsplit('/').next() == Some("machine.json"));
-    match &of_asv[..] {
-        [only] if is_asv && is_wanted(FileFormat::Asv) => {
-            content(&path.join(only), options, detail)
-        }
-        [first, ..] if is_asv => bail!(
-            "{shown} has {} results of asv; name one of them, for example {}",
-            of_asv.len(),
-            path.join(first).display()
-        ),
-        _ => bail!(
-            "{shown} is a directory, and neither one of criterion with the side {side:?} nor one of asv; name a file"
-        ),
-    }
-}
-
-/// Adds the relative paths of the files below a directory. Links are not followed.
-fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
-    for entry in std::fs::read_dir(root.join(below))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            walk(root, &path, found)?;
-        } else if kind.is_file() {
-            ensure!(found.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// The time of a file's last change, or else the current time.

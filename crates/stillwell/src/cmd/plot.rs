@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the locale")]
 
 use anyhow::{Result, ensure};
+use formats::Detail;
 use rustix::termios::tcgetwinsize;
 
 use crate::analysis::histogram::{self, Histogram};
@@ -12,7 +13,6 @@ use crate::analysis::{Comparison, Evidence};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::histograms::{self, HistogramLayout};
 use crate::cmd::print::print;
-use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};

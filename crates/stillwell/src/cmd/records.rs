@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
+use formats::{Detail, Results};
 
 use crate::analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use crate::analysis::{self, launches};
@@ -11,7 +12,6 @@ use crate::cmd::exports;
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::of_record;
-use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::depth::Depth;
@@ -19,7 +19,6 @@ use crate::render::one_line;
 use crate::render::results::BenchmarkDuration;
 use crate::render::stats_table::{self, Statistics};
 use crate::render::{dump as dump_rows, json, results as of_results};
-use crate::results::Results;
 use crate::spec::input::InputOptions;
 use crate::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use crate::terminal;

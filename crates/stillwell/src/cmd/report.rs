@@ -7,12 +7,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use formats::Detail;
 
 use crate::analysis::report::{ReportInput, report as report_data};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::convert::source::Detail;
 use crate::record::newest;
 use crate::render::report as page;
 use crate::render::report::ReportRecord;

@@ -45,7 +45,7 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
     sys::fail_at_file_size_limit();
-    let made = shield::on(&host, &request(&host, options), Timestamp::now().as_second())?;
+    let made = shield::session::on(&host, &request(&host, options), Timestamp::now().as_second())?;
     let earlier = made.earlier.as_ref().map(tuned::earlier).unwrap_or_default();
     print(&(earlier + &shown::text(&made.isolation, None) + &shown::turned(made.n_set)))?;
     let is_clean = made.earlier.is_none_or(|restored| restored.is_complete());
@@ -55,14 +55,14 @@ fn on(options: &ShieldOptions) -> Result<u8> {
 fn off(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     sys::fail_at_file_size_limit();
-    if let Some(restored) = shield::off(&host)? {
+    if let Some(restored) = shield::session::off(&host)? {
         print(&tuned::restored(&restored))?;
         return Ok(match restored.is_complete() {
             true => exit_code::SUCCESS,
             false => exit_code::CHECK_FAILED,
         });
     }
-    let strays = shield::off_strays(&host)?;
+    let strays = shield::session::off_strays(&host)?;
     if strays.is_empty() {
         print("there is no shield\n")?;
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::analysis::launches::SliceRule;
-use crate::convert::pyperf_facts::local_after;
-use crate::record::{Event, Record, Row, Rows};
-use crate::results::{
+use formats::{
     BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
     ResultUnit,
 };
+
+use crate::analysis::launches::SliceRule;
+use crate::convert::pyperf_facts::local_after;
+use crate::record::{Event, Record, Row, Rows};
 use crate::values::metric::Metric;
 
 /// A million runs of a command would need a gigabyte for the times of each.

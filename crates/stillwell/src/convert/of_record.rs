@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
+
 use crate::analysis::launches::SliceRule;
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
 use crate::plan::{Arm, ProcessPlan, Role};
 use crate::record::{Event, Record};
-use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::{MemoryPolicy, Order, ValueUnit};
 
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).

@@ -4,6 +4,10 @@
 //! slices.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use formats::{
+    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
+};
 
 use crate::host::{Facts, Gap};
 use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
@@ -11,10 +15,6 @@ use crate::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
 use crate::record::{
     EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
-};
-use crate::results::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
-    Results,
 };
 use crate::spec::groups::LayoutOptions;
 use crate::values::metric::Metric;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use formats::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
 use crate::history::{BenchmarkResult, RecordOrigin};
 use crate::host::Facts;
 use crate::record::Record;
-use crate::results::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
 use crate::values::ValueUnit;
 
 /// The result of every arm with a run, except controls and twins.

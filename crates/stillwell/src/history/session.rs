@@ -1,11 +1,11 @@
 //! Identity of sessions. A user may add the record of an interrupted suite, continue the suite and add the record
 //! again. The two files are states of one session and count as one result. Pure.
 
+use formats::unpacked;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sha2::{Digest as _, Sha256};
 
-use crate::convert::read::unpacked;
 use crate::record::{self, START};
 
 /// Order of two states of one session.

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use formats::unpacked;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::convert::read::unpacked;
 use crate::history::schema::{pack, unpack};
 use crate::history::session::{SessionKey, StateOrder, hex};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, database};

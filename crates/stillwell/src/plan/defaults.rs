@@ -90,7 +90,7 @@ pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 /// `noise --for`.
 pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
 /// `--side` of a directory of criterion.
-pub const CRITERION_SIDE: &str = "new";
+pub const CRITERION_SIDE: &str = formats::CRITERION_SIDE;
 
 /// The significance level of `--alpha`, as a share of one.
 ///

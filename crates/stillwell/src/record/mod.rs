@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use formats::{Calibration, Metadata, SummaryStatistics};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
-use crate::results::{Calibration, Metadata, SummaryStatistics};
 
 pub use folder::{SuiteManifest, is_suite};
 pub use place::{builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path};

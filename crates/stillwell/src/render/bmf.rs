@@ -3,10 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result, ensure};
+use formats::{ResultUnit, Results, statistics::summary};
 use serde_json::{Map, Value, json};
-
-use crate::results::statistics::summary;
-use crate::results::{ResultUnit, Results};
 
 /// Writes the object; times are in ns, as Bencher's measure `latency` is.
 ///

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anstyle::Style;
+use formats::csv_cell::is_hidden;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::render::styles::paint;
-use crate::terminal::is_hidden;
 use crate::words::byte_of;
 
 /// Largest width of the text output, columns. Names are shortened to it also on a narrower terminal, which breaks their

@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 
+use formats::csv_cell::cell_of_text;
+
 use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
-use crate::results::csv_cell::cell_of_text;
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];

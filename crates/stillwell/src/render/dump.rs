@@ -1,12 +1,12 @@
 //! Rows of a record for other programs: as CSV, or as one JSON object a line. Values keep the units of the record.
 
+use formats::csv_cell::cell_of_text;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use std::io::{self, BufWriter, Write};
 
 use crate::record::{FIXED_COLUMNS, Record, Row};
 use crate::render::csv::io_error;
-use crate::results::csv_cell::cell_of_text;
 use crate::values::metric::Metric;
 
 /// Metrics with a column in the record, in its order.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use formats::ResultUnit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::DisplayUnit;
 use crate::render::{table, uncertain};
-use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
 use crate::values::Average;
 

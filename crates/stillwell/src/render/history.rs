@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use formats::ResultUnit;
 use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +21,6 @@ use crate::render::results::kind;
 use crate::render::styles::paint;
 use crate::render::units::{DisplayUnit, counted, signed_percent};
 use crate::render::{Styles, table, uncertain};
-use crate::results::ResultUnit;
 use crate::verdict::Verdict;
 
 /// Widest name in a table, columns.

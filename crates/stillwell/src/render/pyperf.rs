@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use anyhow::{Result, bail, ensure};
+use formats::{
+    BenchmarkValues, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    pyperf::calibration_entry,
+};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::convert::pyperf::calibration_entry;
-use crate::results::{BenchmarkValues, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// 2^53: doubles up to here hold every whole number exactly.

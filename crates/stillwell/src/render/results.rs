@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use formats::{
+    BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    SummaryStatistics, statistics::summary,
+};
+
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
-use crate::results::statistics::summary;
-use crate::results::{
-    BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
-    SummaryStatistics,
-};
 
 /// A value further from the mean is marked with its distance, as a fraction of the mean.
 const FAR: f64 = 0.05;
@@ -74,7 +74,7 @@ pub fn processes(results: &Results) -> String {
             writeln!(out, "{}", shorten(label, COLUMNS)).ok();
         }
         for (index, launch) in benchmark.launches().enumerate() {
-            let of = crate::results::statistics::of_values(launch.values);
+            let of = formats::statistics::of_values(launch.values);
             let (Some(mean), Some(min), Some(max)) = (of.mean, of.min, of.max) else { continue };
             let [mean, min, max] = [mean, min, max].map(|x| value(&benchmark.unit, x));
             let text =

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
+use formats::{BenchmarkValues, ResultUnit, Results, csv_cell::cell_of_text, statistics::summary};
 
 use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
-use crate::results::csv_cell::cell_of_text;
-use crate::results::statistics::summary;
-use crate::results::{BenchmarkValues, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 

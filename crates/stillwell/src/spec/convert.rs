@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use formats::edit::LaunchNumbers;
 
 use crate::spec::input::InputOptions;
-use crate::values::LaunchNumbers;
 
 /// `convert`.
 #[derive(Debug, clap::Args)]

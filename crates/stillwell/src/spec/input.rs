@@ -1,8 +1,7 @@
 //! Options for reading a file of another program: its format, and the benchmarks to show.
 
 use clap::Args;
-
-use crate::values::{FileFormat, TimeUnit};
+use formats::{FileFormat, TimeUnit};
 
 /// What the files are.
 #[derive(Args, Clone, Debug, Default)]

@@ -10,8 +10,6 @@ mod error_control;
 pub mod exit_code;
 mod exit_status;
 mod fail_on;
-mod file_format;
-mod launch_numbers;
 pub mod metric;
 mod metric_list;
 mod name_list;
@@ -35,8 +33,6 @@ pub use cpu_list::{
 pub use error_control::ErrorControl;
 pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
-pub use file_format::{FileFormat, TimeUnit};
-pub use launch_numbers::LaunchNumbers;
 pub use metric_list::{CPU, MetricChoice, MetricList, VALUE};
 pub use name_list::NameList;
 pub use percent::Percent;

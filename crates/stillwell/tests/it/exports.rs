@@ -57,12 +57,15 @@ fn check_superset(option: &str, sample: &str) {
 
 #[test]
 fn hyperfine_schema_2() {
-    check_superset("--export-json", include_str!("../samples/hyperfine_2.0.json"));
+    check_superset("--export-json", include_str!("../../../formats/samples/hyperfine_2.0.json"));
 }
 
 #[test]
 fn hyperfine_schema_1() {
-    check_superset("--export-json-v1", include_str!("../samples/hyperfine_1.20.json"));
+    check_superset(
+        "--export-json-v1",
+        include_str!("../../../formats/samples/hyperfine_1.20.json"),
+    );
 }
 
 fn scripted() -> Bench {

@@ -29,7 +29,7 @@ const SAMPLES: [&str; 14] = [
 const SUMMARIES: [&str; 2] = ["hyperfine_2.0.csv", "pytest_codspeed_walltime.json"];
 
 fn sample(name: &str) -> String {
-    format!("{}/tests/samples/results/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../formats/samples/results/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn json(ran: &Ran) -> Value {
@@ -167,13 +167,14 @@ fn wrong_files_are_named_with_what_is_wrong() {
         ("empty.json", "the file is empty"),
         ("other.txt", "what this file is cannot be told"),
         ("none.json", "what this file is cannot be told"),
-        ("twice.json", "benchmarks[0] is called \"a\" as well"),
         ("warm.json", "there are no values"),
         ("no-such.json", "cannot read no-such.json"),
         (".", "is a directory"),
     ] {
         bench.stillwell(&["hist", file]).ends_with(2).says(&[file, said]);
     }
+    let twice = bench.stillwell(&["show", "twice.json"]).ends_with(0);
+    assert!(twice.stdout.contains("its results are numbered"), "{twice:#?}");
     let file = sample("pyperf_suite_ref.json");
     let unknown = bench.stillwell(&["stats", "-b", "nothing", &file]).ends_with(2);
     unknown.says(&["there is no benchmark \"nothing\"; there are: dict_get, list_mul"]);

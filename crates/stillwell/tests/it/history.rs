@@ -191,7 +191,8 @@ fn what_is_not_ours_is_no_place_for_a_site() {
 #[test]
 fn every_format_is_added_with_its_commit_and_its_machine() {
     let bench = Bench::new();
-    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/results");
+    let samples =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/samples/results");
     let samples = samples.to_str().expect("UTF-8");
     let known = |name: &str| format!("{samples}/{name}");
     let add =

@@ -12,13 +12,12 @@ use std::sync::LazyLock;
 use sources::{Modules, defining_file};
 
 /// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
-const LAYERS: [&str; 29] = [
+const LAYERS: [&str; 28] = [
     "values",
     "words",
     "terminal",
     "sys",
     "host",
-    "results",
     "ledger",
     "harness",
     "spec",

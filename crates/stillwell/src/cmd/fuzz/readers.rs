@@ -3,17 +3,16 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-use clap::{Parser as _, ValueEnum as _};
+use clap::Parser as _;
+use formats::{FileFormat, ReadOptions, Results, SourceFile, detect, limit_unpacked, unpacked};
 use tempfile::TempDir;
 
 use crate::analysis::histogram::Histogram;
 use crate::analysis::launches;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::usage;
-use crate::convert::read::{limit_unpacked, unpacked};
-use crate::convert::source::{ReadOptions, SourceFile};
+use crate::convert::of_record;
 use crate::convert::to_record::{self, ImportOptions};
-use crate::convert::{detect, of_record};
 use crate::history::store::HistoryStore;
 use crate::host::knobs::bench_cpus;
 use crate::host::{self, Host, Interrupts, SystemReport, journal, read_cpu_table, shield};
@@ -24,10 +23,9 @@ use crate::pool::Pool;
 use crate::record::{Record, SuiteManifest};
 use crate::render::depth::Depth;
 use crate::render::{Styles, json, text};
-use crate::results::Results;
 use crate::spec::Cli;
 use crate::spec::suite::{SuiteItem, Text, Variant, parse};
-use crate::values::{FileFormat, read_cpu_list};
+use crate::values::read_cpu_list;
 
 /// The most that a compressed input may become.
 const UNPACKED_BYTES_MAX: u64 = 1 << 20;
@@ -63,7 +61,7 @@ fn import(results: &Results) {
 pub fn detected(bytes: &[u8]) {
     limit_unpacked(UNPACKED_BYTES_MAX);
     let Ok(plain) = unpacked(bytes) else { return };
-    let Ok(format) = detect::detect(&plain) else { return };
+    let Ok(format) = detect(&plain) else { return };
     let file = SourceFile { path: "file", bytes: &plain };
     if let Ok(results) = format.read(&[file], ReadOptions::default()) {
         import(&results);
@@ -73,7 +71,7 @@ pub fn detected(bytes: &[u8]) {
 /// A file of another program, in every format.
 pub fn formats(bytes: &[u8]) {
     limit_unpacked(UNPACKED_BYTES_MAX);
-    for format in FileFormat::value_variants() {
+    for format in FileFormat::ALL {
         // criterion has a path for each benchmark.
         let file = |path| SourceFile { path, bytes };
         let files = [file("group/name/new/sample.json"), file("group/name/new/benchmark.json")];

@@ -1,18 +1,20 @@
-use super::*;
-use crate::convert::source::{ReadOptions, SourceFile};
-use crate::render::{bmf, values};
-use crate::values::FileFormat;
+use formats::{FileFormat, ReadOptions, SourceFile};
 
-const TIMEIT: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
-const SUITE: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json");
-const CHANGED: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_suite_changed.json");
-const PYPY: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_pypy.json");
-const NOISY: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_noisy_aa_200procs.json");
-const HYPERFINE: &[u8] = include_bytes!("../../../tests/samples/hyperfine_2.0.json");
-const GO: &[u8] = include_bytes!("../../../tests/samples/results/go_bench.txt");
-const JMH: &[u8] = include_bytes!("../../../tests/samples/results/jmh.json");
+use super::*;
+use crate::render::{bmf, values};
+
+const TIMEIT: &[u8] = include_bytes!("../../../../formats/samples/results/pyperf_timeit.json");
+const SUITE: &[u8] = include_bytes!("../../../../formats/samples/results/pyperf_suite_ref.json");
+const CHANGED: &[u8] =
+    include_bytes!("../../../../formats/samples/results/pyperf_suite_changed.json");
+const PYPY: &[u8] = include_bytes!("../../../../formats/samples/results/pyperf_pypy.json");
+const NOISY: &[u8] =
+    include_bytes!("../../../../formats/samples/results/pyperf_noisy_aa_200procs.json");
+const HYPERFINE: &[u8] = include_bytes!("../../../../formats/samples/hyperfine_2.0.json");
+const GO: &[u8] = include_bytes!("../../../../formats/samples/results/go_bench.txt");
+const JMH: &[u8] = include_bytes!("../../../../formats/samples/results/jmh.json");
 const CODSPEED: &[u8] =
-    include_bytes!("../../../tests/samples/results/pytest_codspeed_walltime.json");
+    include_bytes!("../../../../formats/samples/results/pytest_codspeed_walltime.json");
 
 fn read(format: FileFormat, bytes: &[u8]) -> Results {
     format.read(&[SourceFile { path: "", bytes }], ReadOptions::default()).unwrap()
@@ -153,7 +155,7 @@ fn markdown_table() {
 #[test]
 fn files_put_together_are_written_as_one() {
     let mut results = read(FileFormat::Pyperf, SUITE);
-    crate::convert::edit::add(&mut results, read(FileFormat::Pyperf, CHANGED)).unwrap();
+    formats::edit::add(&mut results, read(FileFormat::Pyperf, CHANGED)).unwrap();
     let again = read(FileFormat::Pyperf, &written(&results));
     let launches = |results: &Results| -> Vec<(String, usize)> {
         results.benchmarks.iter().map(|it| (it.name.clone(), it.n_launches())).collect()

@@ -17,12 +17,12 @@ use std::io::Write;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use formats::csv_cell::is_invisible;
 use minijinja::Environment;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::analysis::report::{ReportData, ReportInput};
-use crate::terminal::is_invisible;
 use crate::verdict::Judgement;
 
 pub(super) use group::signs;

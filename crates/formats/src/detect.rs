@@ -1,0 +1,112 @@
+//! The format of a file: from its content, never from its name.
+
+use anyhow::{Result, bail, ensure};
+
+use crate::json::document::Document;
+use crate::{FileFormat, go};
+
+/// The number of lines to read before giving up on a text.
+const N_LINES_MAX: usize = 10_000;
+
+/// Detects the format of a file from its decoded bytes, or from the first part of them. In a JSON document with
+/// sorted keys the key that tells may come only near the end.
+///
+/// # Errors
+/// The format is unknown; the message lists the known ones.
+pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
+    ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
+    let text = String::from_utf8_lossy(bytes);
+    let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+    let found = match bytes[start] {
+        b'{' | b'[' => detect_json(&text),
+        _ => detect_text(&text),
+    };
+    match found {
+        Some(format) => Ok(format),
+        None => {
+            let known: Vec<_> = FileFormat::ALL.iter().map(|format| format.name()).collect();
+            bail!(
+                "what this file is cannot be told; the formats that can be read are: {}",
+                known.join(", ")
+            )
+        }
+    }
+}
+
+fn detect_text(text: &str) -> Option<FileFormat> {
+    let mut lines = text.lines().take(N_LINES_MAX);
+    if text.starts_with("command,") {
+        return Some(FileFormat::HyperfineCsv);
+    }
+    if lines.clone().any(go::is_result) {
+        return Some(FileFormat::Go);
+    }
+    let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
+    let time = first.split('\t').next().unwrap_or(first);
+    time.trim().parse::<f64>().is_ok().then_some(FileFormat::Times)
+}
+
+/// Whether a text has to be read as a whole: JSON, XML or a script.
+pub(crate) fn is_document(start: &[u8]) -> bool {
+    let text = start.trim_ascii_start();
+    [&b"{"[..], b"[", b"<", b"window."].iter().any(|first| text.starts_with(first))
+}
+
+fn detect_json(text: &str) -> Option<FileFormat> {
+    let document = Document::split(text).ok()?;
+    let mut keys: Vec<(KeyPlace, String)> = Vec::new();
+    for (name, member) in document.members() {
+        let place = match name {
+            "" => KeyPlace::RootList,
+            "benchmarks" => KeyPlace::Benchmarks,
+            "results" => KeyPlace::Results,
+            _ => {
+                keys.push((KeyPlace::Root, name.to_owned()));
+                continue;
+            }
+        };
+        let first = member.part().elements(name).and_then(|list| list.into_iter().next());
+        let of_first = first.map(|first| first.part().members("")).unwrap_or_default();
+        keys.extend(of_first.into_iter().map(|(key, _)| (place, key)));
+    }
+    let telling = |(place, key, _): &&(KeyPlace, &str, FileFormat)| {
+        keys.iter().any(|known| (known.0, &*known.1) == (*place, *key))
+    };
+    TELLING.iter().find(telling).map(|it| it.2)
+}
+
+/// The place of a key.
+#[derive(Clone, Copy, PartialEq)]
+enum KeyPlace {
+    Root,
+    /// In the first object of a list at the root.
+    RootList,
+    /// In the first object of the list `benchmarks`.
+    Benchmarks,
+    /// In the first object of the list `results`.
+    Results,
+}
+
+/// Keys that only one format has at this place. Keys that several formats share are not here.
+const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
+    (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
+    (KeyPlace::Results, "command", FileFormat::Hyperfine),
+    (KeyPlace::Results, "times", FileFormat::Hyperfine),
+    (KeyPlace::Benchmarks, "run_name", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "run_type", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "real_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "cpu_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::RootList, "jmhVersion", FileFormat::Jmh),
+    (KeyPlace::RootList, "primaryMetric", FileFormat::Jmh),
+    (KeyPlace::Root, "machine_info", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "fullname", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "extra_info", FileFormat::Pytest),
+    (KeyPlace::Root, "result_columns", FileFormat::Asv),
+    (KeyPlace::Results, "title", FileFormat::Nanobench),
+    (KeyPlace::Results, "epochs", FileFormat::Nanobench),
+    (KeyPlace::Results, "complexityN", FileFormat::Nanobench),
+    (KeyPlace::RootList, "Julia", FileFormat::BenchmarkTools),
+    (KeyPlace::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
+    (KeyPlace::Root, "instrument", FileFormat::Codspeed),
+    (KeyPlace::Benchmarks, "uri", FileFormat::Codspeed),
+];

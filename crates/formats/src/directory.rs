@@ -1,0 +1,92 @@
+//! Directories of criterion and asv.
+#![expect(clippy::disallowed_methods, reason = "looks into the directories that the caller names")]
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::read::read as read_path;
+use crate::{FileFormat, ReadOptions, Results, SourceFile, criterion};
+
+/// Largest number of files below a directory that are read.
+const N_FILES_MAX: usize = 100_000;
+
+/// A file below a directory: its relative path, and its bytes.
+pub type FileBytes = (String, Vec<u8>);
+
+/// Reads a directory of criterion, or a directory of asv with one result.
+pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
+    let shown = path.display();
+    if let Some(read) = criterion_files(path, options)? {
+        let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
+        let results = FileFormat::Criterion.read(&files, options);
+        return results.with_context(|| shown.to_string());
+    }
+    let found = below(path)?;
+    let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Asv);
+    let is_result = |name: &&String| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")
+    };
+    let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
+    let is_asv = found.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
+    match &of_asv[..] {
+        [only] if is_asv && is_wanted => read_path(&path.join(only), options),
+        [first, ..] if is_asv => bail!(
+            "{shown} has {} results of asv; name one of them, for example {}",
+            of_asv.len(),
+            path.join(first).display()
+        ),
+        _ => bail!(
+            "{shown} is a directory, and neither one of criterion with the side {:?} nor one of asv; name a file",
+            options.side
+        ),
+    }
+}
+
+/// The criterion files below a directory, with relative paths. `None` if it is no directory of criterion.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<Vec<FileBytes>>> {
+    let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
+    let found = below(path)?;
+    if !is_wanted || !criterion::is_directory(found.iter().map(String::as_str), options.side) {
+        return Ok(None);
+    }
+    let wanted = found.into_iter().filter(|name| criterion::wants(name, options.side));
+    let read = |name: String| {
+        let file = path.join(&name);
+        let bytes = std::fs::read(&file);
+        Ok((name, bytes.with_context(|| format!("cannot read {}", file.display()))?))
+    };
+    wanted.map(read).collect::<Result<_>>().map(Some)
+}
+
+/// The relative paths of all files below a directory, sorted. Links are not followed.
+///
+/// # Errors
+/// The directory cannot be read, or has too many files.
+pub fn below(path: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;
+    found.sort();
+    Ok(found)
+}
+
+/// Adds the relative paths of the files below a directory.
+fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
+    for entry in std::fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            walk(root, &path, found)?;
+        } else if kind.is_file() {
+            ensure!(found.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
+            found.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! The edits of `convert` other than the change of format. No edit leaves results without a value.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
+
+/// Numbers of launches, from 1: `1-3,7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchNumbers(Vec<RangeInclusive<usize>>);
+
+impl LaunchNumbers {
+    /// Whether the list has this number.
+    pub fn contains(&self, number: usize) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl FromStr for LaunchNumbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |part: &str| format!("{part:?} is not a number from 1 or a range such as 1-3");
+        let ranges = text.split(',').map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number =
+                |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number > 0);
+            match (number(first), number(last)) {
+                (Some(first), Some(last)) if first <= last => Ok(first..=last),
+                _ => Err(wrong(part)),
+            }
+        });
+        ranges.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: a different value means a
+/// different measurement.
+const FIXED: [&str; 9] = [
+    "aslr",
+    "cpu_count",
+    "cpu_model_name",
+    "hostname",
+    "platform",
+    "python_executable",
+    "python_implementation",
+    "python_unicode",
+    "python_version",
+];
+
+/// Keeps the benchmarks with these names.
+///
+/// # Errors
+/// No benchmark has one of the names.
+pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
+    known(results, names)?;
+    results.order.clear();
+    results.benchmarks.retain(|it| is_named(it, names));
+    Ok(())
+}
+
+/// Drops the benchmarks with these names.
+///
+/// # Errors
+/// No benchmark has one of the names, or no benchmark would remain.
+pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
+    known(results, names)?;
+    results.order.clear();
+    ensure!(results.benchmarks.iter().any(|it| !is_named(it, names)), "no benchmark would be left");
+    results.benchmarks.retain(|it| !is_named(it, names));
+    Ok(())
+}
+
+/// By its name alone, or with its parameters.
+fn is_named(benchmark: &BenchmarkValues, names: &[String]) -> bool {
+    names.contains(&benchmark.name) || names.contains(&benchmark.label())
+}
+
+fn known(results: &Results, names: &[String]) -> Result<()> {
+    for name in names {
+        let is_there = results.benchmarks.iter().any(|it| is_named(it, std::slice::from_ref(name)));
+        let known: BTreeSet<&str> = results.benchmarks.iter().map(|it| &*it.name).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        ensure!(is_there, "there is no benchmark {name:?}; there are: {}", known.join(", "));
+    }
+    Ok(())
+}
+
+/// Keeps the launches with these numbers, in every benchmark.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn include_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
+    keep_launches(results, |number| numbers.contains(number))
+}
+
+/// Drops the launches with these numbers, in every benchmark.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
+    keep_launches(results, |number| !numbers.contains(number))
+}
+
+fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Result<()> {
+    for benchmark in &results.benchmarks {
+        let name = &benchmark.name;
+        ensure!(benchmark.summary.is_none(), "{name:?} has no runs, only a summary");
+        let kept = benchmark.launches().enumerate().filter(|(index, _)| is_kept(index + 1));
+        let n_values: usize = kept.map(|(_, launch)| launch.values.len()).sum();
+        ensure!(
+            n_values > 0,
+            "{name:?} would have no value left: it has {} runs",
+            benchmark.n_launches()
+        );
+    }
+    results.order.clear();
+    for benchmark in &mut results.benchmarks {
+        benchmark.retain_launches(|index, _| is_kept(index + 1));
+    }
+    Ok(())
+}
+
+/// Drops all warm-ups, and the launches that have only warm-ups.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn remove_warmups(results: &mut Results) -> Result<()> {
+    results.order.clear();
+    for benchmark in &mut results.benchmarks {
+        let is_empty = benchmark.values.is_empty() && benchmark.summary.is_none();
+        ensure!(!is_empty, "{:?} has nothing but warm-ups", benchmark.name);
+        benchmark.remove_warmups();
+    }
+    Ok(())
+}
+
+/// Adds the launches and benchmarks of other results.
+///
+/// # Errors
+/// A benchmark in both is of another machine or interpreter in the other file, or has no values.
+pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
+    results.order.clear();
+    let theirs = std::mem::take(&mut other.metadata);
+    let ours = std::mem::take(&mut results.metadata);
+    let shared: Metadata = ours
+        .iter()
+        .filter(|(key, value)| theirs.get(*key) == Some(*value))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    let mut merged = results.benchmarks.clone();
+    merged.iter_mut().for_each(|it| lower(&ours, &shared, &mut it.metadata));
+    for mut benchmark in other.benchmarks {
+        lower(&theirs, &shared, &mut benchmark.metadata);
+        let is_same = |it: &&mut BenchmarkValues| {
+            it.name == benchmark.name
+                && it.parameters == benchmark.parameters
+                && it.unit == benchmark.unit
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(known) => {
+                merge(known, &mut benchmark).inspect_err(|_| results.metadata.clone_from(&ours))?
+            }
+            None => merged.push(benchmark),
+        }
+    }
+    results.benchmarks = merged;
+    results.metadata = shared;
+    if results.tool != other.tool {
+        results.tool = format!("{}, {}", results.tool, other.tool);
+    }
+    other.notes.into_iter().for_each(|note| results.note(note));
+    Ok(())
+}
+
+/// Moves common metadata that is not shared into one benchmark.
+fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
+    for (key, value) in outer {
+        if !shared.contains_key(key) {
+            inner.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()> {
+    let name = &known.name;
+    let has_summary = known.summary.is_some() || added.summary.is_some();
+    ensure!(!has_summary, "{name:?} is in both, and summaries cannot be added to one another");
+    for key in FIXED {
+        let (before, now) = (known.metadata.get(key), added.metadata.get(key));
+        if before != now {
+            let shown = |it: Option<&MetaValue>| it.map_or("nothing".into(), ToString::to_string);
+            bail!(
+                "{name:?} is in both, but {key} is {} in one and {} in the other",
+                shown(before),
+                shown(now)
+            );
+        }
+    }
+    let inner = |it: &BenchmarkValues| it.launches().map(|launch| launch.inner_loops()).next();
+    ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
+    // Metadata that differs moves to the launches.
+    let shared: Metadata = known
+        .metadata
+        .iter()
+        .filter(|(key, value)| added.metadata.get(*key) == Some(*value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    for benchmark in [&mut *known, added] {
+        let outer = std::mem::replace(&mut benchmark.metadata, shared.clone());
+        if outer.len() == shared.len() {
+            continue;
+        }
+        for info in benchmark.infos_mut() {
+            lower(&outer, &shared, info.metadata.get_or_insert_default());
+        }
+    }
+    known.append(added);
+    Ok(())
+}
+
+/// Unit of a metadata value, and how many of the base unit one is.
+fn unit_of(key: &str) -> (ResultUnit, f64) {
+    match key {
+        "duration" | "uptime" => (ResultUnit::Time, 1e9),
+        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (ResultUnit::Bytes, 1.0),
+        _ => (ResultUnit::Count, 1.0),
+    }
+}
+
+/// Makes the number under `key` the value of each launch with values. Launches for calibration are dropped.
+///
+/// # Errors
+/// A launch does not have the key, or its value is not a number.
+pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
+    let (unit, scale) = unit_of(key);
+    let mut extracted = Vec::with_capacity(results.benchmarks.len());
+    for benchmark in &results.benchmarks {
+        let outer = benchmark.metadata.get(key).or_else(|| results.metadata.get(key));
+        let mut made = BenchmarkValues::new(&benchmark.name, unit.clone());
+        made.parameters.clone_from(&benchmark.parameters);
+        made.metadata.clone_from(&benchmark.metadata);
+        for (index, launch) in
+            benchmark.launches().enumerate().filter(|(_, launch)| !launch.values.is_empty())
+        {
+            let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
+            let place = || format!("{:?}, run {}", benchmark.name, index + 1);
+            let value = match inner.or(outer) {
+                Some(&MetaValue::Int(number)) => number as f64,
+                Some(&MetaValue::Float(number)) => number,
+                Some(other) => {
+                    bail!("{}: {key} is {:?}, which is not a number", place(), other.to_string())
+                }
+                None => bail!("{}: it has no {key}", place()),
+            };
+            made.values.push(value * scale);
+            made.end_launch(launch.info.clone());
+        }
+        ensure!(!made.values.is_empty(), "{:?} has no run with values", benchmark.name);
+        extracted.push(made);
+    }
+    results.benchmarks = extracted;
+    results.order.clear();
+    Ok(())
+}
+
+/// Sets a metadata value in all launches. `name` renames the benchmark, if there is only one.
+///
+/// # Errors
+/// The key belongs to a measured quantity.
+pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<()> {
+    let (key, value) = (key.trim(), value.trim());
+    ensure!(!key.is_empty() && !value.is_empty(), "a key and a value are expected: KEY=VALUE");
+    ensure!(
+        !matches!(key, "unit" | "loops" | "inner_loops"),
+        "{key} is part of what was measured and cannot be changed"
+    );
+    if key == "name" {
+        let n_benchmarks = results.benchmarks.len();
+        ensure!(n_benchmarks == 1, "{n_benchmarks} benchmarks cannot all be called {value:?}");
+        let benchmark = results.benchmarks.first_mut().context("there is no benchmark")?;
+        benchmark.name = value.into();
+        return Ok(());
+    }
+    for benchmark in &mut results.benchmarks {
+        benchmark.metadata.remove(key);
+        for info in benchmark.infos_mut() {
+            info.metadata.as_mut().map(|metadata| metadata.remove(key));
+        }
+    }
+    results.metadata.insert(key.into(), value.into());
+    Ok(())
+}
+
+/// Removes all metadata; names, units and loops are not metadata.
+pub fn remove_all_metadata(results: &mut Results) {
+    results.metadata.clear();
+    for benchmark in &mut results.benchmarks {
+        benchmark.metadata.clear();
+        benchmark.infos_mut().for_each(|info| info.metadata = None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

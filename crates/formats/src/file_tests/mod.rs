@@ -1,0 +1,4 @@
+//! Tests of all readers.
+
+mod every_sample;
+mod wrong_files;

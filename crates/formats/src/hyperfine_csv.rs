@@ -1,0 +1,98 @@
+//! hyperfine's CSV, of versions 1 and 2: one line of summaries for each command.
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::csv_cell::text_of_cell;
+use crate::hyperfine::{self, unit_of};
+use crate::json::Sign;
+use crate::source::TextFile;
+use crate::{
+    BenchmarkValues, MetaValue, NOTE_SUMMARIES, ReadOptions, ResultUnit, Results, SummaryStatistics,
+};
+
+/// Prefix of the column names of version 2; version 1 has none.
+const WALL: &str = "time_wall_clock_";
+const PARAMETER: &str = "parameter_";
+/// A column of our own export (`render::csv`).
+const OURS: &str = "stillwell_t0";
+
+/// Reads a file.
+///
+/// # Errors
+/// The first line does not have the columns.
+pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let mut table = ::csv::Reader::from_reader(files[0].text.as_bytes());
+    let header = table.headers().context("line 1")?.clone();
+    let prefix = if header.iter().any(|name| name.starts_with(WALL)) { WALL } else { "" };
+    ensure!(header.get(0) == Some("command"), "line 1: the first column is not \"command\"");
+    let has_mean = header.iter().any(|name| name.strip_prefix(prefix) == Some("mean"));
+    ensure!(has_mean, "line 1: there is no column \"{prefix}mean\"");
+    // Our own export has the columns of hyperfine, and cells that a spreadsheet does not calculate.
+    let is_ours = header.iter().any(|name| name == OURS);
+    let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
+    results.note(NOTE_SUMMARIES);
+    let mut line = ::csv::StringRecord::new();
+    loop {
+        let number = usize::try_from(table.position().line())?;
+        let is_there = table.read_record(&mut line);
+        if matches!(is_there, Ok(false)) {
+            break;
+        }
+        if is_ours {
+            line = line.iter().map(text_of_cell).collect();
+        }
+        match is_there.map_err(Into::into).and_then(|_| benchmark(&header, &line, prefix)) {
+            Ok(found) => results.benchmarks.push(found),
+            Err(error) => {
+                let name = line.get(0).unwrap_or_default().to_owned();
+                results.unread(name, number, format!("{error:#}"));
+            }
+        }
+    }
+    if !files[0].text.ends_with('\n') {
+        results.note("the last line has no end: the file may be cut");
+    }
+    hyperfine::finish(&mut results);
+    Ok(results)
+}
+
+fn benchmark(
+    header: &::csv::StringRecord,
+    line: &::csv::StringRecord,
+    prefix: &str,
+) -> Result<BenchmarkValues> {
+    let cell = |wanted: &str| {
+        let index = header.iter().position(|name| name.strip_prefix(prefix) == Some(wanted));
+        index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
+    };
+    // Version 1 is always in seconds.
+    let (unit, scale) = unit_of(if prefix.is_empty() { "s" } else { cell("unit").unwrap_or("") });
+    ensure!(unit == ResultUnit::Time, "{prefix}unit: it is not one of time");
+    let number = |wanted: &str| -> Result<Option<f64>> {
+        let Some(cell) = cell(wanted) else { return Ok(None) };
+        let parsed: f64 =
+            cell.parse().with_context(|| format!("{prefix}{wanted}: {cell:?} is not a number"))?;
+        let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
+        checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
+    };
+    let mut found = BenchmarkValues::new(&line[0], ResultUnit::Time);
+    found.summary = Some(SummaryStatistics {
+        mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
+        stddev: number("stddev")?,
+        median: number("median")?,
+        min: number("min")?,
+        max: number("max")?,
+        ..SummaryStatistics::default()
+    });
+    for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
+        if let Some(ns) = number(wanted)? {
+            found.metadata.insert(key.into(), MetaValue::Float(ns / scale));
+        }
+    }
+    for (name, value) in header.iter().zip(line) {
+        if let Some(name) = name.strip_prefix(PARAMETER) {
+            found.parameters.push((name.into(), value.into()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,275 @@
+//! Strict JSON: an error has the path of the field, its line and column. A tree is built only where it is needed.
+//! [`document`] splits a file, so that only its parts are read strictly.
+
+pub(crate) mod document;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use anyhow::{Result, anyhow};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::{MetaValue, Metadata};
+
+/// Reads one value strictly. After an error it is read again to find the path, which costs several times as much.
+///
+/// # Errors
+/// Path, line and column of the first mistake within the text.
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T> {
+    read_at(text, || (0, 0), "")
+}
+
+/// Reads one value of a document, in which as many lines and columns as `before` says stand before it; `place` is its
+/// path there.
+fn read_at<'de, T: Deserialize<'de>>(
+    text: &'de str,
+    before: impl Fn() -> (usize, usize),
+    place: &str,
+) -> Result<T> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = T::deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    read.map_err(|error| {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let mut track = serde_path_to_error::Track::new();
+        let json = serde_path_to_error::Deserializer::new(&mut json, &mut track);
+        drop(T::deserialize(json));
+        let path = track.path().to_string();
+        let path = match (place, &*path) {
+            (_, "." | "?") => place.to_owned(),
+            ("", _) => path,
+            (_, path) if path.starts_with('[') => format!("{place}{path}"),
+            (_, path) => format!("{place}.{path}"),
+        };
+        let (line, column) = before();
+        let (line_in, column_in) = (error.line(), error.column());
+        let text = error.to_string();
+        let what = text.strip_suffix(&format!(" at line {line_in} column {column_in}"));
+        let column = if line_in == 1 { column + column_in } else { column_in };
+        let what = format!("{} at line {} column {column}", what.unwrap_or(&text), line + line_in);
+        if path.is_empty() { anyhow!(what) } else { anyhow!("{path}: {what}") }
+    })
+}
+
+/// The numbers that are valid values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sign {
+    /// Above zero.
+    Positive,
+    /// Zero too.
+    NotNegative,
+    /// All.
+    Any,
+}
+
+impl Sign {
+    /// # Errors
+    /// The rule that the number breaks.
+    pub(crate) fn check(self, value: f64) -> Result<f64, String> {
+        let (is_right, rule) = match self {
+            Self::Positive => (value > 0.0, "a value must be above 0"),
+            Self::NotNegative => (value >= 0.0, "a value must not be negative"),
+            Self::Any => (true, "a value must be finite"),
+        };
+        if is_right && value.is_finite() { Ok(value) } else { Err(format!("{rule}, not {value}")) }
+    }
+}
+
+/// A finite number of a sign, times `scale`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScaledNumber {
+    pub(crate) sign: Sign,
+    pub(crate) scale: f64,
+}
+
+impl<'de> DeserializeSeed<'de> for ScaledNumber {
+    type Value = f64;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<f64, D::Error> {
+        let value = f64::deserialize(from)?;
+        let scaled = self.sign.check(value).and_then(|value| self.sign.check(value * self.scale));
+        scaled.map_err(de::Error::custom)
+    }
+}
+
+/// A list of numbers, appended to others.
+pub(crate) struct NumberList<'a> {
+    pub(crate) to: &'a mut Vec<f64>,
+    pub(crate) number: ScaledNumber,
+}
+
+impl<'de> DeserializeSeed<'de> for NumberList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NumberList<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list of numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(value) = list.next_element_seed(self.number)? {
+            self.to.push(value);
+        }
+        Ok(())
+    }
+}
+
+/// A number with the sign `N`: 1 above zero, 0 not negative, -1 any.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Signed<const N: i8>(pub(crate) f64);
+
+/// Above zero.
+pub(crate) type Positive = Signed<1>;
+/// Zero or above.
+pub(crate) type NotNegative = Signed<0>;
+/// Finite.
+pub(crate) type Finite = Signed<-1>;
+
+impl<'de, const N: i8> Deserialize<'de> for Signed<N> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let sign = match N {
+            1 => Sign::Positive,
+            0 => Sign::NotNegative,
+            _ => Sign::Any,
+        };
+        ScaledNumber { sign, scale: 1.0 }.deserialize(from).map(Self)
+    }
+}
+
+/// A list of positive numbers.
+pub(crate) fn values<const N: i8>(list: &[Signed<N>]) -> impl Iterator<Item = f64> {
+    list.iter().map(|value| value.0)
+}
+
+impl<'de> Deserialize<'de> for MetaValue {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(MetaValueVisitor)
+    }
+}
+
+struct MetaValueVisitor;
+
+impl<'de> Visitor<'de> for MetaValueVisitor {
+    type Value = MetaValue;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a number, a text or a list of texts")
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<MetaValue, E> {
+        Ok(MetaValue::Int(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<MetaValue, E> {
+        Ok(i64::try_from(value).map_or(MetaValue::Float(value as f64), MetaValue::Int))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<MetaValue, E> {
+        Ok(MetaValue::Float(value))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MetaValue, E> {
+        Ok(MetaValue::Text(text.trim().into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<MetaValue, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(text) = list.next_element()? {
+            texts.push(text);
+        }
+        Ok(MetaValue::List(texts))
+    }
+}
+
+/// Flattens a nested value into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
+pub(crate) fn flatten(key: &str, value: &Value, to: &mut Metadata) {
+    let meta = match value {
+        Value::Null => return,
+        Value::Object(members) => {
+            let key_of =
+                |name: &str| if key.is_empty() { name.into() } else { format!("{key}.{name}") };
+            return members.iter().for_each(|(name, value)| flatten(&key_of(name), value, to));
+        }
+        Value::Array(list) if list.iter().any(|it| it.is_object() || it.is_array()) => {
+            let numbered = list.iter().enumerate();
+            return numbered
+                .for_each(|(index, value)| flatten(&format!("{key}.{index}"), value, to));
+        }
+        Value::Array(list) if list.is_empty() => return,
+        Value::Array(list) => MetaValue::List(list.iter().map(text).collect()),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => MetaValue::Int(whole),
+            None => number.as_f64().map_or_else(|| text(value).as_str().into(), MetaValue::Float),
+        },
+        Value::Bool(_) => text(value).as_str().into(),
+        Value::String(text) if text.trim().is_empty() => return,
+        Value::String(text) => text.trim().into(),
+    };
+    to.insert(key.into(), meta);
+}
+
+/// A scalar as text, without quotes.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), Into::into)
+}
+
+/// Turns JSON as Python and C++ write it into valid JSON: a bare `NaN`, `Infinity` or `-Infinity` outside of strings
+/// becomes `word`, or the same word as a text.
+pub(crate) fn without_bare_words<'a>(text: &'a str, word: Option<&str>) -> Cow<'a, str> {
+    const BARE: [&str; 6] = ["-Infinity", "Infinity", "-inf", "inf", "-nan", "nan"];
+    let bare_at = |rest: &str| match rest.starts_with("NaN") {
+        true => Some("NaN"),
+        false => BARE.into_iter().find(|bare| rest.starts_with(bare)),
+    };
+    let (mut out, mut copied) = (String::new(), 0);
+    let (mut is_in_text, mut is_escaped, mut is_after_word) = (false, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if at < copied {
+            continue;
+        }
+        let starts_word = matches!(byte, b'-' | b'I' | b'i' | b'N' | b'n') && !is_after_word;
+        if !is_in_text
+            && starts_word
+            && let Some(bare) = bare_at(&text[at..])
+        {
+            out.push_str(&text[copied..at]);
+            match word {
+                Some(word) => out.push_str(word),
+                None => out.push_str(&format!("\"{bare}\"")),
+            }
+            copied = at + bare.len();
+        }
+        is_after_word = byte.is_ascii_alphanumeric();
+        let is_quote = byte == b'"' && !is_escaped;
+        is_escaped = is_in_text && byte == b'\\' && !is_escaped;
+        is_in_text ^= is_quote;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_words_become_texts_or_null() {
+        let text = r#"{"NaN": [NaN, -Infinity, 1], "a\\": "\" NaN", "null": null, "x": -1}"#;
+        let expected =
+            r#"{"NaN": ["NaN", "-Infinity", 1], "a\\": "\" NaN", "null": null, "x": -1}"#;
+        assert_eq!(without_bare_words(text, None), expected);
+        let expected = r#"{"NaN": [null, null, 1], "a\\": "\" NaN", "null": null, "x": -1}"#;
+        assert_eq!(without_bare_words(text, Some("null")), expected);
+        assert!(matches!(without_bare_words("{}", None), Cow::Borrowed("{}")));
+    }
+}

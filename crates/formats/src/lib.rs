@@ -1,0 +1,40 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod asv;
+mod benchmark_tools;
+mod checked;
+mod codspeed;
+mod criterion;
+pub mod csv_cell;
+mod detect;
+mod directory;
+pub mod edit;
+mod file_format;
+#[cfg(test)]
+mod file_tests;
+mod go;
+mod google;
+mod hyperfine;
+mod hyperfine_csv;
+mod jmh;
+mod json;
+mod nanobench;
+pub mod pyperf;
+mod pytest;
+mod read;
+mod results;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
+mod source;
+mod text;
+mod times;
+
+pub use detect::detect;
+pub use directory::{FileBytes, below, criterion_files};
+pub use file_format::{FileFormat, TimeUnit};
+pub(crate) use read::LineReader;
+pub use read::{read, read_bytes, read_from};
+pub use results::*;
+pub use source::{CRITERION_SIDE, Detail, ReadOptions, SourceFile};
+pub use text::{GZIP, Unpacking, limit_unpacked, unpacked};

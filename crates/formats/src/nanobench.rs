@@ -1,0 +1,89 @@
+//! nanobench's JSON template. All epochs are in one process: one launch.
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::json::Positive;
+use crate::json::document::Document;
+use crate::source::TextFile;
+use crate::{
+    BenchmarkValues, Detail, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ReadOptions,
+    ResultUnit, Results,
+};
+
+const SECOND_NS: f64 = 1e9;
+/// nanobench writes 0 for a counter that it could not read.
+const COUNTERS: [&str; 6] = [
+    "pagefaults",
+    "cpucycles",
+    "contextswitches",
+    "instructions",
+    "branchinstructions",
+    "branchmisses",
+];
+
+#[derive(Deserialize)]
+struct NanobenchResult {
+    title: String,
+    name: String,
+    unit: Option<String>,
+    batch: Option<Positive>,
+    measurements: Vec<NanobenchEpoch>,
+}
+
+#[derive(Deserialize)]
+struct NanobenchEpoch {
+    iterations: u64,
+    elapsed: Positive,
+    #[serde(flatten)]
+    counters: std::collections::BTreeMap<String, Value>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// There is no list of benchmarks.
+pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
+    let document = Document::split(files[0].text)?;
+    let mut results = Results { tool: "nanobench".into(), ..Results::default() };
+    document.benchmarks("results", &mut results, |measured: NanobenchResult| {
+        let mut found = BenchmarkValues::new(&measured.name, ResultUnit::Time);
+        found.group = Some(measured.title.clone());
+        ensure!(!measured.measurements.is_empty(), "measurements: there is none");
+        for (index, epoch) in measured.measurements.iter().enumerate() {
+            ensure!(epoch.iterations > 0, "measurements[{index}].iterations: 0");
+            found.values.push(epoch.elapsed.0 * SECOND_NS);
+            found.loops.push(epoch.iterations);
+            if options.detail == Detail::Everything {
+                counters(&mut found, epoch);
+            }
+        }
+        let title = ("title", Some(&measured.title));
+        for (key, text) in [title, ("batch_unit", measured.unit.as_ref())] {
+            if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+                found.metadata.insert(key.into(), text.as_str().into());
+            }
+        }
+        if let Some(batch) = measured.batch {
+            found.metadata.insert("batch".into(), MetaValue::Float(batch.0));
+        }
+        found.end_launch(LaunchInfo::default());
+        found.fill_extras();
+        Ok(found)
+    })?;
+    results.note(NOTE_ONE_PROCESS);
+    if results.benchmarks.len() > 1 {
+        results.note(NOTE_ORDER);
+    }
+    Ok(results)
+}
+
+fn counters(found: &mut BenchmarkValues, epoch: &NanobenchEpoch) {
+    for key in COUNTERS {
+        let value = epoch.counters.get(key).and_then(Value::as_f64);
+        if let Some(value) = value.filter(|&value| value > 0.0) {
+            found.push_extra(key, &ResultUnit::Count, value);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The runs of a benchmark. The reader appends each to the common list of values as it reads it.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::json::{NotNegative, NumberList, ScaledNumber, Sign};
+use crate::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
+use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
+
+/// All runs of a benchmark.
+pub(crate) struct RunList<const ALL: bool> {
+    /// In the unit of the file. The caller applies name, unit and the metadata outside the runs later.
+    pub(crate) found: BenchmarkValues,
+    pub(crate) name: CommonValue<String>,
+    pub(crate) unit: CommonValue<PyUnit>,
+    pub(crate) has_values: bool,
+    pub(crate) has_samples: bool,
+}
+
+impl<'de, const ALL: bool> Deserialize<'de> for RunList<ALL> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut runs = Self {
+            found: BenchmarkValues::new("", ResultUnit::Time),
+            name: CommonValue::default(),
+            unit: CommonValue::default(),
+            has_values: false,
+            has_samples: false,
+        };
+        from.deserialize_seq(RunListVisitor(&mut runs))?;
+        Ok(runs)
+    }
+}
+
+struct RunListVisitor<'a, const ALL: bool>(&'a mut RunList<ALL>);
+
+impl<'de, const ALL: bool> Visitor<'de> for RunListVisitor<'_, ALL> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list of runs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(RunSeed(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+struct RunSeed<'a, const ALL: bool>(&'a mut RunList<ALL>);
+
+impl<'de, const ALL: bool> DeserializeSeed<'de> for RunSeed<'_, ALL> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum RunField {
+    Metadata,
+    Values,
+    Samples,
+    Warmups,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object with values or warmups")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let runs = self.0;
+        let (n_values, n_warmups) = (runs.found.values.len(), runs.found.warmups.len());
+        let mut fields = None;
+        let (mut has_values, mut has_warmups) = (false, false);
+        while let Some(member) = map.next_key()? {
+            let is_twice = match member {
+                RunField::Metadata => {
+                    fields.replace(map.next_value::<PyperfMetadata<ALL>>()?).is_some()
+                }
+                RunField::Values | RunField::Samples => {
+                    let number = ScaledNumber { sign: Sign::Positive, scale: 1.0 };
+                    map.next_value_seed(NumberList { to: &mut runs.found.values, number })?;
+                    let is_old = matches!(member, RunField::Samples);
+                    runs.has_samples |= is_old;
+                    runs.has_values |= !is_old;
+                    std::mem::replace(&mut has_values, true)
+                }
+                RunField::Warmups => {
+                    map.next_value_seed(WarmupList(&mut runs.found.warmups))?;
+                    std::mem::replace(&mut has_warmups, true)
+                }
+                RunField::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    false
+                }
+            };
+            if is_twice {
+                return Err(de::Error::custom("metadata, values or warmups are there twice"));
+            }
+        }
+        let has_values = runs.found.values.len() > n_values;
+        if !has_values && runs.found.warmups.len() == n_warmups {
+            return Err(de::Error::custom("a run has values or warmups; this one has neither"));
+        }
+        let mut fields = fields.unwrap_or_default();
+        runs.name.say(fields.name.take()).map_err(de::Error::custom)?;
+        runs.unit.say(fields.unit.take()).map_err(de::Error::custom)?;
+        let calibration = if has_values { None } else { fields.calibration.take() };
+        let rest = fields.take_rest();
+        let metadata = (!rest.is_empty()).then(|| Box::new(rest));
+        let PyperfMetadata { loops, inner_loops, .. } = fields;
+        runs.found.end_launch(LaunchInfo { loops, inner_loops, calibration, metadata });
+        Ok(())
+    }
+}
+
+/// Pairs of loops and value.
+struct WarmupList<'a>(&'a mut Vec<(u64, f64)>);
+
+impl<'de> DeserializeSeed<'de> for WarmupList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for WarmupList<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list of [loops, value]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some((loops, value)) = list.next_element::<(NonZeroU64, NotNegative)>()? {
+            self.0.push((loops.get(), value.0));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,418 @@
+//! Results of any benchmark program, as the content of one file. Readers make them, edits change them, and the
+//! writers in `render` start from them.
+//!
+//! The values of a benchmark are in one vector, however many launches they come from: a file may have 200 000
+//! launches of five values.
+
+pub mod statistics;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// Facts beside the values, by key.
+pub type Metadata = BTreeMap<String, MetaValue>;
+
+/// One value of metadata.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum MetaValue {
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<String>),
+}
+
+impl fmt::Display for MetaValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(number) => number.fmt(f),
+            Self::Float(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::List(list) => f.write_str(&list.join(", ")),
+        }
+    }
+}
+
+impl From<&str> for MetaValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// Unit of the values of a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ResultUnit {
+    /// Nanoseconds per loop.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Pieces.
+    Count,
+    /// The text of the source, for example `ops/s`.
+    Other(String),
+}
+
+impl ResultUnit {
+    /// The unit's text beside a value.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Time => "ns",
+            Self::Bytes => "byte",
+            Self::Count => "count",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// Format and version, for example `pyperf 1.0`.
+    pub tool: String,
+    /// Metadata of all benchmarks. The same key of a benchmark or launch overrides it.
+    pub metadata: Metadata,
+    /// In the order of the file.
+    pub benchmarks: Vec<BenchmarkValues>,
+    /// The format that was read; `None` for results of another origin.
+    pub format: Option<crate::FileFormat>,
+    /// Limits of this source, with the reason.
+    pub notes: Vec<String>,
+    /// Benchmarks that are in the file and could not be read.
+    pub unread: Vec<UnreadBenchmark>,
+    /// Whether these are commands that were measured for a comparison with one another.
+    pub are_commands: bool,
+    /// The benchmark index of each launch, in the order of measurement; empty if the source does not contain the
+    /// order.
+    pub order: Vec<u32>,
+}
+
+/// A benchmark that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UnreadBenchmark {
+    /// The source's name for it, or its place.
+    pub name: String,
+    /// The line in which it begins, from 1; `None` where a file holds one benchmark.
+    pub line: Option<usize>,
+    /// The first mistake.
+    pub why: String,
+}
+
+impl fmt::Display for UnreadBenchmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some(line) = self.line {
+            write!(f, " (line {line})")?;
+        }
+        write!(f, " is left out: {}", self.why)
+    }
+}
+
+/// A series of values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchmarkValues {
+    /// The package, class or group that it belongs to, if the source has one beside the name.
+    pub group: Option<String>,
+    /// The source's name for it. Group, name, parameters and unit together are unique in a file.
+    pub name: String,
+    pub unit: ResultUnit,
+    /// In the order of the source.
+    pub parameters: Vec<(String, String)>,
+    /// Of all launches of this benchmark.
+    pub metadata: Metadata,
+    /// Of all launches, one after another, per loop, in the base unit of `unit`.
+    pub values: Vec<f64>,
+    /// Of all launches, one after another: outer loops, and the value per loop.
+    pub warmups: Vec<(u64, f64)>,
+    /// Outer loops of each value, if they differ within a launch; otherwise empty.
+    pub loops: Vec<u64>,
+    /// Other quantities that were measured with each value.
+    pub extras: Vec<Extra>,
+    /// Summary of a source without values.
+    pub summary: Option<SummaryStatistics>,
+    /// Whether it is the empty command, which is subtracted from the others.
+    pub is_control: bool,
+    launches: Vec<Launch>,
+}
+
+/// Another quantity, measured together with the values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extra {
+    /// The source's name for it; CPU time is always [`CPU`].
+    pub name: String,
+    pub unit: ResultUnit,
+    /// One for each value of the benchmark.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Name of the extra that is CPU time per loop.
+pub const CPU: &str = "cpu";
+/// Name of the extra that is the exit code of a process.
+pub const EXIT_CODE: &str = "exit_code";
+/// Name of the extra that is the peak of the resident memory.
+pub const PEAK_MEMORY: &str = "peak_memory";
+
+/// Summary of values that the source does not keep, in the base unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SummaryStatistics {
+    /// Number of values.
+    pub count: Option<u64>,
+    pub mean: Option<f64>,
+    /// Sample standard deviation.
+    pub stddev: Option<f64>,
+    pub min: Option<f64>,
+    pub q1: Option<f64>,
+    pub median: Option<f64>,
+    pub q3: Option<f64>,
+    pub max: Option<f64>,
+    /// The only number of a source that does not say what it is: a mean, a median or a minimum.
+    pub estimate: Option<f64>,
+}
+
+impl SummaryStatistics {
+    /// The number that stands for all: the median, the mean, or the estimate of an unknown kind.
+    pub fn center(&self) -> Option<f64> {
+        self.median.or(self.mean).or(self.estimate)
+    }
+}
+
+/// Purpose of a launch without values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibration {
+    Loops(NonZeroU64),
+    LoopsAgain(NonZeroU64),
+    Warmups(u64),
+    WarmupsAgain(u64),
+}
+
+/// Facts about a launch beside its values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaunchInfo {
+    /// Outer loops of each value, if the source has them.
+    pub loops: Option<NonZeroU64>,
+    /// Inner loops in each outer one, if the source has them.
+    pub inner_loops: Option<NonZeroU64>,
+    pub calibration: Option<Calibration>,
+    /// `None` if the source has none, or if the reader left it out.
+    pub metadata: Option<Box<Metadata>>,
+}
+
+/// A process, or the source's closest equivalent.
+#[derive(Clone, Debug, PartialEq)]
+struct Launch {
+    info: LaunchInfo,
+    /// The end of its values within the benchmark's.
+    values_end: usize,
+    /// The end of its warm-ups within the benchmark's.
+    warmups_end: usize,
+}
+
+/// A launch with its values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaunchView<'a> {
+    pub info: &'a LaunchInfo,
+    pub values: &'a [f64],
+    pub warmups: &'a [(u64, f64)],
+    /// Index of its first value in the benchmark's.
+    pub first_value: usize,
+}
+
+impl LaunchView<'_> {
+    /// Outer loops of each value; 1 if the source does not have them.
+    pub fn loops(&self) -> u64 {
+        self.info.loops.map_or(1, NonZeroU64::get)
+    }
+
+    /// Inner loops; 1 if the source does not have them.
+    pub fn inner_loops(&self) -> u64 {
+        self.info.inner_loops.map_or(1, NonZeroU64::get)
+    }
+}
+
+impl BenchmarkValues {
+    /// A benchmark without values.
+    pub fn new(name: &str, unit: ResultUnit) -> Self {
+        Self {
+            group: None,
+            name: name.into(),
+            unit,
+            parameters: Vec::new(),
+            metadata: Metadata::new(),
+            values: Vec::new(),
+            warmups: Vec::new(),
+            loops: Vec::new(),
+            extras: Vec::new(),
+            summary: None,
+            is_control: false,
+            launches: Vec::new(),
+        }
+    }
+
+    /// Ends a launch: it gets the values and warm-ups that were pushed since the last call.
+    pub fn end_launch(&mut self, info: LaunchInfo) {
+        let (values_end, warmups_end) = (self.values.len(), self.warmups.len());
+        self.launches.push(Launch { info, values_end, warmups_end });
+    }
+
+    /// Number of launches, those for calibration too.
+    pub fn n_launches(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// The number of values and warm-ups of launches that have ended.
+    pub fn n_ended(&self) -> (usize, usize) {
+        self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
+    }
+
+    /// Drops the loops of each value if those of the launches are the same.
+    pub fn simplify_loops(&mut self) {
+        let is_same = |launch: LaunchView<'_>| {
+            let range = launch.first_value..launch.first_value + launch.values.len();
+            let loops = self.loops.get(range).unwrap_or_default();
+            loops.iter().all(|&loops| loops == launch.loops())
+        };
+        if self.launches().all(is_same) {
+            self.loops = Vec::new();
+        }
+    }
+
+    /// The launches in the order of the source.
+    pub fn launches(&self) -> impl Iterator<Item = LaunchView<'_>> {
+        self.launches.iter().enumerate().map(|(index, launch)| {
+            let (values, warmups) = self.ranges(index);
+            LaunchView {
+                info: &launch.info,
+                first_value: values.start,
+                values: &self.values[values],
+                warmups: &self.warmups[warmups],
+            }
+        })
+    }
+
+    /// Facts about the launches beside their values.
+    pub fn infos_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
+        self.launches.iter_mut().map(|launch| &mut launch.info)
+    }
+
+    fn ranges(&self, index: usize) -> (Range<usize>, Range<usize>) {
+        let before = index.checked_sub(1).map(|before| &self.launches[before]);
+        let (values, warmups) = before.map_or((0, 0), |it| (it.values_end, it.warmups_end));
+        let launch = &self.launches[index];
+        (values..launch.values_end, warmups..launch.warmups_end)
+    }
+
+    /// Puts a value of an extra beside the value that was pushed last.
+    pub fn push_extra(&mut self, name: &str, unit: &ResultUnit, value: f64) {
+        let n_before = self.values.len().saturating_sub(1);
+        let found = self.extras.iter().position(|extra| extra.name == name);
+        let index = found.unwrap_or_else(|| {
+            self.extras.push(Extra { name: name.into(), unit: unit.clone(), values: Vec::new() });
+            self.extras.len() - 1
+        });
+        let extra = &mut self.extras[index];
+        extra.values.resize(n_before, None);
+        extra.values.push(Some(value));
+    }
+
+    /// The values of an extra, if there are any.
+    pub fn extra(&self, name: &str) -> Option<&[Option<f64>]> {
+        self.extras.iter().find(|extra| extra.name == name).map(|extra| &extra.values[..])
+    }
+
+    /// Pads every extra to as many values as the benchmark; missing values are absent.
+    pub fn fill_extras(&mut self) {
+        for extra in &mut self.extras {
+            extra.values.resize(self.values.len(), None);
+        }
+    }
+
+    /// Keeps the launches for which `is_kept` returns true; it gets their index.
+    pub fn retain_launches(&mut self, is_kept: impl Fn(usize, &LaunchView<'_>) -> bool) {
+        let mut kept = Self::new(&self.name, self.unit.clone());
+        kept.extras =
+            self.extras.iter().map(|extra| Extra { values: Vec::new(), ..extra.clone() }).collect();
+        for (index, launch) in self.launches().enumerate() {
+            if is_kept(index, &launch) {
+                kept.take_launch(self, &launch);
+            }
+        }
+        (self.values, self.warmups, self.loops) = (kept.values, kept.warmups, kept.loops);
+        (self.extras, self.launches) = (kept.extras, kept.launches);
+    }
+
+    /// Appends all launches of another benchmark.
+    pub fn append(&mut self, other: &Self) {
+        for extra in &other.extras {
+            if self.extra(&extra.name).is_none() {
+                self.extras.push(Extra { values: Vec::new(), ..extra.clone() });
+            }
+        }
+        if self.loops.is_empty() && !other.loops.is_empty() {
+            let loops_of = |launch: LaunchView<'_>| vec![launch.loops(); launch.values.len()];
+            self.loops = self.launches().flat_map(loops_of).collect();
+        }
+        other.launches().for_each(|launch| self.take_launch(other, &launch));
+        self.fill_extras();
+    }
+
+    fn take_launch(&mut self, other: &Self, launch: &LaunchView<'_>) {
+        let range = launch.first_value..launch.first_value + launch.values.len();
+        for extra in &mut self.extras {
+            let values = other.extra(&extra.name).and_then(|values| values.get(range.clone()));
+            extra.values.resize(self.values.len(), None);
+            extra.values.extend(values.unwrap_or_default());
+        }
+        if !other.loops.is_empty() {
+            self.loops.extend(&other.loops[range]);
+        } else if !self.loops.is_empty() {
+            self.loops.extend(vec![launch.loops(); launch.values.len()]);
+        }
+        self.values.extend(launch.values);
+        self.warmups.extend(launch.warmups);
+        self.end_launch(launch.info.clone());
+    }
+
+    /// Drops all warm-ups, and the launches that have only warm-ups.
+    pub fn remove_warmups(&mut self) {
+        self.retain_launches(|_, launch| !launch.values.is_empty());
+        self.warmups = Vec::new();
+        self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
+    }
+
+    /// Whether all numbers are finite: the scale of a unit can overflow.
+    pub(crate) fn is_finite(&self) -> bool {
+        let summary = self.summary.unwrap_or_default();
+        let SummaryStatistics { count: _, mean, stddev, min, q1, median, q3, max, estimate } =
+            summary;
+        let of_summary = [mean, stddev, min, q1, median, q3, max, estimate];
+        let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
+        let optional = of_summary.iter().chain(of_extras).flatten();
+        let warmups = self.warmups.iter().map(|(_, value)| value);
+        self.values.iter().chain(warmups).chain(optional).all(|value| value.is_finite())
+    }
+
+    /// Group, name and parameters.
+    pub fn label(&self) -> String {
+        let mut label = match &self.group {
+            Some(group) => format!("{group}.{}", self.name),
+            None => self.name.clone(),
+        };
+        for (name, value) in &self.parameters {
+            label.push_str(&format!(" {name}={value}"));
+        }
+        label
+    }
+}
+
+/// A source whose benchmarks follow one another.
+pub const NOTE_ORDER: &str = "the benchmarks were measured one after another: what the machine did in the meantime counts as their difference";
+/// A source with one process.
+pub const NOTE_ONE_PROCESS: &str = "all values of a benchmark are from one process: what differs between processes is not in their spread";
+/// A source without values.
+pub const NOTE_SUMMARIES: &str =
+    "the file has summaries, not values: nothing can be tested and no interval can be given";
