@@ -1,17 +1,18 @@
 //! `history`: keeps results, and shows when they changed.
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use formats::Detail;
 
 use crate::cmd::culprits;
-use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
+use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
-use crate::convert::source::Detail;
 use crate::history::commits::Commits;
 use crate::history::detection::{self, DetectionSettings};
 use crate::history::series::{self, Change, ChangeKind, Series};
@@ -90,8 +91,9 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
             files.push(path.clone());
             continue;
         }
-        let is_criterion = open::criterion_files(path, input)?.is_some();
-        let mut inside = open::below(path)?;
+        let is_criterion =
+            formats::criterion_files(path, open::read_options(input, Detail::Values))?.is_some();
+        let mut inside = formats::below(path)?;
         let unfinished = unfinished_parts(&inside);
         inside.retain(|name| {
             is_result(name)
@@ -143,8 +145,12 @@ fn results_from(
     commits: &mut Commits,
 ) -> Result<NewRecord> {
     let opened = open::open(path, &verb.input, Detail::Everything)?;
+    opened.tell_unread();
     let bytes = if path.is_dir() {
-        archive(&open::criterion_files(path, &verb.input)?.unwrap_or_default())?
+        archive(
+            &formats::criterion_files(path, open::read_options(&verb.input, Detail::Values))?
+                .unwrap_or_default(),
+        )?
     } else {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
     };
@@ -178,7 +184,7 @@ fn name_all(results: &mut [BenchmarkResult], revision: &str) -> Result<()> {
 }
 
 /// The files of a directory as one archive (tar(5)). The same files give the same bytes, so they are added once.
-fn archive(files: &[FileBytes]) -> Result<Vec<u8>> {
+fn archive(files: &[formats::FileBytes]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
         let mut header = tar::Header::new_gnu();
@@ -259,10 +265,17 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
     Ok(entries)
 }
 
-/// A t0 that is only an upper limit would look like a change of the program.
+/// A t0 that is only an upper limit would look like a change of the program, beside one that is none. On a machine that
+/// never has a quiet core all are limits, and are kept.
 fn leave_limits_out(entries: &mut Vec<StoredResult>) {
     let n_before = entries.len();
-    entries.retain(|entry| !entry.result.t0_is_limit);
+    let series = |entry: &StoredResult| {
+        let BenchmarkResult { benchmark, arm, .. } = &entry.result;
+        (benchmark.clone(), arm.clone(), entry.origin.machine.clone())
+    };
+    let with_t0: HashSet<_> =
+        entries.iter().filter(|entry| !entry.result.t0_is_limit).map(series).collect();
+    entries.retain(|entry| !entry.result.t0_is_limit || !with_t0.contains(&series(entry)));
     let n_limits = n_before - entries.len();
     if n_limits > 0 {
         let results =

@@ -20,7 +20,8 @@ pub fn settle(verb: &Verb) -> Result<()> {
     if is_hook(verb) {
         return Ok(());
     }
-    check_invoker(is_as_root(verb)).map_err(|why| anyhow!("{why}"))?;
+    check_invoker(is_as_root(verb))
+        .map_err(|why| anyhow!("{why}; --as-root runs the commands as root"))?;
     let Some(user) = invoking_user() else { return Ok(()) };
     if needs_root(verb) {
         return sys::take_files(&user).context("cannot open files as the user who called sudo");

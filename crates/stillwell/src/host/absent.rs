@@ -1,6 +1,7 @@
 //! Files that wait for a CPU that is offline: they have vanished with it, or cannot name it now.
 
 use crate::host::Host;
+use crate::host::files::Unread;
 use crate::host::knobs::Format;
 use crate::host::mask::parse_cpu_mask;
 use crate::values::read_cpu_list;
@@ -40,6 +41,18 @@ pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
 /// Whether a file has vanished with a CPU that is offline.
 pub fn is_offline(host: &Host, path: &str) -> bool {
     of_path(host, path).is_some()
+}
+
+impl Host {
+    /// Calls `look`, and names the first file that it passed over although it is there, with the reason. So a caller
+    /// that must not miss anything needs no other functions than one that may.
+    pub(super) fn watched<T>(&self, look: impl FnOnce() -> T) -> (T, Option<Unread>) {
+        let outer = self.begin_unread();
+        let value = look();
+        // The files of a CPU that is offline may stay, and no read of them succeeds.
+        let found = self.end_unread(outer);
+        (value, found.into_iter().find(|(path, _)| !is_offline(self, path)))
+    }
 }
 
 /// The CPUs that the kernel left out of a list because they are offline, although they were online when Stillwell

@@ -4,7 +4,9 @@
 //! Each thread has its own points, because tests run side by side.
 
 #[cfg(test)]
-pub(super) use armed::{DEAD, Fault, Points, arm, by_kernel, changes, disarm, front_end_is, reads};
+pub(super) use armed::{
+    DEAD, Fault, FaultPoints, arm, by_kernel, changes, disarm, front_end_is, reads,
+};
 
 /// Precedes a call that only reads.
 #[cfg(not(test))]
@@ -49,7 +51,7 @@ mod armed {
 
     /// Kinds of points.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(in crate::host) enum Points {
+    pub(in crate::host) enum FaultPoints {
         /// All of them, those of calls that only read included.
         All,
         /// Those of calls that change something. A process that dies at another one leaves nothing else behind.
@@ -61,8 +63,8 @@ mod armed {
         at: u64,
         fault: Fault,
         /// The points that count.
-        points: Points,
-        passed: Vec<Points>,
+        points: FaultPoints,
+        passed: Vec<FaultPoints>,
         lasting: Option<PathBuf>,
     }
 
@@ -72,13 +74,13 @@ mod armed {
     }
 
     /// Makes the point with this number fail.
-    pub(in crate::host) fn arm(points: Points, at: u64, fault: Fault) {
+    pub(in crate::host) fn arm(points: FaultPoints, at: u64, fault: Fault) {
         let armed = Armed { at, fault, points, passed: Vec::new(), lasting: None };
         ARMED.set(Some(armed));
     }
 
     /// Disarms, and returns the points that were passed.
-    pub(in crate::host) fn disarm() -> Vec<Points> {
+    pub(in crate::host) fn disarm() -> Vec<FaultPoints> {
         ARMED.take().map(|armed| armed.passed).unwrap_or_default()
     }
 
@@ -88,11 +90,11 @@ mod armed {
     }
 
     pub(in crate::host) fn reads(path: impl AsRef<Path>) -> io::Result<()> {
-        point(path.as_ref(), Points::All)
+        point(path.as_ref(), FaultPoints::All)
     }
 
     pub(in crate::host) fn changes(path: impl AsRef<Path>) -> io::Result<()> {
-        point(path.as_ref(), Points::Changes)
+        point(path.as_ref(), FaultPoints::Changes)
     }
 
     /// A change that the imitation of a kernel makes: one point, because what it does within is not ours.
@@ -107,10 +109,10 @@ mod armed {
         result
     }
 
-    fn point(path: &Path, of: Points) -> io::Result<()> {
+    fn point(path: &Path, of: FaultPoints) -> io::Result<()> {
         let fault = ARMED.with_borrow_mut(|armed| {
             let armed = armed.as_mut()?;
-            if armed.points == Points::Changes && of == Points::All {
+            if armed.points == FaultPoints::Changes && of == FaultPoints::All {
                 return None;
             }
             armed.passed.push(of);

@@ -5,9 +5,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::host::fault;
 #[cfg(test)]
 use crate::host::knobs::Format;
-use crate::host::{fault, is_offline};
 use crate::sys;
 use crate::values::CPUS_MAX;
 use crate::words::reason;
@@ -127,18 +127,15 @@ impl Host {
         self.with_rights(|| self.below_root(relative).try_exists())
     }
 
-    /// Calls `look`, and names the first file that it passed over although it is there, with the reason. So a caller
-    /// that must not miss anything needs no other functions than one that may.
-    pub(super) fn watched<T>(&self, look: impl FnOnce() -> T) -> (T, Option<Unread>) {
-        let outer =
-            self.unread.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Vec::new());
-        let value = look();
+    /// Begins to note files that are passed over although they are there. Returns what was noted before.
+    pub(super) fn begin_unread(&self) -> Option<Vec<Unread>> {
+        self.unread.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Vec::new())
+    }
+
+    /// Ends it, goes on with `outer`, and returns what was noted.
+    pub(super) fn end_unread(&self, outer: Option<Vec<Unread>>) -> Vec<Unread> {
         let mut log = self.unread.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = std::mem::replace(&mut *log, outer).unwrap_or_default();
-        drop(log);
-        // The files of a CPU that is offline may stay, and no read of them succeeds.
-        let first = found.into_iter().find(|(path, _)| !is_offline(self, path));
-        (value, first)
+        std::mem::replace(&mut *log, outer).unwrap_or_default()
     }
 
     /// Notes an error that the caller takes for an absence.

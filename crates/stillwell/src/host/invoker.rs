@@ -106,7 +106,7 @@ pub fn check_invoker(as_root: bool) -> Result<(), String> {
     match invoker() {
         Invoker::Unresolved(why) if !as_root => Err(format!(
             "cannot find out who called sudo, doas or pkexec, as whom the commands would run: {why}; call Stillwell by \
-             sudo again, unset the variable if you are root, or run the commands as root with --as-root"
+             sudo again, or unset the variable if you are root"
         )),
         _ => Ok(()),
     }

@@ -77,6 +77,7 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
         Finding::FailedRuns { .. }
         | Finding::TimedOutRuns { .. }
         | Finding::LeftBehind { .. }
+        | Finding::TooShort { .. }
         | Finding::Outlived { .. } => true,
         // The failure is at the top.
         Finding::RejectedRuns { .. } => false,

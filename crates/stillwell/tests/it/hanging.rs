@@ -91,7 +91,6 @@ fn the_second_interrupt_kills_a_launcher_that_does_not_answer() {
     assert!(lines.len() == 3 && lines[1].starts_with("conclude") && lines[2] == "cleanup", "{log}");
     let of = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
     assert_ne!(of(lines[0]), of(lines[1]), "the launcher was not killed");
-    assert_eq!(bench.record().end(), Some("interrupted"));
 }
 
 #[test]
@@ -129,7 +128,7 @@ fn a_record_with_a_hole_is_an_error_at_its_line() {
     std::fs::File::create(bench.path("hole.swell")).unwrap().set_len(3 << 30).unwrap();
     limited(&["show", "hole.swell"]).ends_with(2).says(&["hole.swell", "not a Stillwell record"]);
     std::fs::File::create(bench.path("hole.json")).unwrap().set_len(3 << 30).unwrap();
-    limited(&["show", "hole.json"]).ends_with(2).says(&["hole.json", "larger than the memory"]);
+    limited(&["show", "hole.json"]).ends_with(2).says(&["hole.json", "cannot be told"]);
     limited(&["show", "/dev/zero"]).ends_with(2).says(&["/dev/zero is a device"]);
 }
 

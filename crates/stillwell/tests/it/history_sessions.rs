@@ -172,7 +172,9 @@ fn a_suite_that_was_gone_on_with_is_one_result() {
     bench_suite(&bench, &["--resume", "out"]).ends_with(0);
     assert_eq!(add("out"), "0 files added, 1 brought up to date\n");
     let after = only_results(&bench, ["record", "n_runs"]);
-    assert_eq!(after, [json!(["n", "a", 1, 7]), json!(["n", "b", 1, 7])]);
+    // A block that is left out as warm-up is made up for.
+    let expected = |n: u64| vec![json!(["n", "a", 1, n]), json!(["n", "b", 1, n])];
+    assert!((7..=9).any(|n| after == expected(n)), "{after:?}");
     // Neither the older state nor the same state adds a result.
     for directory in ["old", "out"] {
         assert_eq!(add(directory), "0 files added, 1 known already\n");

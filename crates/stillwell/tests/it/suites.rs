@@ -179,7 +179,8 @@ fn a_run_that_failed_is_no_time_when_its_benchmark_goes_on() {
     let arms = shown["analysis"]["arms"].as_array().unwrap();
     let mut n_runs: Vec<_> = arms.iter().map(|arm| arm["n_runs"].as_u64().unwrap()).collect();
     n_runs.sort_unstable();
-    assert_eq!(n_runs, [7, 7]);
+    // Blocks that are left out as warm-up are made up for.
+    assert!(n_runs[0] == n_runs[1] && (7..=9).contains(&n_runs[0]), "{n_runs:?}");
 }
 
 #[test]

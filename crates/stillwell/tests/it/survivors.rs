@@ -107,10 +107,8 @@ fn what_escapes_from_a_run_ends_with_it_on_an_interrupt() {
     session.find_launcher(running.pid());
     wait_until("the run is under way", || bench.read("log").contains("run"));
     running.signal(Signal::INT);
-    let ran = running.finish().ends_with(130);
+    running.finish().ends_with(130);
     session.is_gone();
-    let shown = ran.stdout.replace('\n', " ");
-    assert!(shown.contains("outlived a run"), "{ran:#?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::io;
 
 use crate::host::Host;
-use crate::host::shield::version2::{SERVICE, SLICE};
+use crate::host::shield::names::{SERVICE, SLICE};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 const POINT: &str = "sys/fs/cgroup";

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::host::Host;
 use crate::host::invoker::system_command;
-use crate::host::shield::version2::{SERVICE, SLICE};
+use crate::host::shield::names::{SERVICE, SLICE};
 use crate::words::reason;
 
 impl Host {

@@ -5,16 +5,15 @@
 //! Stillwell reads the file back.
 
 use crate::host::Host;
+use crate::host::shield::names::{SERVICE, SLICE};
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
 use crate::host::shield::{ShieldPlan, explain, neighbours};
 use crate::values::{format_cpu_list, read_cpu_list};
 use crate::words::reason;
 
-/// Our group below the root, and the slice and service whose group is used where systemd manages the groups.
+/// Our group below the root.
 const GROUP: &str = "stillwell";
-pub(super) const SLICE: &str = "stillwell.slice";
-pub(super) const SERVICE: &str = "stillwell-shield.service";
 /// Where it usually is, for a machine whose control groups cannot be found now.
 const USUAL_GROUP: &str = "sys/fs/cgroup/stillwell";
 /// Limit on the wait for a process to leave the group, in polls of one millisecond.

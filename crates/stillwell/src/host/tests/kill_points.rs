@@ -7,7 +7,7 @@ use std::process::Command;
 use rayon::prelude::*;
 
 use super::*;
-use crate::host::fault::{self, Fault, Points};
+use crate::host::fault::{self, Fault, FaultPoints};
 
 /// Limit on the points that are tried on one machine. The variable below makes the tests try all.
 const POINTS_MAX: usize = 8;
@@ -35,7 +35,7 @@ pub(super) fn check_restored(
 
 /// Tunes until a kill point unwinds. No code on the way cleans up, so the files are as after a real kill.
 fn tune_until(host: &Host, bench: &[usize], point: u64) -> bool {
-    fault::arm(Points::Changes, point, Fault::Dies);
+    fault::arm(FaultPoints::Changes, point, Fault::Dies);
     let ended = catch_unwind(AssertUnwindSafe(|| tune(host, bench, &all_knobs()).unwrap()));
     fault::disarm();
     ended.is_ok()
@@ -44,7 +44,7 @@ fn tune_until(host: &Host, bench: &[usize], point: u64) -> bool {
 /// Counts the kill points of tuning a machine, and chooses the ones to try.
 fn points(name: &str, bench: &[usize]) -> (u64, Vec<u64>) {
     let (_directory, host) = machine(name);
-    fault::arm(Points::Changes, u64::MAX, Fault::Dies);
+    fault::arm(FaultPoints::Changes, u64::MAX, Fault::Dies);
     tune(&host, bench, &all_knobs()).unwrap();
     let n = fault::disarm().len() as u64;
     let is_own = machines::MACHINES.contains(&name) && benches(&host)[0] == bench;
@@ -91,7 +91,7 @@ fn killed_while_restoring_the_next_goes_on() {
             let (_directory, host) = machine(name);
             let before = kernel::files(&host.root);
             tune(&host, &bench, &all_knobs()).unwrap();
-            fault::arm(Points::Changes, point, Fault::Dies);
+            fault::arm(FaultPoints::Changes, point, Fault::Dies);
             let ended = catch_unwind(AssertUnwindSafe(|| reset(&host)));
             fault::disarm();
             let is_over = ended.is_ok();
@@ -112,7 +112,7 @@ fn as_child() {
     let (Ok(tree), Ok(point)) = (std::env::var(TREE), std::env::var(POINT)) else { return };
     let host = kernel::with_kernel(Host::new(tree));
     let bench = benches(&host).pop().unwrap();
-    fault::arm(Points::Changes, point.parse().unwrap(), Fault::Killed);
+    fault::arm(FaultPoints::Changes, point.parse().unwrap(), Fault::Killed);
     tune(&host, &bench, &all_knobs()).unwrap();
 }
 

@@ -9,7 +9,7 @@
 //! A task is of the run if the first task made it, or another task of the run. It has a CPU also while it gives back its
 //! memory, of which no record tells, if it is waited for.
 
-use crate::measure::stalls::simulated_task::{Action, Random, State, Task};
+use crate::measure::stalls::simulated_task::{Action, Random, SimulatedState, SimulatedTask};
 use crate::measure::stalls::{TaskEvent, TaskEventKind};
 
 pub const STEP_NS: u64 = 200_000;
@@ -47,7 +47,7 @@ pub struct Simulated {
 struct Machine {
     random: Random,
     now: u64,
-    tasks: Vec<Task>,
+    tasks: Vec<SimulatedTask>,
     /// Steps for which each CPU runs other programs; `u64::MAX` while it runs a task of the run.
     others: Vec<u64>,
     load_percent: u64,
@@ -89,7 +89,7 @@ pub fn simulate(seed: u64) -> Option<Simulated> {
     };
     machine.make(0, FIRST);
     let is_ended = |machine: &Machine| {
-        machine.tasks.iter().all(|task| task.process != FIRST || task.state == State::Gone)
+        machine.tasks.iter().all(|task| task.process != FIRST || task.state == SimulatedState::Gone)
     };
     while !is_ended(&machine) {
         if machine.now > STEPS_MAX {
@@ -117,7 +117,7 @@ impl Machine {
             let maker = self.tasks[parent].number;
             self.record(number, TaskEventKind::Made { maker, process }, usize::MAX);
         }
-        self.tasks.push(Task::made_up(&mut self.random, number, parent, process));
+        self.tasks.push(SimulatedTask::made_up(&mut self.random, number, parent, process));
     }
 
     /// Whether the records about this task have begun and not ended.
@@ -131,24 +131,24 @@ impl Machine {
         if self.has_stranger || self.load_percent > 0 {
             self.stranger();
         }
-        let is_on = |task: &Task| matches!(task.state, State::On(_));
-        if self.tasks.iter().any(|task| task.state == State::Ready) {
+        let is_on = |task: &SimulatedTask| matches!(task.state, SimulatedState::On(_));
+        if self.tasks.iter().any(|task| task.state == SimulatedState::Ready) {
             let on: Vec<usize> =
                 (0..self.tasks.len()).filter(|&index| is_on(&self.tasks[index])).collect();
             if on.iter().all(|&index| self.tasks[index].is_ending) {
                 self.waiting.push((self.now, on));
             }
         }
-        let has_company = self.tasks[1..].iter().any(|task| task.state != State::Gone);
+        let has_company = self.tasks[1..].iter().any(|task| task.state != SimulatedState::Gone);
         for index in 0..self.tasks.len() {
             let is_recorded = self.is_recorded(index);
             let task = &mut self.tasks[index];
             match task.state {
-                State::Ready => {
+                SimulatedState::Ready => {
                     task.waited_steps += 1;
                     self.out.is_untold |= task.is_ending && (index > 0 || has_company);
                 }
-                State::On(_) => {
+                SimulatedState::On(_) => {
                     task.cpu_steps += 1;
                     self.out.ending_steps += u64::from(task.is_ending);
                     self.out.task_clock_steps += u64::from(is_recorded);
@@ -164,11 +164,11 @@ impl Machine {
             self.record(FIRST, TaskEventKind::Executes, 0);
         }
         for index in 0..self.tasks.len() {
-            if let State::On(cpu) = self.tasks[index].state {
+            if let SimulatedState::On(cpu) = self.tasks[index].state {
                 self.advance(index, cpu);
             }
         }
-        if self.tasks.iter().all(|task| !is_on(task) && task.state != State::Ready) {
+        if self.tasks.iter().all(|task| !is_on(task) && task.state != SimulatedState::Ready) {
             self.wake_someone();
         }
     }
@@ -186,8 +186,11 @@ impl Machine {
 
     /// Wakes a task from outside if no timer is going to.
     fn wake_someone(&mut self) {
-        let has_timer = self.tasks.iter().any(|task| matches!(task.state, State::Timer(_)));
-        let asleep = |task: &Task| matches!(task.state, State::Child | State::Post);
+        let has_timer =
+            self.tasks.iter().any(|task| matches!(task.state, SimulatedState::Timer(_)));
+        let asleep = |task: &SimulatedTask| {
+            matches!(task.state, SimulatedState::Child | SimulatedState::Post)
+        };
         if !has_timer && let Some(index) = self.tasks.iter().position(asleep) {
             let kind = match self.random.is(50) {
                 true => TaskEventKind::WokenByInterrupt,
@@ -199,7 +202,7 @@ impl Machine {
 
     fn fire_timers(&mut self) {
         for index in 0..self.tasks.len() {
-            if matches!(self.tasks[index].state, State::Timer(at) if at <= self.now) {
+            if matches!(self.tasks[index].state, SimulatedState::Timer(at) if at <= self.now) {
                 self.wake(index, TaskEventKind::WokenByInterrupt);
             }
         }
@@ -210,20 +213,20 @@ impl Machine {
         let is_own = matches!(by, TaskEventKind::WokenBy(waker) if waker < OTHER_PROGRAM);
         self.tasks[index].outside = (!is_own).then_some((self.tasks[index].slept_since, self.now));
         self.record(number, by, usize::MAX);
-        self.tasks[index].state = State::Ready;
+        self.tasks[index].state = SimulatedState::Ready;
     }
 
     /// Takes CPUs away for other programs, and gives free ones to ready tasks.
     fn dispatch(&mut self) {
         for cpu in 0..self.others.len() {
-            let on_it = self.tasks.iter().position(|task| task.state == State::On(cpu));
+            let on_it = self.tasks.iter().position(|task| task.state == SimulatedState::On(cpu));
             if let Some(index) = on_it {
                 if self.random.is(self.load_percent) {
                     self.others[cpu] = 1 + self.random.below(20);
                     if self.is_recorded(index) {
                         self.record(self.tasks[index].number, TaskEventKind::Preempted, cpu);
                     }
-                    self.tasks[index].state = State::Ready;
+                    self.tasks[index].state = SimulatedState::Ready;
                 }
                 continue;
             }
@@ -236,7 +239,7 @@ impl Machine {
                 continue;
             }
             let ready: Vec<usize> = (0..self.tasks.len())
-                .filter(|&index| self.tasks[index].state == State::Ready)
+                .filter(|&index| self.tasks[index].state == SimulatedState::Ready)
                 .collect();
             if ready.is_empty() {
                 continue;
@@ -245,14 +248,14 @@ impl Machine {
             if self.is_recorded(index) {
                 self.record(self.tasks[index].number, TaskEventKind::In, cpu);
             }
-            self.tasks[index].state = State::On(cpu);
+            self.tasks[index].state = SimulatedState::On(cpu);
             self.outside.extend(self.tasks[index].outside.take());
         }
     }
 
     /// A task that has a CPU does what comes next.
     fn advance(&mut self, index: usize, cpu: usize) {
-        while self.tasks[index].left == 0 && self.tasks[index].state == State::On(cpu) {
+        while self.tasks[index].left == 0 && self.tasks[index].state == SimulatedState::On(cpu) {
             if index == 0 && self.head_left > 0 {
                 return;
             }
@@ -271,7 +274,7 @@ impl Machine {
         let number = self.tasks[index].number;
         match action {
             Action::Run(steps) => self.tasks[index].left = steps,
-            Action::Timer(steps) => self.sleep(index, cpu, State::Timer(self.now + steps)),
+            Action::Timer(steps) => self.sleep(index, cpu, SimulatedState::Timer(self.now + steps)),
             Action::MakeThread | Action::MakeProcess if self.tasks.len() >= TASKS_MAX => {}
             Action::MakeThread => self.make(index, self.tasks[index].process),
             Action::MakeProcess => self.make(index, 0),
@@ -280,26 +283,28 @@ impl Machine {
                     self.out.is_untold = true;
                     return;
                 }
-                let is_child = |task: &Task| {
+                let is_child = |task: &SimulatedTask| {
                     task.parent == index && task.process == task.number && task.number != FIRST
                 };
-                let is_child = |task: &Task| is_child(task) && !task.is_reaped;
+                let is_child = |task: &SimulatedTask| is_child(task) && !task.is_reaped;
                 if self.tasks.iter().any(is_child) {
-                    self.sleep(index, cpu, State::Child);
+                    self.sleep(index, cpu, SimulatedState::Child);
                 }
             }
             Action::Wait if self.posts > 0 => self.posts -= 1,
-            Action::Wait => self.sleep(index, cpu, State::Post),
-            Action::Post => match self.tasks.iter().position(|task| task.state == State::Post) {
-                Some(waiter) => self.wake(waiter, TaskEventKind::WokenBy(number)),
-                None => self.posts += 1,
-            },
+            Action::Wait => self.sleep(index, cpu, SimulatedState::Post),
+            Action::Post => {
+                match self.tasks.iter().position(|task| task.state == SimulatedState::Post) {
+                    Some(waiter) => self.wake(waiter, TaskEventKind::WokenBy(number)),
+                    None => self.posts += 1,
+                }
+            }
         }
     }
 
     /// Reaps a child that has ended.
     fn reap(&mut self, parent: usize) -> bool {
-        let is_zombie = |task: &Task| task.parent == parent && task.is_zombie;
+        let is_zombie = |task: &SimulatedTask| task.parent == parent && task.is_zombie;
         let Some(leader) = self.tasks.iter().position(is_zombie) else { return false };
         self.tasks[leader].is_zombie = false;
         let process = self.tasks[leader].process;
@@ -308,7 +313,7 @@ impl Machine {
         true
     }
 
-    fn sleep(&mut self, index: usize, cpu: usize, state: State) {
+    fn sleep(&mut self, index: usize, cpu: usize, state: SimulatedState) {
         self.record(self.tasks[index].number, TaskEventKind::Out, cpu);
         self.tasks[index].state = state;
         self.tasks[index].slept_since = self.now;
@@ -321,14 +326,14 @@ impl Machine {
         if index == 0 && self.random.is(50) {
             for thread in 1..self.tasks.len() {
                 if self.tasks[thread].process == process
-                    && self.tasks[thread].state != State::Gone
+                    && self.tasks[thread].state != SimulatedState::Gone
                     && !self.tasks[thread].is_ending
                 {
                     self.tasks[thread].actions.clear();
                     self.tasks[thread].left = 0;
                     if matches!(
                         self.tasks[thread].state,
-                        State::Timer(_) | State::Child | State::Post
+                        SimulatedState::Timer(_) | SimulatedState::Child | SimulatedState::Post
                     ) {
                         self.wake(thread, TaskEventKind::WokenBy(number));
                     }
@@ -347,9 +352,10 @@ impl Machine {
     }
 
     fn is_gone(&mut self, index: usize) {
-        self.tasks[index].state = State::Gone;
+        self.tasks[index].state = SimulatedState::Gone;
         let process = self.tasks[index].process;
-        let is_left = |task: &Task| task.process == process && task.state != State::Gone;
+        let is_left =
+            |task: &SimulatedTask| task.process == process && task.state != SimulatedState::Gone;
         if process == FIRST || self.tasks.iter().any(is_left) {
             return;
         }
@@ -357,7 +363,7 @@ impl Machine {
         let leader = (process - FIRST) as usize;
         self.tasks[leader].is_zombie = true;
         let parent = self.tasks[leader].parent;
-        if self.tasks[parent].state == State::Child {
+        if self.tasks[parent].state == SimulatedState::Child {
             self.wake(parent, TaskEventKind::WokenBy(self.tasks[index].number));
             self.reap(parent);
         }
@@ -366,13 +372,13 @@ impl Machine {
     fn end(mut self) -> Simulated {
         let late = if self.random.is(50) { 0 } else { self.random.below(60) };
         // Other tasks go on meanwhile.
-        let is_on = |index: &usize| matches!(self.tasks[*index].state, State::On(_));
+        let is_on = |index: &usize| matches!(self.tasks[*index].state, SimulatedState::On(_));
         let on = (0..self.tasks.len()).filter(is_on).filter(|&index| self.is_recorded(index));
         self.out.task_clock_steps += late * (on.count() as u64 + u64::from(self.has_stranger));
         let early = if self.random.is(80) { 0 } else { self.random.below(20) };
         let outside = &self.outside[..self.n_outside];
         let is_outside = |step: u64| outside.iter().any(|&(from, to)| from <= step && step < to);
-        let is_used = |task: &Task| task.is_reaped || task.process == FIRST;
+        let is_used = |task: &SimulatedTask| task.is_reaped || task.process == FIRST;
         let is_stalled = |(step, ending): &&(u64, Vec<usize>)| {
             !is_outside(*step) && !ending.iter().any(|&index| is_used(&self.tasks[index]))
         };

@@ -33,7 +33,7 @@ pub enum Action {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SimulatedState {
     Ready,
     On(usize),
     Timer(u64),
@@ -43,12 +43,12 @@ pub enum State {
 }
 
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct SimulatedTask {
     pub number: u32,
     pub parent: usize,
     pub process: u32,
     pub actions: Vec<Action>,
-    pub state: State,
+    pub state: SimulatedState,
     /// Steps left of what it does on its CPU.
     pub left: u64,
     /// After its last record.
@@ -64,7 +64,7 @@ pub struct Task {
     pub outside: Option<(u64, u64)>,
 }
 
-impl Task {
+impl SimulatedTask {
     /// A task with random actions.
     pub fn made_up(random: &mut Random, number: u32, parent: usize, process: u32) -> Self {
         let n_actions = 1 + random.below(8);
@@ -82,7 +82,7 @@ impl Task {
             parent,
             process,
             actions: (0..n_actions).map(|_| action()).collect(),
-            state: State::Ready,
+            state: SimulatedState::Ready,
             left: 0,
             is_ending: false,
             is_zombie: false,

@@ -147,7 +147,7 @@ fn a_killed_change_leaves_a_whole_file() {
     let (_directory, host) = machine(&[("boot/grub/grub.cfg", GRUB)]);
     add_entry(&host, &advice(&host)).unwrap();
     let before = host.read_long("boot/grub/custom.cfg", 9999);
-    fault::arm(fault::Points::Changes, 0, fault::Fault::Dies);
+    fault::arm(fault::FaultPoints::Changes, 0, fault::Fault::Dies);
     let other = BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false, true);
     let ended = catch_unwind(AssertUnwindSafe(|| add_entry(&host, &other.unwrap())));
     fault::disarm();

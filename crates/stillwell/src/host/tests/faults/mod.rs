@@ -14,11 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rayon::prelude::*;
 
 use super::*;
-use crate::host::fault::{self, Fault, Points};
+use crate::host::fault::{self, Fault, FaultPoints};
 use crate::host::fixture::expand;
 use crate::host::restore::{self, Reset};
 use machines::MACHINES;
-use verbs::{Told, Verb};
+use verbs::{FaultVerb, Told};
 
 /// Errors of a call.
 const ERRORS: [i32; 5] = [libc::EIO, libc::ENOSPC, libc::EPERM, libc::EBUSY, libc::EMFILE];
@@ -30,9 +30,9 @@ const ALL: &str = "STILLWELL_TEST_ALL_FAULTS";
 /// A call that reads is not told one error from another: all but those of [`is_gone`](crate::host::is_gone) mean that the
 /// file is there. So each such call gets the next error of the list. A process that dies before it leaves what it leaves
 /// when it dies before the next change.
-fn faults(verb: Verb, at: usize, kind: Points) -> Vec<Fault> {
+fn faults(verb: FaultVerb, at: usize, kind: FaultPoints) -> Vec<Fault> {
     let is_whole = std::env::var_os(ALL).is_some();
-    if kind == Points::All && !is_whole {
+    if kind == FaultPoints::All && !is_whole {
         return vec![
             Fault::Once(ERRORS[at % ERRORS.len()]),
             Fault::Lasting(ERRORS[(at + 1) % ERRORS.len()]),
@@ -112,7 +112,7 @@ enum End {
 
 /// A row of the table.
 struct Row {
-    verb: Verb,
+    verb: FaultVerb,
     machine: &'static str,
     n_calls: usize,
     /// The number of cells with each end.
@@ -135,9 +135,9 @@ impl Row {
 
 /// Does it with a fault, and returns what the user was told; `None` if this process died. The lock may be held for a moment
 /// by a child of another test, until it calls exec.
-fn act(row: &Row, host: &Host, at: u64, fault: Fault) -> (Option<Told>, Vec<Points>) {
+fn act(row: &Row, host: &Host, at: u64, fault: Fault) -> (Option<Told>, Vec<FaultPoints>) {
     loop {
-        fault::arm(Points::All, at, fault);
+        fault::arm(FaultPoints::All, at, fault);
         let told = catch_unwind(AssertUnwindSafe(|| row.verb.act(row.machine, host)));
         let passed = fault::disarm();
         match told {
@@ -219,7 +219,7 @@ fn fill(row: &mut Row) {
 
 #[test]
 fn whatever_fails_the_machine_is_put_back_or_the_user_is_told() {
-    let all = Verb::ALL.iter().flat_map(|verb| MACHINES.map(|machine| (*verb, machine)));
+    let all = FaultVerb::ALL.iter().flat_map(|verb| MACHINES.map(|machine| (*verb, machine)));
     let mut rows: Vec<Row> = all
         .map(|(verb, machine)| Row { verb, machine, n_calls: 0, ends: [0; 4], wrong: Vec::new() })
         .collect();

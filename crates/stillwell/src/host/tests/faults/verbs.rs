@@ -14,7 +14,7 @@ const BENCH: usize = 1;
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum FaultVerb {
     Tune,
     Services,
     Reset,
@@ -32,7 +32,7 @@ pub(super) struct Told {
     pub(super) text: String,
 }
 
-impl Verb {
+impl FaultVerb {
     pub(super) const ALL: [Self; 8] = [
         Self::Tune,
         Self::Services,
@@ -73,7 +73,9 @@ impl Verb {
             Self::Reset => {
                 tune::apply(host, vec![BENCH], &knobs_of(self, machine), 0).unwrap();
             }
-            Self::ShieldOff => drop(shield::on(host, &request(CacheRequest::IfPossible(50.0)), 0)),
+            Self::ShieldOff => {
+                drop(shield::session::on(host, &request(CacheRequest::IfPossible(50.0)), 0))
+            }
             _ => {}
         }
     }
@@ -91,11 +93,13 @@ impl Verb {
                 Ok(_) => Told::of(true, &[]),
                 Err(error) => Told::failed(&error),
             },
-            Self::ShieldOn => Told::made(shield::on(host, &request(CacheRequest::Off), 0)),
-            Self::Resctrl => Told::made(shield::on(host, &request(CacheRequest::Part(50.0)), 0)),
-            Self::ShieldOff => match shield::off(host) {
+            Self::ShieldOn => Told::made(shield::session::on(host, &request(CacheRequest::Off), 0)),
+            Self::Resctrl => {
+                Told::made(shield::session::on(host, &request(CacheRequest::Part(50.0)), 0))
+            }
+            Self::ShieldOff => match shield::session::off(host) {
                 Ok(Some(restored)) => Told::restored(&restored, restored.is_complete()),
-                Ok(None) => match shield::off_strays(host) {
+                Ok(None) => match shield::session::off_strays(host) {
                     Ok(_) => Told::of(true, &[]),
                     Err(error) => Told::failed(&error),
                 },
@@ -106,9 +110,9 @@ impl Verb {
     }
 }
 
-fn knobs_of(verb: Verb, machine: &str) -> Vec<&'static Knob> {
+fn knobs_of(verb: FaultVerb, machine: &str) -> Vec<&'static Knob> {
     let names = match verb {
-        Verb::Services => &["irqbalance", "services"],
+        FaultVerb::Services => &["irqbalance", "services"],
         _ => knobs(machine),
     };
     tune::select(Some(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()), &[])
@@ -127,8 +131,8 @@ fn request(cache: CacheRequest) -> ShieldRequest {
 
 /// A front end that asks for a guardian and ends at once. The guardian does everything before it looks at the socket
 /// again, so one thread can be both.
-fn run(host: &Host, verb: Verb, machine: &str) -> Told {
-    let tunes = verb == Verb::RunTune;
+fn run(host: &Host, verb: FaultVerb, machine: &str) -> Told {
+    let tunes = verb == FaultVerb::RunTune;
     let knobs = || knobs_of(verb, machine).iter().map(|knob| knob.name.to_owned()).collect();
     let request = GuardianRequest {
         cpus: tunes.then(|| vec![BENCH]),
