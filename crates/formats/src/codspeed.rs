@@ -46,7 +46,7 @@ struct CodspeedStats {
 /// Reads a file.
 ///
 /// # Errors
-/// It does not measure time, or there is no list of benchmarks.
+/// The instrument does not measure time, or there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results::default();

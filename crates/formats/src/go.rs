@@ -33,7 +33,7 @@ struct GoLog {
     benchmarks: Vec<(BenchmarkValues, GoConfig)>,
     /// The benchmarks of each configuration by their names.
     indices: HashMap<GoConfig, HashMap<String, usize>>,
-    /// Those of the current one.
+    /// The benchmarks of the current configuration.
     current: HashMap<String, usize>,
     results: Results,
     /// A result whose line was broken by something that the program printed.
