@@ -118,7 +118,8 @@ class Wheel(unittest.TestCase):
             for needed in ("Cargo.lock", "pyproject.toml", "python/stillwell/worker.py", "LICENSE-MIT"):
                 self.assertIn(os.path.join(top, needed), names)
             for path in sorted(names):
-                text = archive.extractfile(path).read().decode("utf-8", "replace") if path.endswith(".rs") else ""
+                is_source = path.endswith(".rs") and not path.endswith("/tests.rs")
+                text = archive.extractfile(path).read().decode("utf-8", "replace") if is_source else ""
                 for other in re.findall(r"include_(?:bytes|str)!\(\s*\"([^\"]+)\"", text):
                     if "/tests/" in other:  # Only tests read these, and nobody runs them from here.
                         continue

@@ -103,7 +103,8 @@ fn it_works_unprivileged_and_explains_what_is_missing() {
     let Some(ran) = as_nobody(&bench, &all) else { return };
     ran.ends_with(0);
     let record = bench.record();
-    assert_eq!(record.rows.len(), 10);
+    // A block that is left out as warm-up is made up for.
+    assert!(matches!(record.rows.len(), 10 | 12), "{}", record.rows.len());
     if is_root() {
         assert_eq!(record.header["facts"]["user_id"], 65534);
     }
