@@ -148,7 +148,9 @@ fn a_history_has_one_series_of_all_commits() {
     bench.stillwell(&["history", "add", "--db", "h.db", "r.swell"]).ends_with(0);
     let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--by", "median"]).ends_with(0);
     assert!(ran.stdout.contains("cat built        3 "), "{ran:#?}");
-    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--by", "median", "cat built"]).ends_with(0);
+    let ran = bench
+        .stillwell(&["history", "show", "--db", "h.db", "--by", "median", "cat built"])
+        .ends_with(0);
     let id = |revision: &str| git(&bench, &["rev-parse", revision])[..10].to_owned();
     for revision in ["HEAD~2", "HEAD~1", "HEAD"] {
         assert_eq!(ran.stdout.matches(&id(revision)[..8]).count(), 1, "{ran:#?}");
