@@ -140,4 +140,4 @@ bless: ## accept changed snapshots, then read the diff; inline ones need `cargo 
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
 
 capture: build ## this machine as a machine to test with: make capture NAME=my-laptop
-	$(STILLWELL) system capture > crates/stillwell/tests/hosts/$(or $(NAME),$(error say NAME=...)).txt
+	$(STILLWELL) system capture > crates/host/tests/hosts/$(or $(NAME),$(error say NAME=...)).txt

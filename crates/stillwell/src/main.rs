@@ -1,34 +1,8 @@
 //! Stillwell times commands on Linux: the same, true answer on a busy machine as on an idle one, with an honest error
 //! bar. ARCHITECTURE.md shows the way through the code.
 
-mod analysis;
-mod bisection;
-mod campaign;
 mod cmd;
-mod convert;
-mod fair_play;
-mod harness;
-mod history;
-mod host;
-mod ledger;
-mod link;
-mod load;
-mod measure;
-mod noise;
-mod plan;
-mod pool;
-mod profile;
-mod race;
-mod record;
-mod render;
-mod schedule;
 mod session;
-mod spec;
-mod sys;
-mod terminal;
-mod values;
-mod verdict;
-mod words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -36,9 +10,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::render::remedies::Audience;
-use crate::spec::JsonTarget;
-use crate::values::exit_code;
+use render::remedies::Audience;
+use model::spec::JsonTarget;
+use model::values::exit_code;
 
 /// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
 #[cfg(target_env = "musl")]

@@ -5,19 +5,19 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::analysis::histogram::Histogram;
-use crate::analysis::suite::policy_of;
-use crate::analysis::{self, launches};
+use analysis::histogram::Histogram;
+use analysis::suite::policy_of;
+use analysis::{self, launches};
 use crate::cmd::print::{fit_terminal, print};
-use crate::convert::of_record;
-use crate::record::Record;
-use crate::render::depth::Depth;
-use crate::render::document::ErrorObject;
-use crate::render::gate::GateInput;
-use crate::render::{Styles, activity, gate, json, results, text};
-use crate::terminal;
-use crate::values::{FailOn, exit_code};
-use crate::verdict::{Gate, Judgement, judge};
+use analysis::convert::of_record;
+use record::Record;
+use render::depth::Depth;
+use render::document::ErrorObject;
+use render::gate::GateInput;
+use render::{Styles, activity, gate, json, results, text};
+use host::terminal;
+use model::values::{FailOn, exit_code};
+use analysis::verdict::{Gate, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use formats::Detail;
 
-use crate::analysis::{RecordCheck, Steadiness, check_record};
+use analysis::{RecordCheck, Steadiness, check_record};
 use crate::cmd::print::print;
-use crate::render::{Styles, check as shown};
-use crate::spec::CheckVerb;
-use crate::terminal;
-use crate::values::exit_code;
+use render::{Styles, check as shown};
+use model::spec::CheckVerb;
+use host::terminal;
+use model::values::exit_code;
 
 /// Checks every arm of every file.
 pub fn check(verb: &CheckVerb) -> Result<u8> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::git::{git, git_with};
-use crate::spec::suite::{Build, LinkOrder, Variant};
+use model::spec::suite::{Build, LinkOrder, Variant};
 
 /// Digits of a commit that people read.
 pub const SHORT: usize = 10;

@@ -6,21 +6,21 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use formats::{Detail, Results, edit};
 
-use crate::analysis::launches;
+use analysis::launches;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
 use crate::cmd::open::{FileContent, InputFile, open};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
-use crate::convert::to_record::ImportOptions;
-use crate::host::user_files::directory_of;
-use crate::plan::defaults;
-use crate::record::{Event, Layout, Readers, Record, Writer};
-use crate::render::{bmf, pyperf, values};
-use crate::spec::ConvertVerb;
-use crate::spec::convert::{EditOptions, WriteFormat};
-use crate::terminal;
-use crate::values::exit_code;
+use analysis::convert::to_record::ImportOptions;
+use host::user_files::directory_of;
+use record::plan::defaults;
+use record::{Event, Layout, Readers, Record, Writer};
+use render::{bmf, pyperf, values};
+use model::spec::ConvertVerb;
+use model::spec::convert::{EditOptions, WriteFormat};
+use host::terminal;
+use model::values::exit_code;
 
 /// Rows are written in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
@@ -118,7 +118,7 @@ fn edit(results: &mut Results, edits: &EditOptions) -> Result<()> {
         edit::remove_warmups(results).context("--remove-warmups")?;
     }
     if let Some(path) = &edits.add {
-        let other = open(path, &crate::spec::input::InputOptions::default(), Detail::Everything);
+        let other = open(path, &model::spec::input::InputOptions::default(), Detail::Everything);
         let other = other.context("--add")?.into_results();
         edit::add(results, other).with_context(|| format!("--add {}", path.display()))?;
     }

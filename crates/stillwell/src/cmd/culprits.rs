@@ -8,18 +8,18 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
 use crate::cmd::bisect;
-use crate::history::StoredResult;
-use crate::history::commits::Commits;
-use crate::history::culprits::StoredCulprit;
-use crate::history::series::Series;
-use crate::history::store::HistoryStore;
-use crate::plan::{Arm, ValueReader, ValueSource};
-use crate::record::Record;
-use crate::render::history::SeriesChange;
-use crate::spec::{Cli, HistoryChanges, Verb};
-use crate::terminal;
-use crate::values::DecideOn;
-use crate::words::in_words;
+use search::history::StoredResult;
+use search::history::commits::Commits;
+use search::history::culprits::StoredCulprit;
+use search::history::series::Series;
+use search::history::store::HistoryStore;
+use record::plan::{Arm, ValueReader, ValueSource};
+use record::Record;
+use render::history::SeriesChange;
+use model::spec::{Cli, HistoryChanges, Verb};
+use host::terminal;
+use model::values::DecideOn;
+use model::words::in_words;
 
 /// The changes of all series with the commits that may be the cause, and those that searches found.
 pub fn changed<'a>(

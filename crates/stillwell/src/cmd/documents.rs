@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::usage;
-use crate::spec::{VerbName, command, parse};
-use crate::terminal;
-use crate::values::exit_code;
+use model::spec::{VerbName, command, parse};
+use host::terminal;
+use model::values::exit_code;
 
 /// The help of a verb, or of all.
 pub fn help(verb: &VerbName) -> Result<u8> {

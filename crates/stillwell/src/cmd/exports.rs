@@ -10,13 +10,13 @@ use formats::{Detail, FileFormat, edit};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
-use crate::convert::of_record;
-use crate::render::markup::{self, Markup};
-use crate::render::{bmf, csv, hyperfine, pyperf, times};
-use crate::spec::convert::WriteFormat;
-use crate::spec::input::InputOptions;
-use crate::spec::run::ExportOptions;
-use crate::spec::workers::SessionOptions;
+use analysis::convert::of_record;
+use render::markup::{self, Markup};
+use render::{bmf, csv, hyperfine, pyperf, times};
+use model::spec::convert::WriteFormat;
+use model::spec::input::InputOptions;
+use model::spec::run::ExportOptions;
+use model::spec::workers::SessionOptions;
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 

@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use crate::cmd::output_file::write_one;
-use crate::render::document::{ErrorCode, ErrorObject, write_error};
-use crate::render::remedies::Audience;
-use crate::spec::JsonTarget;
-use crate::terminal;
-use crate::values::exit_code;
-use crate::words::in_words;
+use render::document::{ErrorCode, ErrorObject, write_error};
+use render::remedies::Audience;
+use model::spec::JsonTarget;
+use host::terminal;
+use model::values::exit_code;
+use model::words::in_words;
 
 /// Says what is wrong with the command line. Returns the exit code.
 pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {

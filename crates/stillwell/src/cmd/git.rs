@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::command_of_invoker;
+use host::command_of_invoker;
 
 /// The output of git, without the newline.
 ///

@@ -3,14 +3,14 @@
 use anyhow::{Result, ensure};
 use formats::Detail;
 
-use crate::analysis::histogram::{self, Histogram};
+use analysis::histogram::{self, Histogram};
 use crate::cmd::print::print;
-use crate::plan::defaults;
-use crate::render::histogram::{self as drawn, HistogramSeries};
-use crate::render::plot::ascii;
-use crate::spec::{FilesVerb, HistVerb};
-use crate::terminal;
-use crate::values::exit_code;
+use record::plan::defaults;
+use render::histogram::{self as drawn, HistogramSeries};
+use render::plot::ascii;
+use model::spec::{FilesVerb, HistVerb};
+use host::terminal;
+use model::values::exit_code;
 
 /// Lines of a terminal that hold no bin.
 const LINES_BESIDE: usize = 4;

@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::link::{self, CompilerWrappers};
-use crate::spec::LinkOrderVerb;
-use crate::terminal;
-use crate::values::exit_code;
+use measure::link::{self, CompilerWrappers};
+use model::spec::LinkOrderVerb;
+use host::terminal;
+use model::values::exit_code;
 
 /// Executes the compiler, or prints the path variable of the new directory.
 pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {

@@ -4,14 +4,14 @@ use std::io::Write as _;
 
 use anyhow::{Result, ensure};
 
-use crate::host::Host;
-use crate::load::{self, Load};
-use crate::measure::interrupt::Interrupt;
-use crate::measure::supervised;
-use crate::plan::defaults;
-use crate::spec::LoadVerb;
-use crate::terminal;
-use crate::values::exit_code;
+use host::Host;
+use measure::load::{self, Load};
+use measure::interrupt::Interrupt;
+use measure::supervised;
+use record::plan::defaults;
+use model::spec::LoadVerb;
+use host::terminal;
+use model::values::exit_code;
 
 /// Starts the load, and ends it after its time, its command or ^C.
 pub fn load(verb: &LoadVerb) -> Result<u8> {

@@ -1,7 +1,7 @@
 //! Builds and times from a file: whole searches and campaigns without builds and without a clock, for tests,
 //! `experiments/bisect` and `experiments/referee`.
 //!
-//! One line for each program: its key, then the times of its runs as in a line of [`crate::measure::script`]. The key of a
+//! One line for each program: its key, then the times of its runs as in a line of [`measure::script`]. The key of a
 //! commit is its full id, that of a command its one word. A program without times does not build. A line that starts with
 //! `at` has the factors of the moments; each session begins at another one of them.
 #![expect(clippy::disallowed_methods, reason = "reads the file")]

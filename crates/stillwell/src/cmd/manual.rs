@@ -12,10 +12,10 @@ use clap_mangen::Man;
 
 use crate::cmd::documents;
 use crate::cmd::print::print;
-use crate::spec::verb_groups::GROUPS;
-use crate::spec::{ManVerb, command as command_line};
-use crate::values::exit_code;
-use crate::values::metric::METRICS;
+use model::spec::verb_groups::GROUPS;
+use model::spec::{ManVerb, command as command_line};
+use model::values::exit_code;
+use model::values::metric::METRICS;
 
 /// Verbs whose pages list the metrics: their options --metrics and --export name them.
 const VERBS_WITH_METRICS: [&str; 4] = ["run", "timeit", "bench", "dump"];

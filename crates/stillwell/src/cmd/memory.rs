@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::host::{Host, memory_limit_bytes};
+use host::{Host, memory_limit_bytes};
 
 /// Part of the free memory that an unpacked file may have. A file of times takes 18 bytes for each of its own in
 /// `slowest`; the verbs that analyse more were not measured.
@@ -32,7 +32,7 @@ fn available(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::expand;
+    use host::expand;
 
     #[test]
     fn the_limit_of_a_group_far_above_binds() {

@@ -11,16 +11,16 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::analysis::suite::merge;
-use crate::analysis::{launches, select};
+use analysis::suite::merge;
+use analysis::{launches, select};
 use crate::cmd::memory::unpacked_max;
 use crate::cmd::programs::refuse_program;
-use crate::convert::of_record;
-use crate::convert::to_record::{self, ImportOptions};
-use crate::plan::defaults::CRITERION_SIDE;
-use crate::record::{self, Record, START, SuiteManifest};
-use crate::spec::input::InputOptions;
-use crate::terminal;
+use analysis::convert::of_record;
+use analysis::convert::to_record::{self, ImportOptions};
+use record::plan::defaults::CRITERION_SIDE;
+use record::{self, Record, START, SuiteManifest};
+use model::spec::input::InputOptions;
+use host::terminal;
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";

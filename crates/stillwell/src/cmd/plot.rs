@@ -6,19 +6,19 @@ use anyhow::{Result, ensure};
 use formats::Detail;
 use rustix::termios::tcgetwinsize;
 
-use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
-use crate::analysis::walls::Walls;
-use crate::analysis::{Comparison, Evidence};
+use analysis::histogram::{self, Histogram};
+use analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
+use analysis::walls::Walls;
+use analysis::{Comparison, Evidence};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::histograms::{self, HistogramLayout};
 use crate::cmd::print::print;
-use crate::plan::defaults;
-use crate::record::Record;
-use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
-use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
-use crate::spec::{PlotKind, PlotVerb};
-use crate::values::exit_code;
+use record::plan::defaults;
+use record::Record;
+use render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
+use render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
+use model::spec::{PlotKind, PlotVerb};
+use model::values::exit_code;
 
 /// Number of columns without a terminal.
 const COLUMNS: usize = 80;

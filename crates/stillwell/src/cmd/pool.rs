@@ -14,26 +14,26 @@ use jiff::Zoned;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
-use crate::analysis::pool as analysis;
-use crate::analysis::pool::{PoolEvidence, PoolLine};
+use analysis::pool as analysis;
+use analysis::pool::{PoolEvidence, PoolLine};
 use crate::cmd::print::print;
-use crate::host::{self, Host};
-use crate::measure::clock::monotonic_ns;
-use crate::measure::interrupt::Interrupt;
-use crate::measure::supervised::wait_for;
-use crate::plan::defaults;
-use crate::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
-use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
-use crate::pool::task::{self, JobEnd};
-use crate::pool::{collect, queue, submit};
-use crate::render::pool::Collection;
-use crate::render::{Styles, document, pool as shown};
+use host::{self, Host};
+use measure::clock::monotonic_ns;
+use measure::interrupt::Interrupt;
+use measure::supervised::wait_for;
+use record::plan::defaults;
+use search::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
+use search::pool::progress::{self, PoolProgress, TaskState, node_name};
+use search::pool::task::{self, JobEnd};
+use search::pool::{collect, queue, submit};
+use render::pool::Collection;
+use render::{Styles, document, pool as shown};
 use crate::session::drawn_seed;
-use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
-use crate::sys;
-use crate::terminal;
-use crate::values::{Better, exit_code};
-use crate::verdict::{self, Gate, Judgement, Verdict};
+use model::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use host::sys;
+use host::terminal;
+use model::values::{Better, exit_code};
+use analysis::verdict::{self, Gate, Judgement, Verdict};
 
 /// Largest number of jobs of a pool, unless the user sets it.
 const JOBS_MAX: usize = 1000;
@@ -196,7 +196,7 @@ fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {
 }
 
 fn n_jobs(list: &str) -> usize {
-    crate::values::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
+    model::values::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
 }
 
 fn look(pool: &Pool) -> Result<PoolProgress> {

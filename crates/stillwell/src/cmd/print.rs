@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::render::fit_into;
-use crate::terminal;
+use render::fit_into;
+use host::terminal;
 
 /// What a failure of standard output is called.
 pub const NOT_PRINTED: &str = "cannot write to standard output";

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::measure::digest::digest_of_file;
+use measure::digest::digest_of_file;
 
 /// Scripts that an interpreter is given need no right to be executed.
 const SCRIPTS: [&str; 9] = ["class", "jar", "js", "lua", "php", "pl", "py", "rb", "sh"];

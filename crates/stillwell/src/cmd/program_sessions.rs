@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Parser as _;
 
-use crate::spec::run::{ProcessOptions, Style};
-use crate::spec::workers::{Affinity, MachineOptions};
-use crate::spec::{BenchVerb, Cli, Verb};
-use crate::values::TimeSpan;
+use model::spec::run::{ProcessOptions, Style};
+use model::spec::workers::{Affinity, MachineOptions};
+use model::spec::{BenchVerb, Cli, Verb};
+use model::values::TimeSpan;
 
 /// What a verb says about its sessions of programs.
 pub struct ProgramSessions<'a> {

@@ -12,11 +12,11 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::command_of_invoker;
-use crate::host::user_files::{directory_of, make_directories, replace};
-use crate::plan::Arm;
-use crate::plan::programs::PYTHON;
-use crate::record;
+use host::command_of_invoker;
+use host::user_files::{directory_of, make_directories, replace};
+use record::plan::Arm;
+use record::plan::programs::PYTHON;
+use record;
 
 /// The word that stands for the benchmarks of the package pyperformance.
 pub const PYPERFORMANCE: &str = "pyperformance";

@@ -5,24 +5,24 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, ensure};
 use formats::{Detail, Results};
 
-use crate::analysis::series::{ValueSeries, duration_ns, measured_ns, series};
-use crate::analysis::{self, launches};
+use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
+use analysis::{self, launches};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::print::print;
-use crate::convert::of_record;
-use crate::plan::defaults;
-use crate::record::Record;
-use crate::render::depth::Depth;
-use crate::render::one_line;
-use crate::render::results::BenchmarkDuration;
-use crate::render::stats_table::{self, Statistics};
-use crate::render::{dump as dump_rows, json, results as of_results};
-use crate::spec::input::InputOptions;
-use crate::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
-use crate::terminal;
-use crate::values::exit_code;
+use analysis::convert::of_record;
+use record::plan::defaults;
+use record::Record;
+use render::depth::Depth;
+use render::one_line;
+use render::results::BenchmarkDuration;
+use render::stats_table::{self, Statistics};
+use render::{dump as dump_rows, json, results as of_results};
+use model::spec::input::InputOptions;
+use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
+use host::terminal;
+use model::values::exit_code;
 
 impl FilesVerb {
     /// Opens all files, one after another.

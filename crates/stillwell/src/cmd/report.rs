@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use formats::Detail;
 
-use crate::analysis::report::{ReportInput, report as report_data};
+use analysis::report::{ReportInput, report as report_data};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::record::newest;
-use crate::render::report as page;
-use crate::render::report::ReportRecord;
-use crate::spec::{FilesVerb, ReportVerb};
-use crate::values::exit_code;
+use record::newest;
+use render::report as page;
+use render::report::ReportRecord;
+use model::spec::{FilesVerb, ReportVerb};
+use model::values::exit_code;
 
 /// What a page of ours has near its start (assets/report/page.html).
 const OUR_PAGE: &str = "<meta name=\"generator\" content=\"stillwell\">";

@@ -7,17 +7,17 @@ use jiff::Timestamp;
 
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
-use crate::host::Host;
-use crate::host::journal;
-use crate::host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
-use crate::measure::supervised;
-use crate::render::shield as shown;
-use crate::render::system::tuned;
+use host::Host;
+use host::journal;
+use host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
+use measure::supervised;
+use render::shield as shown;
+use render::system::tuned;
 use crate::session::{Guard, hidden_siblings};
-use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
-use crate::sys;
-use crate::terminal;
-use crate::values::{CachePart, exit_code, name_cpus};
+use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
+use host::sys;
+use host::terminal;
+use model::values::{CachePart, exit_code, name_cpus};
 
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {

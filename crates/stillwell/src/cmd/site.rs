@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::output_file::write_one;
-use crate::host::user_files::make_directories;
-use crate::render::site::{ASSETS, INDEX, PAGES};
-use crate::words::reason;
+use host::user_files::make_directories;
+use render::site::{ASSETS, INDEX, PAGES};
+use model::words::reason;
 
 /// The list of a site's files. The next report replaces only these.
 const LIST: &str = "stillwell-site.txt";

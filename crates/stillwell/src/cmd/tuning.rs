@@ -4,15 +4,15 @@ use anyhow::{Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cmd::print::print;
-use crate::host::Host;
-use crate::host::journal::{self, Begin};
-use crate::host::knobs::{Machine, bench_cpus};
-use crate::host::restore::{self, Reset};
-use crate::host::tune::{self, KnobResult};
-use crate::render::system::tuned as shown;
-use crate::spec::{SystemRoot, SystemTune};
-use crate::sys;
-use crate::values::exit_code;
+use host::Host;
+use host::journal::{self, Begin};
+use host::knobs::{Machine, bench_cpus};
+use host::restore::{self, Reset};
+use host::tune::{self, KnobResult};
+use render::system::tuned as shown;
+use model::spec::{SystemRoot, SystemTune};
+use host::sys;
+use model::values::exit_code;
 
 const NOTHING: &str = "nothing is changed\n";
 const EARLIER_BOOT: &str = "the journal of an earlier boot, which has undone its changes,";

@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::suites;
-use crate::measure::{Hook, MeasurementFailure};
-use crate::plan::BuiltRevision;
-use crate::plan::suite::VariantBuild;
-use crate::record::EndReason;
-use crate::render::document::ErrorCode;
-use crate::render::failure::{Quote, code, explain};
+use measure::{Hook, MeasurementFailure};
+use record::plan::BuiltRevision;
+use record::plan::suite::VariantBuild;
+use record::EndReason;
+use render::document::ErrorCode;
+use render::failure::{Quote, code, explain};
 use crate::session::SessionEnd;
-use crate::spec::suite::Variant;
+use model::spec::suite::Variant;
 
 /// Why something was not measured.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::spec::command;
+use model::spec::command;
 
 /// Whether an error of clap is a text that was asked for, such as the help.
 pub fn is_answer(error: &Error) -> bool {
@@ -131,7 +131,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::spec::Cli;
+    use model::spec::Cli;
 
     #[track_caller]
     fn check(line: &str, expected: &str) {

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::host::user_files::replace;
-use crate::host::{CorePairs, Host, look, open_regular, pairs_to_measure, read_cpu_table};
-use crate::noise::core_pairs::measure_core_pairs;
-use crate::record::cores_path;
+use host::user_files::replace;
+use host::{CorePairs, Host, look, open_regular, pairs_to_measure, read_cpu_table};
+use measure::noise::core_pairs::measure_core_pairs;
+use record::cores_path;
 
 /// The pairs of CPUs that share a core although the machine does not say so.
 pub fn hidden_siblings(host: &Host) -> Vec<[usize; 2]> {
@@ -47,7 +47,7 @@ fn write(path: &Path, pairs: &CorePairs) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{CorePair, expand};
+    use host::{CorePair, expand};
 
     #[test]
     fn what_was_kept_holds_until_the_next_boot() {

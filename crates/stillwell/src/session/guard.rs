@@ -6,24 +6,24 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 
-use crate::host::guardian::{Guardian, GuardianRequest};
-use crate::host::knobs::bench_cpus;
-use crate::host::shield::{
+use host::guardian::{Guardian, GuardianRequest};
+use host::knobs::bench_cpus;
+use host::shield::{
     self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch,
 };
-use crate::host::{CacheMonitors, Host, Survey, look, monitors, user_of_commands};
-use crate::plan::Plan;
-use crate::plan::defaults::CACHE_PART_PCT;
-use crate::plan::programs::affinity;
-use crate::render::shield as shown;
+use host::{CacheMonitors, Host, Survey, look, monitors, user_of_commands};
+use record::plan::Plan;
+use record::plan::defaults::CACHE_PART_PCT;
+use record::plan::programs::affinity;
+use render::shield as shown;
 use crate::session::core_pairs::hidden_siblings;
-use crate::spec::groups::{RightsOptions, TuneOptions};
-use crate::spec::run::ProcessOptions;
-use crate::spec::workers::WorkerOptions;
-use crate::sys::User;
-use crate::terminal;
-use crate::values::CachePart;
-use crate::words::in_words;
+use model::spec::groups::{RightsOptions, TuneOptions};
+use model::spec::run::ProcessOptions;
+use model::spec::workers::WorkerOptions;
+use host::sys::User;
+use host::terminal;
+use model::values::CachePart;
+use model::words::in_words;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
 /// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.

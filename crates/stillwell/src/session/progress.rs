@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
-use crate::analysis::live::LiveTimes;
-use crate::analysis::watch::{ComparisonProgress, SessionComparisons};
-use crate::measure::clock::monotonic_ns;
-use crate::plan::{BlockRule, Plan};
-use crate::render::{distinct, ratio_and_interval, shorten, units};
-use crate::terminal;
+use analysis::live::LiveTimes;
+use analysis::watch::{ComparisonProgress, SessionComparisons};
+use measure::clock::monotonic_ns;
+use record::plan::{BlockRule, Plan};
+use render::{distinct, ratio_and_interval, shorten, units};
+use host::terminal;
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
@@ -251,7 +251,7 @@ fn so_far(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::RatioInterval;
+    use analysis::RatioInterval;
 
     #[test]
     fn the_line_says_what_is_open() {

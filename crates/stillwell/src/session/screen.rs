@@ -4,10 +4,10 @@
 
 use std::io::IsTerminal as _;
 
-use crate::plan::Plan;
+use record::plan::Plan;
 use crate::session::progress::{ProgressLine, ProgressTarget};
-use crate::spec::run::{OutputOptions, Style};
-use crate::spec::workers::PyperfOptions;
+use model::spec::run::{OutputOptions, Style};
+use model::spec::workers::PyperfOptions;
 
 /// The style of the output, and whether there is a progress line.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@
 
 use stats::Invalid;
 
-use crate::analysis::watch::{ArmComparison, SessionComparisons};
-use crate::plan::{Plan, Stopping};
+use analysis::watch::{ArmComparison, SessionComparisons};
+use record::plan::{Plan, Stopping};
 use crate::session::SessionState;
 
 /// A difference is sized when half of its interval is at most this share of it: `28 % slower (14 to 42 %)`.

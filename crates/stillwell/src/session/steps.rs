@@ -5,21 +5,21 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::analysis::launches::Launches;
-use crate::analysis::live::LiveTimes;
-use crate::analysis::walls::Walls;
-use crate::analysis::watch::SessionComparisons;
-use crate::host::shield;
-use crate::measure::clock::monotonic_ns;
-use crate::measure::worker::FailureCause;
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
-use crate::noise::{RunInterval, RunTracer};
-use crate::plan::{Plan, Stopping};
-use crate::record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
-use crate::schedule::{Schedule, Step};
+use analysis::launches::Launches;
+use analysis::live::LiveTimes;
+use analysis::walls::Walls;
+use analysis::watch::SessionComparisons;
+use host::shield;
+use measure::clock::monotonic_ns;
+use measure::worker::FailureCause;
+use measure::{Hook, MeasurementFailure, Outcome, Runner};
+use measure::noise::{RunInterval, RunTracer};
+use record::plan::{Plan, Stopping};
+use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
+use record::schedule::{Schedule, Step};
 use crate::session::progress::ProgressLine;
-use crate::terminal;
-use crate::values::metric::Metric;
+use host::terminal;
+use model::values::metric::Metric;
 
 /// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
 /// stop is not late. Between two pieces nothing is being timed.

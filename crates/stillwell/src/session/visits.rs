@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::measure::Hook;
-use crate::plan::Plan;
-use crate::record::{EndReason, RecordTail};
-use crate::schedule::Schedule;
+use measure::Hook;
+use record::plan::Plan;
+use record::{EndReason, RecordTail};
+use record::schedule::Schedule;
 use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
 
 /// The limits of a visit, and its work before the first block.

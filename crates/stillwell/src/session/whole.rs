@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use crate::measure::{Hook, MeasurementFailure};
-use crate::record::EndReason;
-use crate::render::budget::short_budget;
-use crate::schedule::{Schedule, n_blocks};
+use measure::{Hook, MeasurementFailure};
+use record::EndReason;
+use render::budget::short_budget;
+use record::schedule::{Schedule, n_blocks};
 use crate::session::steps::{Session, SessionEnd, end_of};
-use crate::values::Order;
-use crate::words::in_words;
+use model::values::Order;
+use model::words::in_words;
 
 impl Session<'_> {
     /// Runs the session.

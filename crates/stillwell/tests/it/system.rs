@@ -1,15 +1,15 @@
-//! `system`: its output for every machine in tests/hosts. Only one test reads the machine that runs the tests, and it says
+//! `system`: its output for every machine in crates/host/tests/hosts. Only one test reads the machine that runs the tests, and it says
 //! so.
 
 use std::path::{Path, PathBuf};
 
 use crate::bench::{Bench, Ran, STILLWELL, skipped};
 
-#[path = "../../src/host/fixture_text.rs"]
+#[path = "../../../host/src/fixture_text.rs"]
 mod fixture_text;
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/hosts")
 }
 
 /// A machine in the directory of a test.
@@ -77,7 +77,7 @@ const FACTS_ONLY: [&str; 6] = [
 #[test]
 fn every_machine_is_shown() {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(directory().join("shown"));
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts/shown"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let _bound = settings.bind_to_scope();

@@ -72,7 +72,7 @@ pub struct MetricLine {
 
 /// The metric table, from its source.
 pub fn metrics() -> Vec<MetricLine> {
-    let source = read("crates/stillwell/src/values/metric.rs");
+    let source = read("crates/model/src/values/metric.rs");
     let (_, table) = source.split_once("static METRICS").unwrap();
     let (table, _) = table.split_once("\n};").unwrap();
     let entries = table.split("info(").skip(1);
@@ -121,18 +121,18 @@ fn check_described(what: &str, names: &[String]) {
 
 #[test]
 fn every_field_of_the_header_is_described() {
-    let record = read("crates/stillwell/src/record/mod.rs");
+    let record = read("crates/record/src/lib.rs");
     for name in ["Header", "ImportedFile", "ImportedBenchmark"] {
         check_described(name, &fields(&record, name));
     }
-    let plan = read("crates/stillwell/src/plan/mod.rs");
+    let plan = read("crates/record/src/plan/mod.rs");
     for name in ["Plan", "Arm", "Control", "Precision", "ProcessPlan", "DecisionRule"] {
         let named: Vec<_> = fields(&plan, name);
         let format = read("docs/format.md");
         let missing: Vec<_> = named.iter().filter(|field| !format.contains(*field)).collect();
         assert!(missing.is_empty(), "{name}: {missing:?} are not in docs/format.md");
     }
-    let row = read("crates/stillwell/src/record/row.rs");
+    let row = read("crates/record/src/row.rs");
     let (_, fixed) = row.split_once("FIXED_COLUMNS: [&str; 7] =").unwrap();
     let (fixed, _) = fixed.split_once(';').unwrap();
     let fixed: Vec<String> = fixed.split('"').skip(1).step_by(2).map(String::from).collect();
@@ -141,7 +141,7 @@ fn every_field_of_the_header_is_described() {
 
 #[test]
 fn every_fact_is_described() {
-    let facts = read("crates/stillwell/src/host/facts.rs");
+    let facts = read("crates/host/src/facts.rs");
     for name in ["Facts", "Topology", "Cgroup", "Git"] {
         check_described(name, &fields(&facts, name));
     }
@@ -149,7 +149,7 @@ fn every_fact_is_described() {
 
 #[test]
 fn every_event_is_described() {
-    let record = read("crates/stillwell/src/record/mod.rs");
+    let record = read("crates/record/src/lib.rs");
     for name in ["Event", "EndReason"] {
         let (_, body) = record.split_once(&format!("pub enum {name} {{")).unwrap();
         let (body, _) = body.split_once("\n}").unwrap();
@@ -177,36 +177,36 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// Files below `crates/stillwell/src` that may have options in their texts, and why.
+/// Files below `crates` that may have options in their texts, and why.
 const OPTIONS_ALLOWED: &[(&str, &str)] = &[
-    ("host/boot/entry.rs", "options of GRUB"),
-    ("host/boot/loaders.rs", "options of grubby and wsl"),
-    ("host/report.rs", "a command line to copy, a field of its own in the JSON"),
-    ("host/shield/explain.rs", "an option of docker"),
-    ("host/shield/systemd.rs", "options of systemd-run and systemctl"),
-    ("host/services/systemd.rs", "options of systemctl"),
-    ("host/services/timers.rs", "options of systemctl"),
-    ("host/guardian/front_end.rs", "the options of the guardian"),
-    ("host/gaps.rs", "an option of docker"),
-    ("measure/slices/mod.rs", "an option that only the Python package gives"),
-    ("measure/worker/mod.rs", "the argument of a worker"),
-    ("plan/arms.rs", "these options of `run` are checked there"),
-    ("plan/decide.rs", "these options of `run` are checked there"),
-    ("plan/defaults.rs", "`--alpha` of all verbs that have it is checked there"),
-    ("plan/parameters.rs", "these options of `run` are checked there"),
-    ("plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
-    ("plan/revisions.rs", "these options of `run` are checked there"),
-    ("plan/suite/mod.rs", "these options of `bench` are checked there"),
+    ("host/src/boot/entry.rs", "options of GRUB"),
+    ("host/src/boot/loaders.rs", "options of grubby and wsl"),
+    ("host/src/report.rs", "a command line to copy, a field of its own in the JSON"),
+    ("host/src/shield/explain.rs", "an option of docker"),
+    ("host/src/shield/systemd.rs", "options of systemd-run and systemctl"),
+    ("host/src/services/systemd.rs", "options of systemctl"),
+    ("host/src/services/timers.rs", "options of systemctl"),
+    ("host/src/guardian/front_end.rs", "the options of the guardian"),
+    ("host/src/gaps.rs", "an option of docker"),
+    ("measure/src/slices/mod.rs", "an option that only the Python package gives"),
+    ("measure/src/worker/mod.rs", "the argument of a worker"),
+    ("record/src/plan/arms.rs", "these options of `run` are checked there"),
+    ("record/src/plan/decide.rs", "these options of `run` are checked there"),
+    ("record/src/plan/defaults.rs", "`--alpha` of all verbs that have it is checked there"),
+    ("record/src/plan/parameters.rs", "these options of `run` are checked there"),
+    ("record/src/plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
+    ("record/src/plan/revisions.rs", "these options of `run` are checked there"),
+    ("record/src/plan/suite/mod.rs", "these options of `bench` are checked there"),
 ];
 
 /// The layers below `render` use a placeholder where a message names an option (`render/remedies.rs`). With a suite
 /// file, the message names the file's key instead.
 #[test]
 fn no_option_is_named_where_its_name_is_not_known() {
-    let source = root().join("crates/stillwell/src");
+    let source = root().join("crates");
     let mut files = Vec::new();
-    for layer in ["host", "measure", "plan", "noise", "analysis", "record"] {
-        rust_files(&source.join(layer), &mut files);
+    for layer in ["host", "record", "analysis", "measure"] {
+        rust_files(&source.join(layer).join("src"), &mut files);
     }
     let mut n_allowed = 0;
     for file in files.iter().filter(|file| !file.to_string_lossy().contains("/tests")) {

@@ -1,4 +1,4 @@
-//! The structure of the sources: layers import downwards only, no files import each other in a ring, and a type's name
+//! The structure of the sources: no files import each other in a ring, and a type's name
 //! has one meaning.
 #![expect(clippy::disallowed_methods, reason = "reads the sources")]
 
@@ -11,63 +11,13 @@ use std::sync::LazyLock;
 
 use sources::{Modules, defining_file};
 
-/// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
-const LAYERS: [&str; 28] = [
-    "values",
-    "words",
-    "terminal",
-    "sys",
-    "host",
-    "ledger",
-    "harness",
-    "spec",
-    "plan",
-    "schedule",
-    "record",
-    "analysis",
-    "verdict",
-    "bisection",
-    "campaign",
-    "race",
-    "convert",
-    "fair_play",
-    "measure",
-    "link",
-    "load",
-    "noise",
-    "profile",
-    "history",
-    "pool",
-    "render",
-    "session",
-    "cmd",
-];
-
-/// Imports that break the order, and why: `("from", "to", "reason")`.
-const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+/// From the ground up: a crate uses only crates that stand before it, as the compiler checks. ARCHITECTURE.md describes each.
+const CRATES: [&str; 8] =
+    ["model", "host", "record", "analysis", "measure", "search", "render", "stillwell"];
 
 fn modules() -> &'static Modules {
     static MODULES: LazyLock<Modules> = LazyLock::new(sources::read);
     &MODULES
-}
-
-/// Every import against the order of the layers, as "file -> module".
-fn upward_imports(modules: &Modules, layers: &[&str]) -> Vec<String> {
-    let floor = |name: &str| layers.iter().position(|layer| *layer == name);
-    let mut found = BTreeSet::new();
-    for (path, module) in modules {
-        let Some(from) = path.first() else { continue };
-        let from_floor = floor(from).unwrap_or_else(|| panic!("{from} is in no layer"));
-        for target in &module.paths {
-            let Some(to) = target.first().filter(|to| *to != from) else { continue };
-            let Some(to_floor) = floor(to) else { continue };
-            let is_excepted = EXCEPTIONS.iter().any(|(one, other, _)| one == from && other == to);
-            if to_floor >= from_floor && !is_excepted {
-                found.insert(format!("{} -> {}", module.file.display(), target.join("::")));
-            }
-        }
-    }
-    found.into_iter().collect()
 }
 
 /// Returns the imports between files. A file may use items of the modules around it (`super::`); those are not
@@ -107,37 +57,21 @@ fn rings(graph: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) -> Vec<Vec<PathBuf>> {
     found.into_iter().collect()
 }
 
+/// ARCHITECTURE.md has a table of the crates, one row for each, in this order.
 #[test]
-fn layers_import_downwards_only() {
-    let modules = modules();
-    assert!(modules.len() > 200);
-    let found = upward_imports(modules, &LAYERS);
-    assert!(found.is_empty(), "imports against the order of the layers:\n{}", found.join("\n"));
-}
-
-/// ARCHITECTURE.md has a table of the layers, one row for each, in this order.
-#[test]
-fn the_map_shows_the_layers() {
+fn the_map_shows_the_crates() {
     let map = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
     let map = std::fs::read_to_string(map).unwrap();
-    let (_, section) = map.split_once("\n## Layers\n").unwrap();
+    let (_, section) = map.split_once("\n## Crates\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(rows.collect::<Vec<_>>(), LAYERS);
-}
-
-/// The order matters: turned around, nearly everything is an upward import. So the test above sees imports.
-#[test]
-fn a_wrong_order_is_seen() {
-    let modules = modules();
-    let mut layers = LAYERS;
-    layers.reverse();
-    assert!(upward_imports(modules, &layers).len() > 500);
+    assert_eq!(rows.collect::<Vec<_>>(), CRATES);
 }
 
 #[test]
 fn no_files_import_each_other() {
     let modules = modules();
+    assert!(modules.len() > 200);
     let found: Vec<String> = rings(&file_imports(modules))
         .iter()
         .map(|ring| {

@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
-/// The sources with one of these texts outside of comments and tests.
+use super::CRATES;
+
+/// The sources with one of these texts outside of comments and tests, as `host/files.rs`.
 fn sources_with(texts: &[&str]) -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let (mut directories, mut found) = (vec![root.clone()], Vec::new());
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut directories: Vec<_> = CRATES.map(|name| crates.join(name).join("src")).into();
+    let mut found = Vec::new();
     while let Some(directory) = directories.pop() {
         for entry in directory.read_dir().unwrap().flatten() {
             let path = entry.path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let name = path.strip_prefix(&crates).unwrap().to_str().unwrap().replace("/src/", "/");
             if ["tests", "fuzz", "fixture", "fake"].iter().any(|word| name.contains(word)) {
                 continue;
             }
@@ -34,13 +37,13 @@ fn sources_with(texts: &[&str]) -> Vec<String> {
 #[test]
 fn few_places_open_files_as_root() {
     let expected = [
-        "cmd/rights.rs",
         "host/files.rs",
+        "host/sys/mod.rs",
+        "host/sys/rights.rs",
         "measure/memory_use.rs",
+        "measure/profile/frame_rules.rs",
         "measure/programs.rs",
-        "profile/frame_rules.rs",
-        "sys/mod.rs",
-        "sys/rights.rs",
+        "stillwell/cmd/rights.rs",
     ];
     assert_eq!(sources_with(&["with_own_files"]), expected);
 }
@@ -52,26 +55,26 @@ fn each_place_that_opens_files_for_writing_is_known() {
     let (machine, own, caller) =
         ("the machine", "a directory of its own", "the caller, without root");
     let expected = [
-        ("cmd/frameworks.rs", own),
-        ("cmd/gate/mod.rs", own),
-        ("cmd/manual.rs", caller),
-        ("cmd/output_file.rs", "a device or a pipe"),
-        ("cmd/race/played.rs", own),
         ("host/boot/entry.rs", machine),
         ("host/caches.rs", machine),
         ("host/guardian/mod.rs", machine),
+        ("host/sys/mod.rs", "our own process"),
+        ("host/sys/survival.rs", "our own process"),
         ("host/user_files.rs", "the one way"),
-        ("link/exec.rs", caller),
-        ("link/wrappers.rs", own),
         ("measure/fresh.rs", own),
+        ("measure/link/exec.rs", caller),
+        ("measure/link/wrappers.rs", own),
         ("measure/memory_use.rs", machine),
+        ("measure/noise/osnoise/tracing.rs", machine),
         ("measure/watch/mod.rs", own),
-        ("noise/osnoise/tracing.rs", machine),
-        ("pool/manifest.rs", caller),
-        ("pool/task.rs", "the caller"),
         ("record/folder.rs", "a new directory of the caller"),
-        ("sys/mod.rs", "our own process"),
-        ("sys/survival.rs", "our own process"),
+        ("search/pool/manifest.rs", caller),
+        ("search/pool/task.rs", "the caller"),
+        ("stillwell/cmd/frameworks.rs", own),
+        ("stillwell/cmd/gate/mod.rs", own),
+        ("stillwell/cmd/manual.rs", caller),
+        ("stillwell/cmd/output_file.rs", "a device or a pipe"),
+        ("stillwell/cmd/race/played.rs", own),
     ];
     let texts = [
         "fs::write(",

@@ -3,23 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{Item, UseTree, Visibility};
 
-/// A path from the crate's root: `["host", "knobs", "Knob"]`.
+use super::CRATES;
+
+/// A path that begins with the name of a crate: `["host", "knobs", "Knob"]`.
 pub type ModulePath = Vec<String>;
 
 /// One module, in a file of its own or inline.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The file that it is in, from `src/`.
+    /// The file that it is in, from `crates/`.
     pub file: PathBuf,
     /// Names of its `use` items, and the paths that they stand for.
     pub bindings: BTreeMap<String, ModulePath>,
     /// Paths whose names are all bound here (`use a::b::*`).
     pub globs: Vec<ModulePath>,
-    /// Every path of this crate that the module names.
+    /// Every path in these crates that the module names.
     pub paths: BTreeSet<ModulePath>,
     /// Names of the types that it defines, and whether they are visible outside of it.
     pub types: Vec<(String, bool)>,
@@ -28,13 +30,17 @@ pub struct Module {
 /// All modules, by their path.
 pub type Modules = BTreeMap<ModulePath, Module>;
 
-/// Reads the modules of the program, from its root file on.
+/// Reads the modules of the program's crates, from their root files on.
 pub fn read() -> Modules {
     let mut modules = Modules::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let main = std::fs::read_to_string(root.join("main.rs")).unwrap();
-    let items = syn::parse_file(&main).unwrap().items;
-    add(&mut modules, &root, Vec::new(), Path::new("main.rs"), &items);
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in CRATES {
+        let root = PathBuf::from(name).join("src");
+        let files = ["lib.rs", "main.rs"].map(|file| root.join(file));
+        let file = files.into_iter().find(|file| crates.join(file).exists()).unwrap();
+        let text = std::fs::read_to_string(crates.join(&file)).unwrap();
+        add(&mut modules, &crates, vec![name.into()], &file, &syn::parse_file(&text).unwrap().items);
+    }
     modules
 }
 
@@ -59,7 +65,7 @@ fn add(modules: &mut Modules, root: &Path, path: ModulePath, file: &Path, items:
             add(modules, root, child_path, file, items);
             continue;
         }
-        let directory = if path.is_empty() { PathBuf::new() } else { path.iter().collect() };
+        let directory = Path::new(&path[0]).join("src").join(path[1..].iter().collect::<PathBuf>());
         let candidates = [format!("{name}.rs"), format!("{name}/mod.rs")];
         let child_file = candidates.map(|name| directory.join(name));
         let child_file = child_file.into_iter().find(|file| root.join(file).exists());
@@ -120,20 +126,20 @@ fn flatten(tree: &UseTree, prefix: &mut Vec<String>, at: &ModulePath, module: &m
     }
 }
 
-/// The path from the crate's root. `None` when it may be of another crate.
+/// The path from the crate's name on. `None` if it is empty.
 fn absolute(path: &[String], at: &ModulePath) -> Option<ModulePath> {
     let (first, rest) = path.split_first()?;
     let mut base = match first.as_str() {
-        "crate" => Vec::new(),
+        "crate" => at[..1].to_vec(),
+        _ if CRATES.contains(&first.as_str()) => vec![first.clone()],
         "self" => at.clone(),
         "super" => at[..at.len() - 1].to_vec(),
         // A `use` of a child, as in `pub use knobs::Knob`.
-        _ if !at.is_empty() || first.starts_with(char::is_lowercase) => {
+        _ => {
             let mut path = at.clone();
             path.push(first.clone());
             path
         }
-        _ => return None,
     };
     for name in rest {
         if name == "super" {
@@ -145,14 +151,14 @@ fn absolute(path: &[String], at: &ModulePath) -> Option<ModulePath> {
     Some(base)
 }
 
-/// Paths that begin with `crate::` or `super::`, also in the arguments of macros, which syn does not parse.
+/// Paths that begin with `crate::`, `super::` or the name of a crate, also in the arguments of macros, which syn does not parse.
 fn named_paths(tokens: TokenStream, at: &ModulePath, found: &mut BTreeSet<ModulePath>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut index = 0;
     while index < tokens.len() {
         match &tokens[index] {
             TokenTree::Group(group) => named_paths(group.stream(), at, found),
-            TokenTree::Ident(ident) if ident == "crate" || ident == "super" => {
+            TokenTree::Ident(ident) if begins_a_path(ident, &tokens[index + 1..]) => {
                 let mut path = vec![ident.to_string()];
                 while let Some(name) = next_segment(&tokens[index + 1..]) {
                     path.push(name);
@@ -164,6 +170,12 @@ fn named_paths(tokens: TokenStream, at: &ModulePath, found: &mut BTreeSet<Module
         }
         index += 1;
     }
+}
+
+fn begins_a_path(ident: &Ident, rest: &[TokenTree]) -> bool {
+    let word = ident.to_string();
+    ["crate", "super"].contains(&&*word)
+        || (CRATES.contains(&&*word) && next_segment(rest).is_some())
 }
 
 fn next_segment(tokens: &[TokenTree]) -> Option<String> {

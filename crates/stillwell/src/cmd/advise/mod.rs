@@ -7,24 +7,24 @@ use std::io::Write as _;
 use anyhow::{Result, bail, ensure};
 use rustix::process::geteuid;
 
-use crate::analysis::advice::{worth, worth_taking};
+use analysis::advice::{worth, worth_taking};
 use crate::cmd::advise::visits::{AdviceSession, Trial};
 use crate::cmd::print::print;
-use crate::host::guardian::Guardian;
-use crate::host::{Facts, Host, look};
-use crate::measure::interrupt::Interrupt;
-use crate::noise;
-use crate::plan::advice::{
+use host::guardian::Guardian;
+use host::{Facts, Host, look};
+use measure::interrupt::Interrupt;
+use measure::noise;
+use record::plan::advice::{
     AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
 };
-use crate::plan::{defaults, priority};
-use crate::render::advice::{self as shown, Advice, MeasuredStep};
-use crate::render::document::{self, ErrorCode, ErrorObject};
+use record::plan::{defaults, priority};
+use render::advice::{self as shown, Advice, MeasuredStep};
+use render::document::{self, ErrorCode, ErrorObject};
 use crate::session::drawn_seed;
-use crate::spec::SystemAdvise;
-use crate::sys::may_raise_priority;
-use crate::terminal;
-use crate::values::{Clock, exit_code, read_cpu_list};
+use model::spec::SystemAdvise;
+use host::sys::may_raise_priority;
+use host::terminal;
+use model::values::{Clock, exit_code, read_cpu_list};
 
 /// Measures all steps in random blocks, and shows what each is worth.
 pub fn advise(verb: &SystemAdvise) -> Result<u8> {

@@ -8,20 +8,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stats::Stream;
 use tempfile::TempDir;
 
-use crate::analysis::advice::AdviceVisit;
+use analysis::advice::AdviceVisit;
 use crate::cmd::advise::{clock, needs_shield};
 use crate::cmd::run::measure_quietly;
-use crate::host::shield::Isolation;
-use crate::measure::clock::monotonic_ns;
-use crate::measure::interrupt::Interrupt;
-use crate::plan::advice::AdviceStep;
-use crate::record::{EndReason, Record};
-use crate::render::failure::{Quote, explain as explain_failure};
-use crate::render::units::short_time;
-use crate::spec::run::Style;
-use crate::spec::{RunSpec, RunVerb, SystemAdvise};
-use crate::values::metric::Metric;
-use crate::words::in_words;
+use host::shield::Isolation;
+use measure::clock::monotonic_ns;
+use measure::interrupt::Interrupt;
+use record::plan::advice::AdviceStep;
+use record::{EndReason, Record};
+use render::failure::{Quote, explain as explain_failure};
+use render::units::short_time;
+use model::spec::run::Style;
+use model::spec::{RunSpec, RunVerb, SystemAdvise};
+use model::values::metric::Metric;
+use model::words::in_words;
 
 /// Runs of a trial of the machine as it is, which shows how long a run takes.
 const TRIAL_RUNS: u32 = 4;
@@ -244,7 +244,7 @@ fn no_shield(isolation: Option<Isolation>) -> String {
 }
 
 /// The times of the runs in their order. Runs without a clean time have their wall time.
-fn times(record: &Record, place: usize, clock: crate::values::Clock) -> Option<AdviceVisit> {
+fn times(record: &Record, place: usize, clock: model::values::Clock) -> Option<AdviceVisit> {
     let rows = &record.rows;
     let timed: Vec<usize> = (0..rows.len()).filter(|&index| rows.is_measurement(index)).collect();
     let time = |&index: &usize| {

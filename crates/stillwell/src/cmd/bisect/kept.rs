@@ -2,14 +2,14 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::analysis;
-use crate::bisection::{BisectSearch, Culprit};
+use analysis;
+use search::bisection::{BisectSearch, Culprit};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::state::BisectState;
-use crate::history::culprits::StoredCulprit;
-use crate::history::extract;
-use crate::history::store::HistoryStore;
-use crate::spec::BisectVerb;
+use search::history::culprits::StoredCulprit;
+use search::history::extract;
+use search::history::store::HistoryStore;
+use model::spec::BisectVerb;
 
 /// Keeps the commits that a search found in the history of `--history`.
 ///

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::bisection::{BisectSearch, LayoutFinding, Observation};
+use search::bisection::{BisectSearch, LayoutFinding, Observation};
 use crate::cmd::bisect::measuring::BisectMeasurer;
 use crate::cmd::bisect::state::{BisectState, ObservedLine};
 use crate::cmd::unmeasured::Unmeasured;

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
-use crate::bisection::{Commit, Relation};
+use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
+use search::bisection::{Commit, Relation};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_revisions;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
-use crate::host::Git;
-use crate::measure::clock::monotonic_ns;
-use crate::plan::{BuiltRevision, Plan, Stopping, defaults};
-use crate::render::one_line;
-use crate::spec::run::OutputOptions;
-use crate::spec::suite::LinkOrder;
-use crate::spec::{BisectVerb, RunSpec, RunVerb};
-use crate::values::Percent;
-use crate::words::in_words;
+use host::Git;
+use measure::clock::monotonic_ns;
+use record::plan::{BuiltRevision, Plan, Stopping, defaults};
+use render::one_line;
+use model::spec::run::OutputOptions;
+use model::spec::suite::LinkOrder;
+use model::spec::{BisectVerb, RunSpec, RunVerb};
+use model::values::Percent;
+use model::words::in_words;
 
 /// Most blocks of a comparison. The looks share a small error rate: with more blocks the first ones could decide nothing.
 const BLOCKS_MAX: u32 = 400;

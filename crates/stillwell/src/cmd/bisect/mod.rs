@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
-use crate::bisection::{
+use search::bisection::{
     Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
 };
 use crate::cmd::commits::Place;
@@ -21,19 +21,19 @@ use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::step_directory::{self, StepManifest as _, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
-use crate::measure::interrupt::Interrupt;
-use crate::plan::defaults;
-use crate::record::new_path;
-use crate::render::bisect::StepRecord;
-use crate::render::document::{self, ErrorCode, ErrorObject};
-use crate::render::{bisect as page, bisect_document};
+use measure::interrupt::Interrupt;
+use record::plan::defaults;
+use record::new_path;
+use render::bisect::StepRecord;
+use render::document::{self, ErrorCode, ErrorObject};
+use render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
-use crate::spec::answer::KeptAnswerOptions;
-use crate::spec::argument_ids::ArgumentIds;
-use crate::spec::{BisectVerb, Cli, Verb};
-use crate::terminal;
-use crate::values::exit_code;
-use crate::words::text_of;
+use model::spec::answer::KeptAnswerOptions;
+use model::spec::argument_ids::ArgumentIds;
+use model::spec::{BisectVerb, Cli, Verb};
+use host::terminal;
+use model::values::exit_code;
+use model::words::text_of;
 
 use measuring::{BisectMeasurer, MeasuredArms};
 use state::{BisectManifest, BisectState, ObservedLine};
@@ -320,7 +320,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     let commit = |word: &String| {
         let id = place.commit(word)?;
         let subject = word.clone();
-        Ok(crate::bisection::Commit { id, subject, parents: Vec::new(), is_old: false })
+        Ok(search::bisection::Commit { id, subject, parents: Vec::new(), is_old: false })
     };
     let commits: Vec<_> = words.iter().map(commit).collect::<Result<_>>()?;
     for (end, code) in [(1, exit_code::SUCCESS), (2, exit_code::CHECK_FAILED)] {
@@ -363,5 +363,5 @@ fn step(verb: &BisectVerb) -> Result<u8> {
 }
 
 fn answer_of_step(of_old: &Relation, of_new: &Relation, margin: f64) -> Answer {
-    crate::bisection::answer(of_old, of_new, margin)
+    search::bisection::answer(of_old, of_new, margin)
 }

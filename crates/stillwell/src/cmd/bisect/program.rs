@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::bench;
 use crate::cmd::program_sessions::ProgramSessions;
-use crate::plan::programs::{ProgramBenchmark, programs};
-use crate::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
+use record::plan::programs::{ProgramBenchmark, programs};
+use record::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
 use crate::session::SessionEnd;
-use crate::spec::{BenchVerb, BisectVerb};
-use crate::values::Percent;
+use model::spec::{BenchVerb, BisectVerb};
+use model::values::Percent;
 
 /// Measures a benchmark of a program.
 pub(super) struct ProgramMeasurer {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::bisection::Commit;
+use search::bisection::Commit;
 use crate::cmd::bisect::state::BisectRange;
 use crate::cmd::commits::Place;
 use crate::cmd::git::git;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::bisection::{Commit, Observation};
+use search::bisection::{Commit, Observation};
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 
 /// What a search was asked for.

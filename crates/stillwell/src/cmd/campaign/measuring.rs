@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
-use crate::analysis::trial::TrialOutcome;
-use crate::analysis::{Comparison, Evidence, PairedTest, trial_outcome};
-use crate::campaign::{Gain, Program};
+use analysis::trial::TrialOutcome;
+use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
+use search::campaign::{Gain, Program};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
@@ -16,12 +16,12 @@ use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_changed;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
-use crate::fair_play::{AuditReport, Half};
-use crate::plan::programs::ProgramBenchmark;
-use crate::plan::{BlockRule, BuiltRevision, Plan, Stopping};
-use crate::spec::run::{OutputOptions, ProcessOptions, Style};
-use crate::spec::{RunSpec, RunVerb};
-use crate::values::{CheatKind, TimeSpan};
+use record::fair_play::{AuditReport, Half};
+use record::plan::programs::ProgramBenchmark;
+use record::plan::{BlockRule, BuiltRevision, Plan, Stopping};
+use model::spec::run::{OutputOptions, ProcessOptions, Style};
+use model::spec::{RunSpec, RunVerb};
+use model::values::{CheatKind, TimeSpan};
 
 /// Error rate of the intervals that are shown. It decides nothing.
 const SHOWN_ALPHA: f64 = 0.01;

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use stats::online::of_each_of_two;
 
-use crate::analysis::trial::TrialOutcome;
-use crate::campaign::{
+use analysis::trial::TrialOutcome;
+use search::campaign::{
     AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
     is_confirmed,
 };
@@ -20,15 +20,15 @@ use crate::cmd::commits::Place;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
-use crate::fair_play::AuditReport;
-use crate::measure::clock::monotonic_ns;
-use crate::record::Record;
-use crate::render::campaign as page;
-use crate::render::{campaign_document as documents, document};
-use crate::spec::campaign::CampaignTry;
-use crate::terminal;
-use crate::values::{TimeSpan, exit_code};
-use crate::words::in_words;
+use record::fair_play::AuditReport;
+use measure::clock::monotonic_ns;
+use record::Record;
+use render::campaign as page;
+use render::{campaign_document as documents, document};
+use model::spec::campaign::CampaignTry;
+use host::terminal;
+use model::values::{TimeSpan, exit_code};
+use model::words::in_words;
 
 /// Random choices between two attempts: each session of one takes the next number.
 const SEEDS_EACH: u64 = 64;

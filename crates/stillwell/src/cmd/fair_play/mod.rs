@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
 use crate::cmd::run::measure_revisions;
-use crate::fair_play::{AuditReport, Half, WatchRequest};
-use crate::measure::watch::watch;
-use crate::record::EndReason;
-use crate::spec::run::Style;
-use crate::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb};
-use crate::terminal;
-use crate::values::exit_code;
+use record::fair_play::{AuditReport, Half, WatchRequest};
+use measure::watch::watch;
+use record::EndReason;
+use model::spec::run::Style;
+use model::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb};
+use host::terminal;
+use model::values::exit_code;
 
 pub use session::{FairPlay, Side, check_inputs};
 

@@ -15,19 +15,19 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use crate::fair_play::{
+use record::fair_play::{
     AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs_of_benchmarks,
     judge_survivors, seeds,
 };
-use crate::host::user_files::{open_to_write, replace};
-use crate::measure::digest::{digest, digest_of_file};
-use crate::measure::fresh::{make_fresh, place_of_copies};
-use crate::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
-use crate::record::{Event, Record};
-use crate::render::units::counted;
-use crate::spec::{FairPlayOptions, RunSpec};
-use crate::sys::own_path;
-use crate::values::CheatKind;
+use host::user_files::{open_to_write, replace};
+use measure::digest::{digest, digest_of_file};
+use measure::fresh::{make_fresh, place_of_copies};
+use record::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
+use record::{Event, Record};
+use render::units::counted;
+use model::spec::{FairPlayOptions, RunSpec};
+use host::sys::own_path;
+use model::values::CheatKind;
 
 /// The file that hooks append the outputs of runs to.
 const OUTPUTS: &str = "outputs";

@@ -92,7 +92,7 @@ pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
         name: "machine",
         read: readers::machine,
-        seeds: &[("tests/hosts", ".txt"), ("tests/samples/found", ".txt")],
+        seeds: &[("../host/tests/hosts", ".txt"), ("tests/samples/found", ".txt")],
         texts: &[],
         n_inputs: 200,
     },

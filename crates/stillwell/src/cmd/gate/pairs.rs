@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail, ensure};
 
-use crate::host::user_of_commands;
-use crate::measure::harnesses::{Asker, BenchmarkList, benchmarks, is_marked, recognise};
-use crate::plan::programs::ProgramBenchmark;
-use crate::plan::{Arm, Role};
-use crate::render::remedies::Audience;
-use crate::spec::{GateSelection, GateVerb};
-use crate::words::text_of;
+use host::user_of_commands;
+use measure::harnesses::{Asker, BenchmarkList, benchmarks, is_marked, recognise};
+use record::plan::programs::ProgramBenchmark;
+use record::plan::{Arm, Role};
+use render::remedies::Audience;
+use model::spec::{GateSelection, GateVerb};
+use model::words::text_of;
 
 use super::same::{Libraries, Sameness};
 use super::timeout;

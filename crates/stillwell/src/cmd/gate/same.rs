@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 
-use crate::harness::contains;
+use model::harness::contains;
 
 /// The section of Go with the number of the build, and where the number begins in it: behind sizes, a kind and a name.
 const GO_ID: &str = ".note.go.buildid";

@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::commits::SHORT;
 use crate::cmd::git::git;
 use crate::cmd::suites;
-use crate::spec::GateVerb;
-use crate::spec::suite::{Build, LinkOrder, Variant};
-use crate::terminal;
+use model::spec::GateVerb;
+use model::spec::suite::{Build, LinkOrder, Variant};
+use host::terminal;
 
 use super::SIDES;
 

@@ -16,11 +16,11 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
-use crate::measure::interrupt::Interrupt;
-use crate::measure::supervised::wait_for;
-use crate::render::document::ErrorCode;
-use crate::terminal;
-use crate::values::exit_code;
+use measure::interrupt::Interrupt;
+use measure::supervised::wait_for;
+use render::document::ErrorCode;
+use host::terminal;
+use model::values::exit_code;
 
 use child::Call;
 use protocol::{LineBuffer, Message};

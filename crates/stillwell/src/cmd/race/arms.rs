@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
 use crate::cmd::suites::{built, from_here};
-use crate::host::Facts;
-use crate::plan::suite::VariantBuild;
-use crate::plan::{Arm, Plan, decide_run, defaults};
-use crate::render::document::ErrorCode;
-use crate::render::units::counted;
-use crate::spec::{RaceVerb, RunSpec};
-use crate::values::Percent;
+use host::Facts;
+use record::plan::suite::VariantBuild;
+use record::plan::{Arm, Plan, decide_run, defaults};
+use render::document::ErrorCode;
+use render::units::counted;
+use model::spec::{RaceVerb, RunSpec};
+use model::values::Percent;
 
 /// Fewest and most arms.
 const ARMS: std::ops::RangeInclusive<usize> = 2..=200;

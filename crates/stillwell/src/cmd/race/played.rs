@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::record::Record;
+use record::Record;
 
 /// The times of each arm, and how many of them are used.
 pub(super) struct PlayedTimes {

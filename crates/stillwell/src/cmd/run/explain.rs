@@ -4,20 +4,20 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::analysis;
-use crate::analysis::ledger::{RecordLedger, of_record};
+use analysis;
+use analysis::ledger::{RecordLedger, of_record};
 use crate::cmd::print::print;
 use crate::cmd::run::measure::measure_and_show;
-use crate::host::guardian::Guardian;
-use crate::host::{self, Host};
-use crate::ledger::Remedy;
-use crate::measure::interrupt::Interrupt;
-use crate::noise;
-use crate::record::Record;
-use crate::render::noise::{Explained, explained, nothing_to_turn};
-use crate::spec::run::{ExportOptions, Style};
-use crate::spec::{RunSpec, RunVerb};
-use crate::values::{Cpus, NameList, exit_code, read_cpu_list};
+use host::guardian::Guardian;
+use host::{self, Host};
+use record::ledger::Remedy;
+use measure::interrupt::Interrupt;
+use measure::noise;
+use record::Record;
+use render::noise::{Explained, explained, nothing_to_turn};
+use model::spec::run::{ExportOptions, Style};
+use model::spec::{RunSpec, RunVerb};
+use model::values::{Cpus, NameList, exit_code, read_cpu_list};
 
 /// The option of `run` that removes the noise in the second session.
 #[derive(Clone, Debug, PartialEq, Eq)]

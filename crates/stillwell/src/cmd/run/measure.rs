@@ -6,14 +6,14 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
-use crate::host::Host;
-use crate::host::shield::Isolation;
-use crate::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
-use crate::record::{EndReason, Readers};
+use host::Host;
+use host::shield::Isolation;
+use record::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
+use record::{EndReason, Readers};
 use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, drawn_seed, place};
-use crate::spec::RunVerb;
-use crate::sys::may_raise_priority;
-use crate::values::exit_code;
+use model::spec::RunVerb;
+use host::sys::may_raise_priority;
+use model::values::exit_code;
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {

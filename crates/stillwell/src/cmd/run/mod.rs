@@ -9,9 +9,9 @@ use anyhow::Result;
 
 use crate::cmd::print::print;
 use crate::cmd::why::{has_difference, why};
-use crate::spec::run::Style;
-use crate::spec::{RunVerb, WhyVerb};
-use crate::values::{TimeSpan, exit_code};
+use model::spec::run::Style;
+use model::spec::{RunVerb, WhyVerb};
+use model::values::{TimeSpan, exit_code};
 
 pub use measure::{
     conclude_failed, measure_and_show, measure_changed, measure_only, measure_profiled,

@@ -6,12 +6,12 @@ use std::io::Write as _;
 use anyhow::Result;
 
 use crate::cmd::print::print;
-use crate::plan::suite::{Suite, SuiteMember};
-use crate::plan::{Arm, Role};
-use crate::render::one_line;
-use crate::spec::suite::SuiteFile;
-use crate::terminal;
-use crate::values::exit_code;
+use record::plan::suite::{Suite, SuiteMember};
+use record::plan::{Arm, Role};
+use render::one_line;
+use model::spec::suite::SuiteFile;
+use host::terminal;
+use model::values::exit_code;
 
 /// Prints the names of the benchmarks, one on each line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {

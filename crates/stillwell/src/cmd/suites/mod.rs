@@ -19,26 +19,26 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, find_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
-use crate::host::{self, Facts, Host, Survey};
-use crate::measure::interrupt::Interrupt;
-use crate::measure::slices::{WorkerFactory, list_benchmarks};
-use crate::measure::worker::FailureCause;
-use crate::plan::priority::{HIGHEST, raise};
-use crate::plan::programs::ProgramBenchmark;
-use crate::plan::suite::{
+use host::{self, Facts, Host, Survey};
+use measure::interrupt::Interrupt;
+use measure::slices::{WorkerFactory, list_benchmarks};
+use measure::worker::FailureCause;
+use record::plan::priority::{HIGHEST, raise};
+use record::plan::programs::ProgramBenchmark;
+use record::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
 };
-use crate::record::{self, Readers, SuiteManifest};
-use crate::render::failure::worker::explain as explain_worker;
-use crate::render::remedies::Audience;
+use record::{self, Readers, SuiteManifest};
+use render::failure::worker::explain as explain_worker;
+use render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, place_all};
-use crate::spec::BenchVerb;
-use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
-use crate::spec::workers::BenchSpec;
-use crate::sys::may_raise_priority;
-use crate::terminal;
-use crate::values::exit_code;
-use crate::words::in_words;
+use model::spec::BenchVerb;
+use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
+use model::spec::workers::BenchSpec;
+use host::sys::may_raise_priority;
+use host::terminal;
+use model::values::exit_code;
+use model::words::in_words;
 
 pub use variants::{BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here};
 

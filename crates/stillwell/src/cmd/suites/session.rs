@@ -14,19 +14,19 @@ use stats::sequential::{SequentialTest, holm_shares};
 use stats::{Invalid, Stream};
 
 use crate::cmd::suites::entry::SuiteEntry;
-use crate::host::{CacheMonitors, Survey};
-use crate::measure::ExecRunner;
-use crate::measure::clock::monotonic_ns;
-use crate::measure::interrupt::Interrupt;
-use crate::measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
-use crate::record::{EndReason, Layout, Readers, SuiteManifest};
-use crate::render::budget::short_budget_of_suite;
-use crate::render::one_line;
+use host::{CacheMonitors, Survey};
+use measure::ExecRunner;
+use measure::clock::monotonic_ns;
+use measure::interrupt::Interrupt;
+use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
+use record::{EndReason, Layout, Readers, SuiteManifest};
+use render::budget::short_budget_of_suite;
+use render::one_line;
 use crate::session::{
     Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
 };
-use crate::spec::workers::BenchSpec;
-use crate::terminal;
+use model::spec::workers::BenchSpec;
+use host::terminal;
 
 /// Separates the random stream of the visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;

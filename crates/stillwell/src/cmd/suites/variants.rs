@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites::builds::{self, BuildFailure, Builder, VariantError};
-use crate::plan::suite::VariantBuild;
-use crate::spec::RevisionOptions;
-use crate::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
-use crate::spec::workers::NamedPrefix;
+use record::plan::suite::VariantBuild;
+use model::spec::RevisionOptions;
+use model::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
+use model::spec::workers::NamedPrefix;
 
 /// Checks variants out and builds them. They are those of a suite in this directory.
 ///

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::harness::{Harness, with_iterations};
-use crate::host::user_files::replace;
-use crate::measure::slices::PYTHON_WORKER;
-use crate::measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
-use crate::plan::{Arm, ValueReader};
-use crate::record::Record;
-use crate::values::metric::Metric;
+use model::harness::{Harness, with_iterations};
+use host::user_files::replace;
+use measure::slices::PYTHON_WORKER;
+use measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
+use record::plan::{Arm, ValueReader};
+use record::Record;
+use model::values::metric::Metric;
 
 /// The loops of a run take about so long: several times as long as an interpreter needs to start.
 const RUN_NS: f64 = 200e6;

@@ -13,12 +13,12 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::host::user_files::open_to_write;
-use crate::measure::clock::monotonic_ns;
-use crate::measure::interrupt::Interrupt;
-use crate::render::one_line;
-use crate::spec::suite::Variant;
-use crate::terminal;
+use host::user_files::open_to_write;
+use measure::clock::monotonic_ns;
+use measure::interrupt::Interrupt;
+use render::one_line;
+use model::spec::suite::Variant;
+use host::terminal;
 
 /// A build that ^C does not end is killed after this.
 const END_NS: u64 = 2_000_000_000;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::plan::suite::VariantBuild;
-use crate::spec::suite::{LinkOrder, Variant};
+use record::plan::suite::VariantBuild;
+use model::spec::suite::{LinkOrder, Variant};
 
 use source::BuildSource;
 use tree::BuildTree;

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::git::git;
 use crate::cmd::suites::builds::failure::BuildFailure;
-use crate::host::{Git, command_of_invoker, find_git};
-use crate::spec::suite::Variant;
-use crate::words::in_words;
+use host::{Git, command_of_invoker, find_git};
+use model::spec::suite::Variant;
+use model::words::in_words;
 
 /// The origin of a variant's files.
 pub enum BuildSource {

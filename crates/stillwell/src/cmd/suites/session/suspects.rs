@@ -5,7 +5,7 @@ use anyhow::Result;
 use stats::suspects::{evidence, suspect};
 
 use super::SuiteSession;
-use crate::plan::suite::SUSPECT_PARTS;
+use record::plan::suite::SUSPECT_PARTS;
 use crate::session::{SessionState, VisitLimits};
 
 /// Blocks of each benchmark in the first pass of a gate, before there is a suspect.

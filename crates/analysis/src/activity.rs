@@ -1,0 +1,212 @@
+//! The counts of a run that `perf stat` shows: how many a run, and their rates. They come from the runs themselves.
+
+use serde::Serialize;
+use stats::endpoint::{Estimator, window_err};
+use stats::ratio::of_sums;
+
+use crate::run_times::{cpu_ns, in_base_unit};
+use crate::summary::UncertainValue;
+use record::{Record, Rows};
+use model::values::metric::Metric;
+
+/// The counts of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Activity {
+    /// Runs that count.
+    pub n_runs: usize,
+    /// The counts, in the order of `perf stat`. What no run has is left out.
+    pub counts: Vec<RunCount>,
+    /// Share of the time in which the least scheduled hardware event counted; `None` if all counted all the time.
+    pub counting_share: Option<UncertainValue>,
+}
+
+/// A count of the runs of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RunCount {
+    /// The thing that is counted.
+    pub what: CountKind,
+    /// Mean of the runs, in base units: ns or pieces. The error is that of the mean, from windows of consecutive runs.
+    pub per_run: UncertainValue,
+    /// Sum of the runs ÷ sum of what `rate_of` names, with its error from the same windows.
+    pub rate: Option<UncertainValue>,
+}
+
+/// The counts of `perf stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountKind {
+    /// CPU time, ns; the rate is the number of CPUs in use.
+    CpuTime,
+    /// Switches to another program or to idleness; the rate is per second of CPU time, as of all counts without a note.
+    Switches,
+    /// Moves to another CPU.
+    Migrations,
+    /// Page faults, with and without reading from a device.
+    Faults,
+    /// CPU cycles; the rate is the clock in cycles per second.
+    Cycles,
+    /// Instructions; the rate is per cycle.
+    Instructions,
+    /// Branches.
+    Branches,
+    /// Mispredicted branches; the rate is the share of all branches.
+    BranchMisses,
+    /// Accesses to the last level of cache.
+    CacheReferences,
+    /// Misses there; the rate is the share of the accesses.
+    CacheMisses,
+}
+
+const ALL: [CountKind; 10] = [
+    CountKind::CpuTime,
+    CountKind::Switches,
+    CountKind::Migrations,
+    CountKind::Faults,
+    CountKind::Cycles,
+    CountKind::Instructions,
+    CountKind::Branches,
+    CountKind::BranchMisses,
+    CountKind::CacheReferences,
+    CountKind::CacheMisses,
+];
+
+/// The counts of each arm of the plan. `None` for arms without runs, and for all where runs are slices of processes or
+/// were measured by another program.
+pub fn activities(record: &Record) -> Vec<Option<Activity>> {
+    let (rows, plan) = (&record.rows, &record.header.plan);
+    let mut runs: Vec<Vec<usize>> = vec![Vec::new(); plan.arms.len()];
+    if !plan.in_slices && record.header.imported.is_none() {
+        let timed = (0..rows.len()).filter(|&index| rows.is_measurement(index));
+        timed.for_each(|index| runs[rows.arm(index)].push(index));
+    }
+    runs.iter().map(|runs| (!runs.is_empty()).then(|| activity(rows, runs))).collect()
+}
+
+fn activity(rows: &Rows, runs: &[usize]) -> Activity {
+    let count = |what: &CountKind| {
+        let of_run = |&index: &usize| Some((index, what.value(rows, index)?));
+        let (with, values): (Vec<usize>, Vec<f64>) = runs.iter().filter_map(of_run).unzip();
+        let per_run = mean(&values)?;
+        let by: Option<Vec<f64>> = with.iter().map(|&index| what.rate_of(rows, index)).collect();
+        let rate = by.and_then(|by| of_sums(&values, &by).ok());
+        let rate = rate.map(|rate| UncertainValue { value: rate.value, err: rate.err });
+        Some(RunCount { what: *what, per_run, rate })
+    };
+    let shares: Vec<f64> = runs
+        .iter()
+        .filter_map(|&index| Some(rows.get(index, Metric::RunningPpm)? as f64 / 1e6))
+        .collect();
+    // A run in which all counted all the time has no value.
+    let n_full = runs.len() - shares.len();
+    let all: Vec<f64> = shares.iter().copied().chain(std::iter::repeat_n(1.0, n_full)).collect();
+    Activity {
+        n_runs: runs.len(),
+        counts: ALL.iter().filter_map(count).collect(),
+        counting_share: if shares.is_empty() { None } else { mean(&all) },
+    }
+}
+
+/// The mean with its window error.
+fn mean(values: &[f64]) -> Option<UncertainValue> {
+    let err = window_err(values, |window| Estimator::Mean.of(window)).ok();
+    Some(UncertainValue { value: stats::mean(values).ok()?, err })
+}
+
+impl CountKind {
+    /// The count of a run.
+    fn value(self, rows: &Rows, index: usize) -> Option<f64> {
+        let metric = |metric: Metric| in_base_unit(rows, index, metric);
+        match self {
+            Self::CpuTime => metric(Metric::TaskClockNs).or_else(|| cpu_ns(rows, index)),
+            Self::Switches => {
+                Some(metric(Metric::VoluntarySwitches)? + metric(Metric::InvoluntarySwitches)?)
+            }
+            Self::Migrations => metric(Metric::Migrations),
+            Self::Faults => Some(metric(Metric::MinorFaults)? + metric(Metric::MajorFaults)?),
+            Self::Cycles => metric(Metric::Cycles),
+            Self::Instructions => metric(Metric::Instructions),
+            Self::Branches => metric(Metric::Branches),
+            Self::BranchMisses => metric(Metric::BranchMisses),
+            Self::CacheReferences => metric(Metric::CacheReferences),
+            Self::CacheMisses => metric(Metric::CacheMisses),
+        }
+    }
+
+    /// What the rate is relative to, in a run.
+    fn rate_of(self, rows: &Rows, index: usize) -> Option<f64> {
+        match self {
+            Self::CpuTime => in_base_unit(rows, index, Metric::WallNs),
+            Self::Instructions => Self::Cycles.value(rows, index),
+            Self::BranchMisses => Self::Branches.value(rows, index),
+            Self::CacheMisses => Self::CacheReferences.value(rows, index),
+            _ => Self::CpuTime.value(rows, index).map(|cpu_ns| cpu_ns / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::fixture;
+
+    fn record(with_counters: bool) -> Record {
+        let mut record = fixture::record(&["a", "b"]);
+        for step in 0..12_u32 {
+            let mut row = fixture::row(step, 0, Some(step), 2_000_000);
+            row.exit = 0;
+            let odd = u64::from(step % 2);
+            row.set(Metric::TaskClockNs, Some(1_000_000 + 200_000 * odd));
+            row.set(Metric::VoluntarySwitches, Some(2));
+            row.set(Metric::InvoluntarySwitches, Some(odd));
+            row.set(Metric::MinorFaults, Some(100));
+            row.set(Metric::MajorFaults, Some(10));
+            if with_counters {
+                // Half of the time: the counts are scaled up.
+                row.set(Metric::RunningPpm, Some(500_000));
+                row.set(Metric::Cycles, Some(1_500_000));
+                row.set(Metric::Instructions, Some(3_000_000));
+                row.set(Metric::Branches, Some(1000));
+                row.set(Metric::BranchMisses, Some(20));
+            }
+            record.rows.push(&row);
+        }
+        record
+    }
+
+    fn values(record: &Record) -> Vec<(CountKind, f64, f64)> {
+        let found = activities(record).swap_remove(0).unwrap();
+        let of = |count: &RunCount| (count.what, count.per_run.value, count.rate.unwrap().value);
+        found.counts.iter().map(of).collect()
+    }
+
+    #[test]
+    fn rates_are_of_sums() {
+        let found = values(&record(false));
+        let cpu_s = 1.1e-3;
+        let expected = [
+            (CountKind::CpuTime, 1.1e6, 1.1 / 2.0),
+            (CountKind::Switches, 2.5, 2.5 / cpu_s),
+            (CountKind::Faults, 110.0, 110.0 / cpu_s),
+        ];
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!(found.0, expected.0);
+            let is_near = |a: f64, b: f64| (a - b).abs() < 1e-9 * b;
+            assert!(is_near(found.1, expected.1) && is_near(found.2, expected.2), "{found:?}");
+        }
+        assert_eq!(found.len(), expected.len());
+    }
+
+    #[test]
+    fn counters_give_clock_and_shares() {
+        let record = record(true);
+        let found = values(&record);
+        let rate = |what| found.iter().find(|it| it.0 == what).unwrap().2;
+        assert!((rate(CountKind::Cycles) - 3e6 / 1.1e-3).abs() < 1.0);
+        assert_eq!(rate(CountKind::Instructions), 2.0);
+        assert_eq!(rate(CountKind::BranchMisses), 0.02);
+        let all = activities(&record);
+        let share = all[0].as_ref().unwrap().counting_share.unwrap();
+        assert_eq!((share.value, share.err), (0.5, Some(0.0)));
+        assert_eq!(all[1], None, "it has no run");
+    }
+}

@@ -1,0 +1,127 @@
+//! Rows of one arm → its summary: location statistics, metrics and exits.
+
+use rayon::prelude::*;
+use stats::SortedSample;
+
+use crate::arm_values::{by_arm, walls_by_arm};
+use crate::clocks::{self, ClockSummaries};
+use crate::quiet::QuietSlices;
+use crate::run_times::{cpu_ns, in_base_unit};
+use crate::sliced;
+use crate::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
+use record::plan::{Plan, Role};
+use record::{Record, Rows};
+use model::values::metric::{METRICS, Metric, MetricInfo};
+use model::values::{CPU, VALUE};
+
+/// Summaries of all arms, controls included.
+pub fn summarise(record: &Record) -> Vec<ArmSummary> {
+    let plan = &record.header.plan;
+    let n_arms = plan.arms.len();
+    let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
+    let quiet = QuietSlices::of(record);
+    let mut clocks = clocks::of_arms(record, quiet.as_ref());
+    let mut sliced = sliced::of_arms(record, quiet.as_ref());
+    let mut metrics = metrics_by_arm(&record.rows, plan);
+    let counts = exits_by_arm(&record.rows, n_arms);
+    let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
+    plan.arms
+        .iter()
+        .enumerate()
+        .map(|(arm, planned)| {
+            let is_hidden = planned.role != Role::Candidate;
+            let ClockSummaries { times, clean, no_clean, wall, cpu, stalls, interruptions } =
+                std::mem::take(&mut clocks[arm]);
+            let net = times.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
+            ArmSummary {
+                arm,
+                label: planned.label().into(),
+                is_hidden,
+                n_runs: n_runs[arm],
+                n_timed_out: counts[arm].n_timed_out,
+                n_failed: counts[arm].n_failed,
+                n_nonzero_exits: counts[arm].n_nonzero,
+                net: net.map(|(times, control)| net_of(times, control)),
+                times,
+                clean,
+                no_clean,
+                wall,
+                cpu,
+                stalls,
+                interruptions,
+                metrics: std::mem::take(&mut metrics[arm]),
+                sliced: sliced[arm].take(),
+            }
+        })
+        .collect()
+}
+
+/// Counts of timed runs that timed out, failed, or had an exit status other than 0.
+#[derive(Clone, Copy, Default)]
+struct Exits {
+    n_timed_out: usize,
+    n_failed: usize,
+    n_nonzero: usize,
+}
+
+fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
+    let mut by_arm = vec![Exits::default(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.block(index).is_some()) {
+        let of_arm = &mut by_arm[rows.arm(index)];
+        if rows.timed_out(index) {
+            of_arm.n_timed_out += 1;
+        } else if rows.is_rejected(index) {
+            of_arm.n_failed += 1;
+        } else if rows.exit(index) != 0 {
+            of_arm.n_nonzero += 1;
+        }
+    }
+    by_arm
+}
+
+fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
+    NetTimes {
+        t0: times.t0.minus(control.t0),
+        median: times.median.minus(control.median),
+        mean: times.mean.minus(control.mean),
+    }
+}
+
+fn metrics_by_arm(rows: &Rows, plan: &Plan) -> Vec<Vec<MetricSummary>> {
+    let (n_arms, in_slices) = (plan.arms.len(), plan.in_slices);
+    let says_values = plan.arms.iter().any(|arm| arm.value.is_some());
+    // A sum over slices has no fixed number of loops. `SliceSummary` has the useful values.
+    let is_shown = |info: &&MetricInfo| {
+        rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
+    };
+    let present: Vec<&MetricInfo> = METRICS.iter().filter(is_shown).collect();
+    let summaries_of = |name: &str, value: &(dyn Fn(&Rows, usize) -> Option<f64> + Sync)| {
+        by_arm(rows, n_arms, value).iter().map(|xs| summary(name, xs)).collect::<Vec<_>>()
+    };
+    let mut by_metric: Vec<Vec<Option<MetricSummary>>> = present
+        .par_iter()
+        .map(|info| summaries_of(info.name, &|rows, index| in_base_unit(rows, index, info.metric)))
+        .collect();
+    if says_values {
+        by_metric.push(summaries_of(VALUE, &Rows::own));
+    }
+    if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
+        by_metric.push(summaries_of(CPU, &cpu_ns));
+    }
+    (0..n_arms)
+        .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())
+        .collect()
+}
+
+fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
+    let sorted = SortedSample::new(xs).ok()?;
+    Some(MetricSummary {
+        name: name.into(),
+        n: xs.len(),
+        mean: stats::mean(xs).ok()?,
+        sd: stats::sample_sd(xs).ok(),
+        median: sorted.median(),
+        min: sorted.min(),
+        max: sorted.max(),
+    })
+}

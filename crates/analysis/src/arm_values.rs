@@ -1,0 +1,22 @@
+//! The values of each arm, read from the rows of a record.
+
+use record::{Record, Rows};
+
+/// The wall times of each arm's measured runs, in run order, ns.
+pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
+    let n_arms = record.header.plan.arms.len();
+    by_arm(&record.rows, n_arms, Rows::headline)
+}
+
+/// The values of each arm's measured runs, in run order.
+pub(super) fn by_arm<T>(
+    rows: &Rows,
+    n_arms: usize,
+    value: impl Fn(&Rows, usize) -> Option<T>,
+) -> Vec<Vec<T>> {
+    let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        series[rows.arm(index)].extend(value(rows, index));
+    }
+    series
+}

@@ -1,0 +1,190 @@
+//! The times of each arm by every clock, and whether t0 is only an upper limit.
+
+use rayon::prelude::*;
+
+use crate::arm_values::by_arm;
+use crate::evidence::{self, ArmEvidence, settle};
+use crate::launches::{gathered, values_by_arm};
+use crate::low_runs::{self, LowRuns};
+use crate::quiet::QuietSlices;
+use crate::summary::{
+    InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
+};
+use crate::times::{sliced_times, times};
+use record::plan::Plan;
+use record::{Record, Rows};
+use model::values::metric::Metric;
+use model::values::{Clock, Headline};
+
+/// The times of one arm.
+#[derive(Debug, Default)]
+pub(super) struct ClockSummaries {
+    pub times: Option<TimeSummary>,
+    pub clean: Option<TimeSummary>,
+    pub no_clean: Option<NoClean>,
+    pub wall: Option<TimeSummary>,
+    pub cpu: Option<TimeSummary>,
+    pub stalls: Option<StallSummary>,
+    pub interruptions: Option<InterruptionSummary>,
+}
+
+/// The times of every arm of the plan. `quiet` are the slices on a quiet core.
+pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
+    let plan = &record.header.plan;
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let n_arms = plan.arms.len();
+    let compared_clock = match &plan.workers {
+        Some(workers) => workers.headline.clock(),
+        None => Some(rows.clock()),
+    };
+    let Some(compared_clock) = compared_clock.filter(|_| !rows.compares_other_values()) else {
+        let mut found = summaries(record, None, None, None);
+        if !compares_times(plan) {
+            found.iter_mut().flatten().for_each(TimeSummary::center);
+        }
+        return found.into_iter().map(of_other_values).collect();
+    };
+    let of = |clock: Clock| settled(record, clock, quiet);
+    let has_clean = rows.has(Metric::StalledNs);
+    let (mut clean, (mut wall, mut cpu)) = rayon::join(
+        || if has_clean { of(Clock::Clean) } else { vec![Settled::default(); n_arms] },
+        || (of(Clock::Wall), of(Clock::Cpu)),
+    );
+    let mut stalls = stalls_by_arm(&record.rows, n_arms);
+    let of_arm = |arm: usize| {
+        let (clean, interruptions) = std::mem::take(&mut clean[arm]);
+        let (wall, cpu) = (std::mem::take(&mut wall[arm]).0, std::mem::take(&mut cpu[arm]).0);
+        let compared = match compared_clock {
+            Clock::Clean => clean.as_ref().or(wall.as_ref()),
+            Clock::Wall => wall.as_ref(),
+            Clock::Cpu => cpu.as_ref(),
+        };
+        ClockSummaries {
+            times: compared.cloned(),
+            no_clean: (!has_clean).then_some(NoClean::NoEvidence),
+            clean,
+            wall,
+            cpu,
+            stalls: stalls[arm].take(),
+            interruptions,
+        }
+    };
+    (0..n_arms).map(of_arm).collect()
+}
+
+/// Whether what is compared has a noise-free lowest value, as times have. Imported values may be anything, and are as
+/// they always were.
+pub(super) fn compares_times(plan: &Plan) -> bool {
+    let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
+    plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
+}
+
+fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
+    let no_clean = Some(NoClean::OtherValues);
+    ClockSummaries { wall: values.clone(), times: values, no_clean, ..Default::default() }
+}
+
+/// The times of an arm by a clock, and what its interruptions cost.
+type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
+
+fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Settled> {
+    let slices = record.slices.as_ref();
+    let processes = slices.map(|slices| gathered(&record.header.plan, slices, Some(clock.into())));
+    let found = summaries(record, Some(clock), processes.as_ref(), quiet);
+    if clock == Clock::Cpu {
+        return found.into_iter().map(|times| (times, None)).collect();
+    }
+    let evidence = evidence::of_arms(record, clock, processes.as_ref());
+    let of_arm = |(mut times, evidence): (Option<TimeSummary>, ArmEvidence)| {
+        let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
+        (times, interruptions)
+    };
+    found.into_iter().zip(evidence).map(of_arm).collect()
+}
+
+/// The times of each arm by one clock, or the compared values. `processes` are the runs by this clock if they have
+/// slices. t0 is that of the quiet slices, if they are enough.
+fn summaries(
+    record: &Record,
+    clock: Option<Clock>,
+    processes: Option<&Rows>,
+    quiet: Option<&QuietSlices>,
+) -> Vec<Option<TimeSummary>> {
+    let plan = &record.header.plan;
+    let n_arms = plan.arms.len();
+    let headline = clock.map(Headline::from);
+    if let Some(slices) = &record.slices {
+        let values = values_by_arm(plan, slices, headline);
+        let quiet_rows = quiet
+            .filter(|quiet| quiet.is_enough())
+            .map(|quiet| quiet.processes(plan, slices, headline));
+        let rows = quiet_rows.as_ref().or(processes).unwrap_or(&record.rows);
+        let runs = by_arm(rows, n_arms, Rows::headline);
+        let low = low_runs::of_arms(rows, n_arms, Rows::headline);
+        let of_arm = |arm: usize| {
+            let mut times = sliced_times(&runs[arm], &low[arm], &values[arm])?;
+            if quiet_rows.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
+                times.limit(low[arm].min()?, LimitCause::Neighbours);
+            }
+            Some(times)
+        };
+        return (0..n_arms).into_par_iter().map(of_arm).collect();
+    }
+    let value = |rows: &Rows, index: usize| match clock {
+        None => rows.headline(index),
+        Some(clock) => rows.time_ns(index, clock),
+    };
+    let runs = by_arm(&record.rows, n_arms, value);
+    let low: Vec<LowRuns> = match clock.is_some() || compares_times(plan) {
+        true => low_runs::of_arms(&record.rows, n_arms, value),
+        // The state of the core says nothing about what is no time.
+        false => runs.iter().map(|runs| LowRuns::of_values(runs)).collect(),
+    };
+    runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()
+}
+
+/// Sums over the runs of one arm, ns. Runs without evidence are only counted.
+#[derive(Clone, Default)]
+struct StallSums {
+    n: usize,
+    n_without: usize,
+    wall_ns: f64,
+    stalled_ns: f64,
+    unclear_ns: f64,
+}
+
+fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
+    let mut sums = vec![StallSums::default(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
+        sums[rows.arm(index)].add(
+            wall_ns as f64,
+            rows.get(index, Metric::StalledNs).map(|ns| ns as f64),
+            rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64,
+        );
+    }
+    sums.iter().map(StallSums::summary).collect()
+}
+
+impl StallSums {
+    fn add(&mut self, wall_ns: f64, stalled_ns: Option<f64>, unclear_ns: f64) {
+        let Some(stalled_ns) = stalled_ns else {
+            self.n_without += 1;
+            return;
+        };
+        self.n += 1;
+        self.wall_ns += wall_ns;
+        self.stalled_ns += stalled_ns;
+        self.unclear_ns += unclear_ns;
+    }
+
+    fn summary(&self) -> Option<StallSummary> {
+        let mean = |sum: f64| sum / self.n as f64;
+        (self.n > 0).then(|| StallSummary {
+            wall_mean_ns: mean(self.wall_ns),
+            stalled_mean_ns: mean(self.stalled_ns),
+            unclear_mean_ns: mean(self.unclear_ns),
+            n_without: self.n_without,
+        })
+    }
+}

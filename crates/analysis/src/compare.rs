@@ -1,0 +1,372 @@
+//! Two arms → the evidence on their ratio.
+
+use rayon::prelude::*;
+use stats::IntervalVerdict;
+use stats::relabel::Statistic;
+use stats::sequential::{Conclusion, SAME_TAIL, hidden_tail_pairs, holm_shares, is_uneven};
+
+use crate::comparison::{
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
+    SameDoubt, SlowRuns, StatisticName, UnevenShape,
+};
+use crate::launches::gathered;
+use crate::sessions::unpaired;
+use crate::slice_notes::WAIT_MIN;
+use crate::summary::{ArmSummary, TimeSummary};
+use crate::walls::Walls;
+use crate::watch::{ArmComparison, SessionComparisons};
+use record::plan::Plan;
+use record::Record;
+use model::values::{Headline, Order};
+
+/// Every candidate against the reference of the same record, and the reference against its twin.
+pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option<Comparison>) {
+    let plan = &record.header.plan;
+    let comparison =
+        |arm, evidence| Comparison { arm, reference: plan.reference_of(arm), evidence };
+    if plan.order == Order::Sequential {
+        let is_imported = record.header.imported.is_some();
+        let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
+        let one =
+            |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
+        return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
+    }
+    let Ok(looks) = RecordLooks::of(record, arms) else {
+        let unfit = |arm| comparison(arm, Evidence::None { because: NoTest::UnfitNumbers });
+        return (plan.compared().into_iter().map(unfit).collect(), plan.twin().map(unfit));
+    };
+    let judged = family(&[&looks], plan.family());
+    looks.compare(&judged[0])
+}
+
+/// The adjustment of a comparison for its family: the share of alpha by Holm's procedure, the adjusted p, and the
+/// false discovery rate (Benjamini-Hochberg).
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyAdjustment {
+    share: f64,
+    p: f64,
+    q: f64,
+}
+
+/// Adjusts the comparisons of several records as one family of `n_total`. Missing comparisons count as not different.
+/// Returns the comparisons of each record, in the order of its plan.
+pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
+    let tested = || looks.iter().flat_map(|one| one.watch.candidates());
+    let tests: Vec<_> = tested().map(|tested| &tested.test).collect();
+    let shares = holm_shares(&tests, n_total);
+    let mut p: Vec<f64> = tested().map(|tested| tested.test.p()).collect();
+    p.resize(n_total.max(p.len()), 1.0);
+    let rates = stats::multiplicity::benjamini_hochberg(&p).unwrap_or_else(|_| p.clone());
+    let adjusted = stats::multiplicity::holm(&p).unwrap_or(p);
+    let judged = shares.into_iter().zip(adjusted).zip(rates);
+    let mut all = judged.map(|((share, p), q)| FamilyAdjustment { share, p, q });
+    let of = |one: &&RecordLooks<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
+    looks.iter().map(of).collect()
+}
+
+/// A record with the interim analyses that its session had.
+#[derive(Debug)]
+pub struct RecordLooks<'a> {
+    session: ComparisonContext<'a>,
+    walls: Walls,
+    watch: SessionComparisons,
+}
+
+impl<'a> RecordLooks<'a> {
+    /// Makes the interim analyses.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn of(record: &'a Record, arms: &'a [ArmSummary]) -> Result<Self, stats::Invalid> {
+        let walls = Walls::of(record);
+        let watch = SessionComparisons::of(record, &walls)?;
+        Ok(Self { session: ComparisonContext { record, arms }, walls, watch })
+    }
+
+    /// Every candidate against its reference, and the reference against its twin.
+    pub fn compare(&self, judged: &[FamilyAdjustment]) -> (Vec<Comparison>, Option<Comparison>) {
+        let plan = self.session.plan();
+        let paired = |tested: &ArmComparison, judged: FamilyAdjustment| Comparison {
+            arm: tested.arm,
+            reference: plan.reference_of(tested.arm),
+            evidence: self.session.paired(&self.walls, tested, judged),
+        };
+        let candidates = self.watch.candidates().par_iter().zip(judged);
+        let twin = self.watch.twin();
+        (
+            candidates.map(|(tested, &judged)| paired(tested, judged)).collect(),
+            twin.map(|twin| {
+                paired(twin, FamilyAdjustment { share: 1.0, p: twin.test.p(), q: twin.test.p() })
+            }),
+        )
+    }
+}
+
+/// The comparisons of a record by the CPU times of its slices, if the wall times contain run-queue delay.
+pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
+    let plan = &record.header.plan;
+    let is_of_wall =
+        plan.workers.as_ref().is_some_and(|workers| workers.headline == Headline::Wall);
+    let waited =
+        arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).any(|it| it > WAIT_MIN);
+    let Some(slices) = record.slices.as_ref().filter(|_| is_of_wall && waited) else {
+        return Vec::new();
+    };
+    let by_cpu = Record {
+        path: record.path.clone(),
+        header: record.header.clone(),
+        rows: gathered(plan, slices, Some(Headline::Cpu)),
+        slices: None,
+        events: record.events.clone(),
+        torn_bytes: 0,
+        parts: Vec::new(),
+    };
+    compare(&by_cpu, arms).0
+}
+
+/// The data of a comparison.
+#[derive(Clone, Copy, Debug)]
+struct ComparisonContext<'a> {
+    record: &'a Record,
+    arms: &'a [ArmSummary],
+}
+
+impl ComparisonContext<'_> {
+    fn plan(&self) -> &Plan {
+        &self.record.header.plan
+    }
+
+    fn paired(&self, walls: &Walls, tested: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
+        let because = match Self::conclusion(walls, tested, judged.share) {
+            Ok(found) => match self.describe(tested, &found, judged) {
+                Ok(paired) => return Evidence::Paired(paired),
+                Err(_) => NoTest::UnfitNumbers,
+            },
+            Err(because) => because,
+        };
+        match because {
+            // The runs are some evidence, though not enough for a verdict.
+            NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
+                unpaired(&self.arms[tested.reference], &self.arms[tested.arm], because)
+            }
+            _ => Evidence::None { because },
+        }
+    }
+
+    fn conclusion(walls: &Walls, tested: &ArmComparison, share: f64) -> Result<Conclusion, NoTest> {
+        let reference = tested.reference;
+        let have = walls.n_pairs(reference, tested.arm);
+        if tested.test.n_pairs_seen() == 0 {
+            let need = tested.test.spending().n_pairs_needed();
+            return Err(match need {
+                None => NoTest::FamilyTooLarge { n: tested.family },
+                Some(need) if have < need => NoTest::TooFewPairs { have, need },
+                Some(_) => NoTest::NoLook { have },
+            });
+        }
+        let pairs = walls.slots(reference, tested.arm).pairs();
+        let found = pairs.and_then(|pairs| tested.test.conclude(&pairs, share));
+        found.ok().flatten().ok_or(NoTest::UnfitNumbers)
+    }
+
+    fn describe(
+        &self,
+        tested: &ArmComparison,
+        found: &Conclusion,
+        FamilyAdjustment { share, p, q }: FamilyAdjustment,
+    ) -> Result<PairedTest, stats::Invalid> {
+        let plan = self.plan();
+        let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
+        let interval = found.interval;
+        let ratio = RatioInterval {
+            ratio: found.last.theta.clamp(interval.lo, interval.hi).exp(),
+            lo: interval.lo.exp(),
+            hi: interval.hi.exp(),
+        };
+        let statistic = statistic_name(found.statistic());
+        let net_ratio = self.net_ratio(tested, ratio, statistic);
+        let mean_ratio = RatioInterval {
+            ratio: found.mean.0.clamp(found.mean.1.lo, found.mean.1.hi).exp(),
+            lo: found.mean.1.lo.exp(),
+            hi: found.mean.1.hi.exp(),
+        };
+        let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
+        let n_pairs = found.n_pairs - found.n_warmup;
+        let n_to_decide = match found.doubt {
+            Some(stats::sequential::SameDoubt::HiddenTail) => {
+                let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
+                Some((independent * found.clustering).ceil() as usize)
+            }
+            Some(_) => None,
+            None => stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin),
+        };
+        let half_width = interval.half_width();
+        Ok(PairedTest {
+            n_pairs,
+            n_warmup_pairs: found.n_warmup,
+            n_looks: tested.test.n_looks(),
+            family: tested.family,
+            p,
+            q,
+            statistic,
+            ratio,
+            net_ratio,
+            alpha,
+            smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
+            to_decide: n_to_decide
+                .filter(|_| !found.verdict.is_decided())
+                .map(|n_pairs| self.deciding(n_pairs)),
+            position_ratio: found.last.test.position.exp(),
+            decision: decision(found.verdict),
+            doubt: found.doubt.map(doubt),
+            mean_ratio: net_ratio.and(net_mean).unwrap_or(mean_ratio),
+            hidden_tail: 1.0 - alpha.powf(found.clustering / n_pairs as f64),
+            slow_runs: slow_runs(found),
+            is_contradicted: found.is_contradicted,
+            shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
+                UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
+            }),
+        })
+    }
+
+    fn net_ratio(
+        &self,
+        tested: &ArmComparison,
+        ratio: RatioInterval,
+        statistic: StatisticName,
+    ) -> Option<RatioInterval> {
+        let plan = self.plan();
+        if plan.twin() == Some(tested.arm) {
+            return None;
+        }
+        let control = plan.control.and_then(|control| self.arms[control.arm].times.as_ref())?;
+        net(ratio, self.arms[tested.reference].times.as_ref()?, control, statistic)
+    }
+
+    /// Estimates the number of blocks for a decision, and their time at the pace of this session.
+    fn deciding(&self, n_pairs: usize) -> DecisionEstimate {
+        let rows = &self.record.rows;
+        let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
+        let started = |index: usize| rows.started_ns(index) as f64;
+        let mut ends = timed.map(|index| (started(index), rows.block(index).unwrap_or(0)));
+        let pace_ns = ends.next().zip(ends.next_back()).and_then(|(first, last)| {
+            let n_blocks = last.1.checked_sub(first.1).filter(|&n| n > 0)?;
+            Some((last.0 - first.0) / n_blocks as f64)
+        });
+        DecisionEstimate { n_pairs, time_ns: pace_ns.map(|pace_ns| pace_ns * n_pairs as f64) }
+    }
+}
+
+fn decision(verdict: IntervalVerdict) -> PairedDecision {
+    match verdict {
+        IntervalVerdict::Different | IntervalVerdict::DifferentWithinMargin => {
+            PairedDecision::Different
+        }
+        IntervalVerdict::Same => PairedDecision::Same,
+        IntervalVerdict::Undecided => PairedDecision::Undecided,
+    }
+}
+
+fn doubt(doubt: stats::sequential::SameDoubt) -> SameDoubt {
+    match doubt {
+        stats::sequential::SameDoubt::HiddenTail => SameDoubt::HiddenTail,
+        stats::sequential::SameDoubt::Uneven => SameDoubt::Uneven,
+        stats::sequential::SameDoubt::MeanDiffers => SameDoubt::MeanDiffers,
+        stats::sequential::SameDoubt::TailDiffers => SameDoubt::TailDiffers,
+        stats::sequential::SameDoubt::MeanUnknown => SameDoubt::MeanUnknown,
+    }
+}
+
+/// The slow runs, if they are the reason of a doubt.
+fn slow_runs(found: &Conclusion) -> Option<SlowRuns> {
+    let is_reason = matches!(
+        found.doubt,
+        Some(stats::sequential::SameDoubt::MeanDiffers | stats::sequential::SameDoubt::TailDiffers)
+    );
+    let stats::relabel::SlowRuns { is_new, share, factor } = found.slow_runs?;
+    is_reason.then_some(SlowRuns { is_candidate: is_new, share, factor })
+}
+
+fn statistic_name(statistic: Statistic) -> StatisticName {
+    match statistic {
+        Statistic::Typical => StatisticName::Typical,
+        Statistic::LocalFloor => StatisticName::LocalFloor,
+        Statistic::Floor => StatisticName::Floor,
+        Statistic::GeometricMean => StatisticName::GeometricMean,
+        Statistic::Mean => StatisticName::Mean,
+    }
+}
+
+/// Converts the ratio R of whole times to that of times minus a control s. With the reference at A it is R' = (R A −
+/// s) / (A − s). R' is 1 exactly if R is 1, so both have the same verdict "different". The errors of A and s widen
+/// each end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². The control is common to both arms, so
+/// its error cancels near R = 1.
+fn net(
+    raw: RatioInterval,
+    reference: &TimeSummary,
+    control: &TimeSummary,
+    statistic: StatisticName,
+) -> Option<RatioInterval> {
+    let level = |times: &TimeSummary| match statistic {
+        StatisticName::Typical | StatisticName::GeometricMean => times.median,
+        StatisticName::LocalFloor | StatisticName::Floor => times.t0,
+        StatisticName::Mean => times.mean,
+    };
+    let (a, s) = (level(reference).measured()?, level(control).measured()?);
+    let below = a.value - s.value;
+    // If the reference is not distinguishable from the control, there is no ratio.
+    if below <= 2.0 * a.minus(s).err {
+        return None;
+    }
+    let shifted = |ratio: f64| (ratio * a.value - s.value) / below;
+    let widening = |ratio: f64| {
+        let per_unit = (ratio - 1.0).abs() / (below * below);
+        (per_unit * a.value * s.err).hypot(per_unit * s.value * a.err)
+    };
+    // Nor is there one if nothing is left of the new arm.
+    if shifted(raw.ratio) <= 0.0 {
+        return None;
+    }
+    Some(RatioInterval {
+        ratio: shifted(raw.ratio),
+        lo: (shifted(raw.lo) - widening(raw.lo)).max(0.0),
+        hi: if raw.hi.is_finite() { shifted(raw.hi) + widening(raw.hi) } else { raw.hi },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::times;
+
+    #[test]
+    fn a_control_is_taken_out_of_a_ratio() {
+        let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
+        let found = net(raw, &times(100.0, 0.0), &times(50.0, 0.0), StatisticName::Floor).unwrap();
+        let expected = RatioInterval { ratio: 1.2, lo: 1.0, hi: 1.4 };
+        for (found, expected) in
+            [(found.ratio, expected.ratio), (found.lo, expected.lo), (found.hi, expected.hi)]
+        {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_the_control_widens_a_difference_but_not_its_absence() {
+        let at = |raw: f64, err: f64| {
+            let raw = RatioInterval { ratio: raw, lo: raw, hi: raw };
+            net(raw, &times(100.0, err), &times(50.0, err), StatisticName::Mean).unwrap()
+        };
+        assert_eq!(at(1.0, 5.0), RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 });
+        assert!(at(1.1, 5.0).hi > at(1.1, 0.0).hi && at(1.1, 5.0).lo < at(1.1, 0.0).lo);
+    }
+
+    #[test]
+    fn there_is_no_ratio_to_nothing() {
+        let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
+        assert_eq!(net(raw, &times(50.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
+        assert_eq!(net(raw, &times(52.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
+        let half = RatioInterval { ratio: 0.5, lo: 0.4, hi: 0.6 };
+        assert_eq!(net(half, &times(100.0, 0.0), &times(50.0, 0.0), StatisticName::Floor), None);
+    }
+}

@@ -1,0 +1,228 @@
+//! The comparison of two arms: the ratio, and the test or the reason why there is none.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::summary::UncertainValue;
+
+/// A candidate against the reference.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Index of the candidate.
+    pub arm: usize,
+    /// Index of the reference.
+    pub reference: usize,
+    /// The evidence on the ratio.
+    pub evidence: Evidence,
+}
+
+/// The evidence on a ratio (new ÷ reference, above 1 is slower).
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// The runs were interleaved at random: a calibrated test.
+    Paired(PairedTest),
+    /// The runs were not interleaved: an estimate, no test.
+    Unpaired {
+        /// Ratio of the t0, by first-order propagation of their errors. Of several past sessions, their median counts,
+        /// and the ratio has no error.
+        ratio: UncertainValue,
+        /// Reason why there is no test.
+        because: NoTest,
+        /// The place of the new session among several past ones.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        past: Option<PastSessions>,
+    },
+    /// There is no estimate.
+    None {
+        /// Reason why there is no estimate.
+        because: NoTest,
+    },
+}
+
+/// Reason why there is no calibrated verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NoTest {
+    /// The runs were not interleaved: `--order sequential`.
+    Sequential,
+    /// Another program measured the arms; the order of the runs is not known.
+    Imported,
+    /// The arms are from different sessions.
+    SeparateRecords,
+    /// Too few complete pairs for any verdict at this alpha.
+    TooFewPairs {
+        /// Number of complete pairs.
+        have: usize,
+        /// Number of complete pairs that the test needs.
+        need: usize,
+    },
+    /// The session ended before its first interim analysis, and alpha is planned for no other analysis.
+    NoLook {
+        /// Number of complete pairs.
+        have: usize,
+    },
+    /// The family is so large that no p-value can be small enough.
+    FamilyTooLarge {
+        /// Comparisons in the family.
+        n: usize,
+    },
+    /// The numbers are unfit for a test; for instance, a time is zero.
+    UnfitNumbers,
+}
+
+/// The result of a re-labelling test on random pairs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PairedTest {
+    /// Complete pairs at the last interim analysis, without the warm-up.
+    pub n_pairs: usize,
+    /// Pairs left out at the beginning as warm-up.
+    pub n_warmup_pairs: usize,
+    /// Interim analyses; their error rates sum to `alpha`.
+    pub n_looks: usize,
+    /// Comparisons in the family, this one included.
+    pub family: usize,
+    /// p-value of "no difference", adjusted for the interim analyses and the family; exact or conservative.
+    pub p: f64,
+    /// p-value adjusted for the interim analyses and, by Benjamini & Hochberg, for the family. Of all comparisons
+    /// with at most this q, at most this share is expected to be falsely called different. No verdict uses it.
+    pub q: f64,
+    /// The statistic of the ratio.
+    pub statistic: StatisticName,
+    /// Ratio of the times as measured.
+    pub ratio: RatioInterval,
+    /// Ratio of the times minus the control's; `None` without a control, or if the reference takes no longer than the
+    /// control.
+    pub net_ratio: Option<RatioInterval>,
+    /// 1 − level of the intervals: the error rate of the family, or the share of it that Holm's procedure leaves.
+    pub alpha: f64,
+    /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
+    pub smallest_visible: f64,
+    /// A session that would decide, if this one does not; `None` if it cannot be estimated.
+    pub to_decide: Option<DecisionEstimate>,
+    /// Time of the second run of a block ÷ that of the first; 1 if the position does not matter.
+    pub position_ratio: f64,
+    /// The decision. `p`, `ratio` and the printed word agree with it.
+    pub decision: PairedDecision,
+    /// Reason why the decision is not "same" although the whole interval is inside the margin.
+    pub doubt: Option<SameDoubt>,
+    /// Ratio of the mean times, which is the total cost; without the control's time if `net_ratio` is.
+    pub mean_ratio: RatioInterval,
+    /// Smallest share of slow runs that these pairs would have shown, except with probability `alpha`.
+    pub hidden_tail: f64,
+    /// The runs in which one arm is slower than the other, if `doubt` is about the mean or the tail.
+    pub slow_runs: Option<SlowRuns>,
+    /// Whether interim analyses contradict each other: the ratio changed during the session, or one of them erred.
+    pub is_contradicted: bool,
+    /// Ratios of floor and typical time, if they differ.
+    pub shape: Option<UnevenShape>,
+}
+
+/// The decision of a paired test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedDecision {
+    /// The arms differ: p is at most alpha, and 1 is outside of the interval.
+    Different,
+    /// The interval is inside the margin, and nothing speaks against "the same".
+    Same,
+    /// Neither.
+    Undecided,
+}
+
+/// Reason why two arms are not the same although their typical times are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SameDoubt {
+    /// A slow tail of a twentieth of the runs could be hidden.
+    HiddenTail,
+    /// Floor and typical time differ by different ratios.
+    Uneven,
+    /// The mean times differ by more than the margin.
+    MeanDiffers,
+    /// One arm has more of the slowest runs.
+    TailDiffers,
+    /// The mean times may differ by more than the margin.
+    MeanUnknown,
+}
+
+/// The runs in which one arm is slower than the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SlowRuns {
+    /// Whether the candidate has more slow runs, not the reference.
+    pub is_candidate: bool,
+    /// Share of its runs by which its slow runs outnumber those of the other arm.
+    pub share: f64,
+    /// Median of its slow runs ÷ median of its other runs.
+    pub factor: f64,
+}
+
+/// A session that would decide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DecisionEstimate {
+    /// Number of pairs.
+    pub n_pairs: usize,
+    /// Time at the pace of this session, ns; `None` for less than two blocks.
+    pub time_ns: Option<f64>,
+}
+
+/// The place of a new session among several past ones. It is no test: a machine has fast and slow weeks, so sessions are
+/// not exchangeable.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PastSessions {
+    /// Past sessions.
+    pub n_sessions: usize,
+    /// Past sessions with a smaller t0.
+    pub n_faster: usize,
+    /// Past sessions with a larger t0.
+    pub n_slower: usize,
+    /// The smallest past t0 ÷ the median of the past ones.
+    pub lowest: f64,
+    /// The largest past t0 ÷ the median of the past ones.
+    pub highest: f64,
+    /// The last change of level that still holds, if there are enough sessions to see one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<SessionChange>,
+}
+
+/// A change of level among sessions, as `history changes` finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SessionChange {
+    /// Number of the first session of the new level, from 1.
+    pub since: usize,
+    /// After ÷ before, at 95 %.
+    pub ratio: RatioInterval,
+    /// p-value of "there is no such change".
+    pub p: f64,
+}
+
+/// A ratio with the interval that the test does not reject.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RatioInterval {
+    /// Best estimate.
+    pub ratio: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end; infinite (null in JSON) when there are too few pairs.
+    pub hi: f64,
+}
+
+/// Not a uniform slowdown: two ratios instead of one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UnevenShape {
+    /// Ratio of the floors.
+    pub floor: f64,
+    /// Ratio of the typical times.
+    pub typical: f64,
+}
+
+/// A statistic of the ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StatisticName {
+    Typical,
+    LocalFloor,
+    Floor,
+    GeometricMean,
+    Mean,
+}

@@ -1,0 +1,214 @@
+//! A record → results, for other programs and for the verbs that treat all files alike.
+//!
+//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and
+//! the twin of the reference are no benchmarks. A run that failed or timed out has no value.
+
+use std::collections::BTreeMap;
+
+use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
+
+use crate::launches::SliceRule;
+use crate::convert::launches::launches;
+use crate::convert::pyperf_facts;
+use record::plan::{Arm, ProcessPlan, Role};
+use record::{Event, Record};
+use model::values::{MemoryPolicy, Order, ValueUnit};
+
+/// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
+pub fn results(record: &Record) -> Results {
+    let plan = &record.header.plan;
+    let rule = SliceRule::of(plan, None);
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let mut made = benchmarks(record);
+    launches(&mut made, record, rows, &rule);
+    let mut results = Results {
+        tool: record.header.tool.clone(),
+        metadata: facts(record),
+        are_commands: plan.arms.iter().all(|arm| arm.benchmark.is_none()),
+        ..Results::default()
+    };
+    if let Some(imported) = &record.header.imported {
+        results.metadata = imported.metadata.clone();
+        results.tool.clone_from(&imported.tool);
+        results.notes.clone_from(&imported.notes);
+    } else if plan.order == Order::Sequential {
+        results.note("the order was sequential: drift counts as a difference");
+    }
+    let is_kept =
+        |benchmark: &BenchmarkValues| benchmark.n_launches() > 0 || benchmark.summary.is_some();
+    results.benchmarks = made.into_iter().flatten().filter(is_kept).collect();
+    for benchmark in &mut results.benchmarks {
+        benchmark.fill_extras();
+        benchmark.simplify_loops();
+    }
+    results
+}
+
+/// Name of an arm as a benchmark: that of its benchmark, if no other arm has the same one.
+pub fn name(record: &Record, arm: usize) -> String {
+    let plan = &record.header.plan;
+    let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
+    if let Some(imported) = imported {
+        return imported.name.clone();
+    }
+    let this = &plan.arms[arm];
+    let of_same = |other: &&Arm| other.benchmark == this.benchmark;
+    match &this.benchmark {
+        None => this.label().into(),
+        Some(name) if plan.arms.iter().filter(of_same).count() == 1 => name.clone(),
+        // A single benchmark gets this name too, so that it has the same name next to others.
+        Some(name) => format!("{name} ({})", this.label()),
+    }
+}
+
+/// Returns a benchmark for each arm, without launches; `None` for a hidden arm.
+fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
+    let workers = worker_metadata(record);
+    let common = revision_of_all(record);
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
+        if arm.role != Role::Candidate && imported.is_none() {
+            return None;
+        }
+        let unit = match arm.unit {
+            ValueUnit::Time => ResultUnit::Time,
+            ValueUnit::Bytes => ResultUnit::Bytes,
+            ValueUnit::Count => imported
+                .and_then(|it| it.unit_name.clone())
+                .map_or(ResultUnit::Count, ResultUnit::Other),
+        };
+        let mut made = BenchmarkValues::new(&name(record, index), unit);
+        made.parameters.clone_from(&arm.parameters);
+        made.is_control = arm.role.is_control();
+        if let Some(imported) = imported {
+            made.metadata.clone_from(&imported.metadata);
+            made.summary = imported.summary;
+        } else {
+            made.metadata = arm_metadata(arm);
+            let own = record.header.git_of(index).map(|git| git.revision.as_str());
+            let own = own.filter(|_| common.is_none());
+            made.metadata.extend(own.map(|revision| (REVISION.into(), revision.into())));
+            made.metadata.extend(workers.get(&index).cloned().unwrap_or_default());
+        }
+        Some(made)
+    };
+    record.header.plan.arms.iter().enumerate().map(of_arm).collect()
+}
+
+/// Metadata key of the measured commit.
+const REVISION: &str = "git_revision";
+
+/// The commit of all arms, if they share one.
+fn revision_of_all(record: &Record) -> Option<&str> {
+    let candidates = record.header.plan.candidates();
+    let mut revisions = candidates.map(|(arm, _)| Some(&*record.header.git_of(arm)?.revision));
+    let first = revisions.next()??;
+    revisions.all(|revision| revision == Some(first)).then_some(first)
+}
+
+/// Metadata of an arm, with pyperf's names.
+fn arm_metadata(arm: &Arm) -> Metadata {
+    let mut metadata = Metadata::new();
+    let mut say = |key: &str, text: &str| {
+        if !text.trim().is_empty() {
+            metadata.insert(key.into(), text.into());
+        }
+    };
+    if let Some(source) = &arm.source {
+        say("timeit_stmt", &source.statement);
+        say("timeit_setup", &source.setup);
+        say("timeit_teardown", &source.teardown);
+        if source.duplicate > 1 {
+            say("timeit_duplicate", &source.duplicate.to_string());
+        }
+    } else {
+        say("command", &arm.command);
+    }
+    if arm.name.as_ref().is_some_and(|name| *name != arm.command) && arm.benchmark.is_some() {
+        say("arm", arm.label());
+    }
+    metadata
+}
+
+/// Metadata of the workers. It omits words of the protocol, and the hash seed, which differs in each block.
+fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
+    let mut metadata = BTreeMap::new();
+    for event in &record.events {
+        let Event::Worker { arm, values, .. } = event else { continue };
+        let has_names = values.contains_key("python_version");
+        let is_shown = |key: &str| {
+            let is_redundant =
+                has_names && matches!(key, "language" | "implementation" | "version");
+            !is_redundant
+                && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol" | "python_hash_seed")
+        };
+        let shown = values.iter().filter(|(key, _)| is_shown(key));
+        let entry = |(key, value): (&String, &String)| (key.clone(), value.as_str().into());
+        metadata.insert(*arm as usize, shown.map(entry).collect());
+    }
+    metadata
+}
+
+/// Facts about the machine, with pyperf's names if it has one.
+fn facts(record: &Record) -> Metadata {
+    let (header, plan) = (&record.header, &record.header.plan);
+    let facts = &header.facts;
+    let mut metadata = Metadata::new();
+    let mut say = |key: &str, value: Option<MetaValue>| {
+        metadata.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    let text = |fact: &Option<String>| {
+        fact.as_deref().filter(|fact| !fact.trim().is_empty()).map(MetaValue::from)
+    };
+    say("hostname", text(&facts.host));
+    say("cpu_model_name", text(&facts.cpu_model));
+    let n_cpus = facts.topology.as_ref().map(|found| i64::from(found.n_cpus));
+    say("cpu_count", n_cpus.map(MetaValue::Int));
+    let kernel = facts.kernel.as_deref();
+    say("platform", kernel.map(|it| format!("Linux-{it}-{}", facts.architecture).as_str().into()));
+    say("os", text(&facts.os));
+    let aslr = match (plan.process.no_aslr, facts.aslr) {
+        (true, _) | (_, Some(0)) => Some("No randomization"),
+        (false, Some(1)) => Some("Conservative randomization"),
+        (false, Some(2)) => Some("Full randomization"),
+        _ => None,
+    };
+    say("aslr", aslr.map(MetaValue::from));
+    let governors = facts.governors.join(", ");
+    say("cpu_governors", text(&Some(governors)));
+    say("cpu_turbo", facts.turbo.map(|on| if on { "on" } else { "off" }.into()));
+    let affinity = plan.process.affinity.as_ref();
+    let list = affinity.map(|cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    say("cpu_affinity", list.map(|list| list.as_str().into()));
+    say("stillwell_threads", text(&Some(threads(&plan.process))));
+    say("stillwell_memory", text(&plan.process.memory.as_ref().map(memory)));
+    say("load_avg_1min", facts.load_average.map(|load| MetaValue::Float(load[0])));
+    say("runnable_threads", facts.runnable_threads.map(|n| MetaValue::Int(n.into())));
+    say("uptime", facts.uptime_s.map(MetaValue::Float));
+    say("boot_time", text(&pyperf_facts::boot_time(header)));
+    say("cpu_freq", text(&pyperf_facts::cpu_freq(facts)));
+    say("cpu_config", text(&pyperf_facts::cpu_config(facts)));
+    say("virtualisation", text(&facts.virtualisation));
+    say("container", text(&facts.container));
+    say("date", Some(pyperf_facts::local(&header.created).as_str().into()));
+    say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
+    say(
+        "stillwell_order",
+        Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()),
+    );
+    say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
+    say(REVISION, revision_of_all(record).map(MetaValue::from));
+    metadata
+}
+
+/// The variables of threads that Stillwell set.
+fn threads(process: &ProcessPlan) -> String {
+    let variables = process.thread_variables.iter();
+    variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The memory policy, as `bind 0,2`.
+fn memory(policy: &MemoryPolicy) -> String {
+    let nodes: Vec<String> = policy.nodes.iter().map(usize::to_string).collect();
+    format!("{} {}", policy.mode.name(), nodes.join(","))
+}

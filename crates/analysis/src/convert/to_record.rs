@@ -1,0 +1,344 @@
+//! Results of other programs → a record. The record claims no more certainty than the file has.
+//!
+//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are
+//! slices.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use formats::{
+    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
+};
+
+use host::{Facts, Gap};
+use record::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
+use record::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
+use record::{
+    EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
+    VERSION,
+};
+use model::spec::groups::LayoutOptions;
+use model::values::metric::Metric;
+use model::values::{Order, Padding, ValueUnit};
+
+/// The parts of a record that the file does not determine.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// The file, as it was given.
+    pub file: String,
+    /// Its format, as `--from` names it.
+    pub from: String,
+    /// Its creation time, RFC 3339.
+    pub created: String,
+    /// The words of our command line.
+    pub command_line: Vec<String>,
+    /// Number of warm-up runs at the beginning of each command.
+    pub n_warmups: u32,
+    /// The reference of the comparisons, if it is not the first arm.
+    pub reference: Option<String>,
+    /// Whether every value is a separate run, so that no values are summarised together.
+    pub is_flat: bool,
+    /// Whether to keep the source's data on each launch.
+    pub with_launches: bool,
+}
+
+/// Makes a record.
+///
+/// # Errors
+/// There is no value, a command has only warm-ups, or the reference does not exist.
+pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
+    let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
+    ensure!(
+        n_values > 0,
+        "there are no values in it, only summaries: a record needs the values themselves; `show` has what there is"
+    );
+    let arm_of = arms_of(results);
+    let plan = plan(results, &arm_of, options)?;
+    let mut made =
+        RecordBuilder { options, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
+    made.all(results, &arm_of)?;
+    let RecordBuilder { rows, mut events, .. } = made;
+    events.push(Event::End { reason: EndReason::Complete });
+    let layout = layout(&rows);
+    let header = Header {
+        format: FORMAT.into(),
+        version: VERSION,
+        tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
+        created: options.created.clone(),
+        command_line: options.command_line.clone(),
+        clock_origin_ns: 0,
+        columns: layout.names(),
+        facts: facts(results),
+        gaps: vec![gap(&options.file)],
+        isolation: None,
+        imported: Some(imported(results, &arm_of, options)),
+        plan,
+    };
+    let path = options.file.clone().into();
+    Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
+}
+
+/// The columns that these rows need.
+fn layout(rows: &Rows) -> Layout {
+    let metrics: Vec<Metric> = model::values::metric::METRICS
+        .iter()
+        .map(|info| info.metric)
+        .filter(|&metric| rows.has(metric))
+        .collect();
+    let layout = Layout::new(&metrics);
+    if rows.has_own() { layout.with_value() } else { layout }
+}
+
+fn gap(file: &str) -> Gap {
+    Gap {
+        what: "facts about the machine".into(),
+        why: format!("the values are from {file}, which has only those that are there"),
+        fix: "measure with stillwell run, timeit or bench".into(),
+    }
+}
+
+/// The arm of each benchmark: controls come last.
+fn arms_of(results: &Results) -> Vec<usize> {
+    let mut in_order: Vec<usize> = (0..results.benchmarks.len()).collect();
+    in_order.sort_by_key(|&at| results.benchmarks[at].is_control);
+    let mut arm_of = vec![0; in_order.len()];
+    in_order.into_iter().enumerate().for_each(|(arm, at)| arm_of[at] = arm);
+    arm_of
+}
+
+/// The file's facts about the machine.
+fn facts(results: &Results) -> Facts {
+    let said = |key: &str| match results.agreed(key)? {
+        MetaValue::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    Facts { host: said("hostname"), cpu_model: said("cpu_model_name"), ..Facts::default() }
+}
+
+fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> ImportedFile {
+    let mut benchmarks = vec![ImportedBenchmark::default(); arm_of.len()];
+    for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
+        let unit_name = match &benchmark.unit {
+            ResultUnit::Other(name) => Some(name.clone()),
+            ResultUnit::Time | ResultUnit::Bytes | ResultUnit::Count => None,
+        };
+        benchmarks[arm] = ImportedBenchmark {
+            name: benchmark.name.clone(),
+            unit_name,
+            metadata: finite(&benchmark.metadata),
+            summary: benchmark.summary,
+        };
+    }
+    ImportedFile {
+        file: options.file.clone(),
+        from: options.from.clone(),
+        tool: results.tool.clone(),
+        notes: results.notes.clone(),
+        metadata: finite(&results.metadata),
+        benchmarks,
+    }
+}
+
+/// Drops numbers that are not finite: JSON has none.
+fn finite(metadata: &Metadata) -> Metadata {
+    let is_finite = |value: &MetaValue| !matches!(value, MetaValue::Float(x) if !x.is_finite());
+    let kept = metadata.iter().filter(|(_, value)| is_finite(value));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Makes a plan with unknown measurement settings and the analysis settings of any session.
+fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
+    let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
+    let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
+    let request = SessionRequest {
+        length: LengthRequest {
+            n_warmups: Some(options.n_warmups),
+            n_blocks: Some(u32::try_from(n_blocks)?.max(1)),
+            order: Some(Order::Sequential),
+            ..LengthRequest::default()
+        },
+        process: ProcessRequest { layout, ..ProcessRequest::default() },
+        metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
+        ..SessionRequest::default()
+    };
+    let arms = Arms {
+        arms: vec![Arm::bare("", Role::Candidate); arm_of.len()],
+        control: None,
+        shell: None,
+        shell_reason: ShellReason::UserChoice,
+    };
+    let mut plan = decide(&request, arms, &Facts::default(), 0)?;
+    let labels = results.labels();
+    for ((benchmark, label), &at) in results.benchmarks.iter().zip(&labels).zip(arm_of) {
+        plan.arms[at] = arm(results, benchmark, label);
+        if benchmark.is_control {
+            plan.control = Some(Control { arm: at, role: Role::EmptyShell });
+        }
+    }
+    plan.in_slices =
+        !options.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
+    if let Some(reference) = &options.reference {
+        let is_it = |arm: &Arm| {
+            arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference)
+        };
+        let index = plan.arms.iter().position(is_it);
+        plan.reference =
+            index.with_context(|| format!("--reference {reference:?} is none of its commands"))?;
+    }
+    Ok(plan)
+}
+
+fn n_with_values(benchmark: &BenchmarkValues) -> usize {
+    benchmark.launches().filter(|launch| !launch.values.is_empty()).count()
+}
+
+fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
+    let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
+    let command = if benchmark.is_control { "" } else { label };
+    let unit = match benchmark.unit {
+        ResultUnit::Time => ValueUnit::Time,
+        ResultUnit::Bytes => ValueUnit::Bytes,
+        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
+    };
+    let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
+    Arm {
+        name: (command != label).then(|| label.into()),
+        benchmark: (!results.are_commands).then(|| label.into()),
+        parameters: benchmark.parameters.clone(),
+        unit,
+        inner_loops,
+        ..Arm::bare(command, role)
+    }
+}
+
+/// The rows and events so far.
+struct RecordBuilder<'a> {
+    options: &'a ImportOptions,
+    rows: Rows,
+    events: Vec<Event>,
+    started_ns: u64,
+}
+
+impl RecordBuilder<'_> {
+    fn all(&mut self, results: &Results, arm_of: &[usize]) -> Result<()> {
+        for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
+            let n_runs = n_with_values(benchmark);
+            ensure!(
+                self.options.n_warmups == 0 || n_runs > self.options.n_warmups as usize,
+                "{:?} has {n_runs} runs, of which --warmup {} leaves none",
+                if benchmark.is_control { "" } else { &benchmark.name },
+                self.options.n_warmups
+            );
+            ensure!(benchmark.values.len() < u32::MAX as usize, "arm {arm} has too many values");
+        }
+        if let Some(order) = usable_order(results) {
+            let mut launches: Vec<_> =
+                results.benchmarks.iter().map(|it| it.launches().enumerate()).collect();
+            let mut n_done = vec![0; arm_of.len()];
+            for &at in order {
+                let at = at as usize;
+                let Some((_, launch)) = launches[at].next() else { bail!("order") };
+                self.launch(&results.benchmarks[at], arm_of[at], launch, &mut n_done[at])?;
+            }
+            return Ok(());
+        }
+        for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
+            let mut n_done = 0;
+            for launch in benchmark.launches() {
+                self.launch(benchmark, arm, launch, &mut n_done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `n_done` is the number of earlier launches of this benchmark with values.
+    fn launch(
+        &mut self,
+        benchmark: &BenchmarkValues,
+        arm: usize,
+        launch: LaunchView<'_>,
+        n_done: &mut u32,
+    ) -> Result<()> {
+        let arm = u32::try_from(arm)?;
+        if self.options.with_launches {
+            self.events.push(Event::Launch {
+                arm,
+                n_warmups: u32::try_from(launch.warmups.len())?,
+                n_values: u32::try_from(launch.values.len())?,
+                loops: launch.info.loops,
+                inner_loops: launch.info.inner_loops,
+                calibration: launch.info.calibration,
+                metadata: launch.info.metadata.as_deref().map(finite).unwrap_or_default(),
+            });
+        }
+        let inner_loops = launch.inner_loops();
+        for &(loops, value) in launch.warmups {
+            self.value(benchmark, Row::new(0, arm, None, 0), value, loops, inner_loops)?;
+        }
+        if launch.values.is_empty() {
+            return Ok(());
+        }
+        for (index, &value) in launch.values.iter().enumerate() {
+            let at = launch.first_value + index;
+            let loops = benchmark.loops.get(at).copied().unwrap_or_else(|| launch.loops());
+            let block = if self.options.is_flat { u32::try_from(at)? } else { *n_done };
+            let block = block.checked_sub(self.options.n_warmups);
+            let mut row = Row::new(0, arm, block, 0);
+            extras(&mut row, benchmark, at, loops.saturating_mul(inner_loops));
+            self.value(benchmark, row, value, loops, inner_loops)?;
+        }
+        *n_done += 1;
+        Ok(())
+    }
+
+    /// Stores the time that the clock showed for all loops. If the value per loop differs, it is stored beside it.
+    fn value(
+        &mut self,
+        benchmark: &BenchmarkValues,
+        mut row: Row,
+        value: f64,
+        loops: u64,
+        inner_loops: u64,
+    ) -> Result<()> {
+        row.step = u32::try_from(self.rows.len()).context("a record has less than 2^32 rows")?;
+        row.started_ns = self.started_ns;
+        let raw = value * loops as f64 * inner_loops as f64;
+        let is_time = benchmark.unit == ResultUnit::Time;
+        let whole = (is_time && (0.0..9e18).contains(&raw)).then(|| raw.round() as u64);
+        row.set(Metric::WallNs, whole);
+        if loops != 1 {
+            row.set(Metric::Loops, Some(loops));
+        }
+        if !(is_time && loops == 1 && inner_loops == 1 && whole.map(|ns| ns as f64) == Some(value))
+        {
+            row.value = Some(value);
+        }
+        // The pauses in between are unknown. A record's integers are signed, as in JSON readers.
+        let end_ns = self.started_ns.saturating_add(whole.unwrap_or(0));
+        self.started_ns = end_ns.min(i64::MAX as u64);
+        self.rows.push(&row);
+        Ok(())
+    }
+}
+
+/// Sets the other quantities for which a record has a column.
+fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
+    let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
+    let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);
+    if let Some(code) = of(EXIT_CODE).filter(|code| (-64.0..256.0).contains(code)) {
+        row.exit = code as i32;
+    }
+    row.set(Metric::MaxrssKib, of(PEAK_MEMORY).and_then(|bytes| whole(bytes / 1024.0)));
+    row.set(Metric::CpuNs, of(CPU).and_then(|ns| whole(ns * loops as f64)));
+}
+
+/// The order of all launches, if it is one of these launches.
+fn usable_order(results: &Results) -> Option<&[u32]> {
+    let mut counts = vec![0; results.benchmarks.len()];
+    for &at in &results.order {
+        *counts.get_mut(at as usize)? += 1;
+    }
+    let is_right = |(benchmark, &n): (&BenchmarkValues, &usize)| benchmark.n_launches() == n;
+    let is_usable =
+        !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
+    is_usable.then_some(&results.order)
+}

@@ -1,0 +1,237 @@
+//! Every estimator of a time, with its error and its ratio to the reference, as `stats` shows them.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
+use stats::propagate::ratio_minus_control;
+use stats::{PointEstimate, SortedSample, low_end};
+
+use crate::arm_values::walls_by_arm;
+use crate::summary::{ArmSummary, UncertainValue};
+use record::Record;
+use model::values::TimShape;
+
+/// The estimators of one arm's wall time as measured, ns. The three of the low end have the error of t0, the others the
+/// sd of the estimator in consecutive windows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimators {
+    /// Smallest run.
+    pub min: UncertainValue,
+    /// The clamped endpoint. It is the value of t0, if the low tail ends.
+    pub fan: UncertainValue,
+    /// The endpoint of the paper, not clamped.
+    pub fan_raw: UncertainValue,
+    /// Mean of the lowest fifth.
+    pub low20: UncertainValue,
+    /// Median.
+    pub median: UncertainValue,
+    /// Mean.
+    pub mean: UncertainValue,
+    /// Whether the low tail ends.
+    pub floor: FloorTest,
+    /// tim's numbers for the same runs, if the user asks for them.
+    pub tim: Option<Tim>,
+    /// Ratios to the reference; `None` for the reference, for controls, and without a run on both sides.
+    pub ratios: Option<Ratios>,
+}
+
+/// The test for a finite floor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FloorTest {
+    /// Order of the endpoint that was tested, and that t0 uses.
+    pub k: usize,
+    /// The statistic; `None` with too few runs, or without any spread.
+    pub g_star: Option<f64>,
+    /// Limit of the statistic. A statistic above it means that there is no floor.
+    pub limit: f64,
+    /// Whether there is a floor. `None` if the test is impossible; t0 is then extrapolated.
+    pub is_finite: Option<bool>,
+}
+
+/// The numbers of tim.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tim {
+    /// Runs that tim makes. A longer record contributes its first ones.
+    pub n_needed: usize,
+    /// As measured, ns; `None` with too few runs.
+    pub measured: Option<UncertainValue>,
+    /// Minus the control's: tim prints this unless `-o0` is given.
+    pub net: Option<UncertainValue>,
+}
+
+/// New ÷ reference, with errors by first-order propagation. With a control the ratios are of net times; the control's
+/// error is common to both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Ratio of t0. A ratio is `None` if the reference takes no longer than the control.
+    pub t0: Option<UncertainValue>,
+    /// Ratio of the medians.
+    pub median: Option<UncertainValue>,
+    /// Ratio of the means.
+    pub mean: Option<UncertainValue>,
+    /// Ratio of tim's numbers, propagated as tim does: all errors independent.
+    pub tim: Option<UncertainValue>,
+}
+
+/// The estimators of all arms, in the order of the plan; `None` for an arm without a run. `arms` are the summaries of
+/// the same record.
+pub fn estimators(
+    record: &Record,
+    arms: &[ArmSummary],
+    tim: Option<TimShape>,
+) -> Vec<Option<Estimators>> {
+    let plan = &record.header.plan;
+    let control = plan.control.map(|control| control.arm);
+    let of_arm = |(arm, wall): (usize, &Vec<f64>)| {
+        let shape = tim.map(|shape| if control == Some(arm) { shape.of_overhead() } else { shape });
+        of_runs(wall, shape)
+    };
+    let walls = walls_by_arm(record);
+    let mut found: Vec<Option<Estimators>> = walls.par_iter().enumerate().map(of_arm).collect();
+    if let (Some(shape), Some(control)) = (tim, control) {
+        subtract(&mut found, control, shape);
+    }
+    for arm in plan.compared().into_iter().chain(plan.twin()) {
+        let ratios = ratios(&found, arms, [arm, plan.reference_of(arm)], control);
+        if let Some(estimators) = &mut found[arm] {
+            estimators.ratios = ratios;
+        }
+    }
+    found
+}
+
+/// The estimators of runs in their order, ns.
+fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
+    let sorted = SortedSample::new(wall).ok()?;
+    let floor = low_end::floor(wall).ok()?;
+    let of = |estimator: Estimator| UncertainValue {
+        value: estimator.of(&sorted),
+        err: endpoint::window_err(wall, |window| estimator.of(window)).ok(),
+    };
+    let low =
+        |estimator: Estimator| UncertainValue { value: estimator.of(&sorted), err: floor.err };
+    Some(Estimators {
+        min: low(Estimator::Min),
+        fan: low(Estimator::Fan),
+        fan_raw: low(Estimator::FanRaw),
+        low20: of(Estimator::Low20),
+        median: of(Estimator::Median),
+        mean: of(Estimator::Mean),
+        floor: FloorTest {
+            k: floor.k,
+            g_star: floor.g_star,
+            limit: G_STAR_LIMIT,
+            is_finite: floor.g_star.map(|_| floor.is_finite()),
+        },
+        tim: tim.map(|shape| of_tim(wall, shape)),
+        ratios: None,
+    })
+}
+
+/// tim makes exactly `n m` runs, so it would have measured the first ones.
+fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
+    let n_needed = shape.n_runs();
+    let seen = wall.get(..n_needed);
+    let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
+    let measured =
+        found.map(|PointEstimate { value, err }| UncertainValue { value, err: Some(err) });
+    Tim { n_needed, measured, net: None }
+}
+
+/// Subtracts the control's number from those of the other arms, unless tim does not measure it (`-o0`).
+fn subtract(found: &mut [Option<Estimators>], control: usize, shape: TimShape) {
+    let tim = |estimators: &Option<Estimators>| estimators.as_ref()?.tim?.measured;
+    let Some(overhead) = tim(&found[control]).filter(|_| shape.n_overhead > 0) else { return };
+    for (arm, estimators) in found.iter_mut().enumerate() {
+        let Some(tim) = estimators.as_mut().and_then(|estimators| estimators.tim.as_mut()) else {
+            continue;
+        };
+        if arm != control {
+            tim.net = tim.measured.map(|measured| measured.minus(overhead));
+        }
+    }
+}
+
+fn ratios(
+    found: &[Option<Estimators>],
+    arms: &[ArmSummary],
+    [new, old]: [usize; 2],
+    control: Option<usize>,
+) -> Option<Ratios> {
+    let wall = |arm: usize| arms[arm].times.as_ref();
+    let (new_wall, old_wall) = (wall(new)?, wall(old)?);
+    let control = control.and_then(wall);
+    let tim = |arm: usize| {
+        let tim = found[arm].as_ref()?.tim?;
+        tim.net.or(tim.measured)
+    };
+    Some(Ratios {
+        t0: ratio(new_wall.t0, old_wall.t0, control.map(|wall| wall.t0)),
+        median: ratio(new_wall.median, old_wall.median, control.map(|wall| wall.median)),
+        mean: ratio(new_wall.mean, old_wall.mean, control.map(|wall| wall.mean)),
+        tim: tim(new).zip(tim(old)).and_then(|(new, old)| ratio(new, old, None)),
+    })
+}
+
+/// Returns `(new - control) / (old - control)`. The error is known if all errors are.
+fn ratio(
+    new: UncertainValue,
+    old: UncertainValue,
+    control: Option<UncertainValue>,
+) -> Option<UncertainValue> {
+    let control = control.unwrap_or(UncertainValue { value: 0.0, err: Some(0.0) });
+    let measured =
+        |it: UncertainValue| PointEstimate { value: it.value, err: it.err.unwrap_or(0.0) };
+    let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
+    let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
+    let is_ratio = old.value > control.value && new.value > control.value;
+    is_ratio.then_some(UncertainValue { value: ratio.value, err })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uncertain(value: f64, err: f64) -> UncertainValue {
+        UncertainValue { value, err: Some(err) }
+    }
+
+    #[test]
+    fn the_control_is_the_same_on_both_sides() {
+        let (t, shell) = (uncertain(5.0, 0.0), uncertain(1.0, 0.5));
+        assert_eq!(ratio(t, t, Some(shell)), Some(uncertain(1.0, 0.0)));
+        assert_eq!(
+            ratio(uncertain(6.0, 0.3), uncertain(2.0, 0.0), None),
+            Some(uncertain(3.0, 0.15))
+        );
+        let no_err = UncertainValue { value: 3.0, err: None };
+        assert_eq!(
+            ratio(no_err, uncertain(2.0, 0.1), None),
+            Some(UncertainValue { value: 1.5, err: None })
+        );
+        assert_eq!(ratio(t, shell, Some(t)), None);
+        assert_eq!(ratio(shell, t, Some(shell)), None, "nothing is left of the new arm");
+        assert_eq!(ratio(shell, t, Some(uncertain(2.0, 0.1))), None, "less than nothing");
+    }
+
+    #[test]
+    fn tim_sees_the_first_runs() {
+        let shape = TimShape { k: 1, n: 3, m: 2, n_overhead: 0 };
+        let wall = [10.0, 12.0, 11.0, 14.0, 10.5, 13.0, 1.0];
+        let tim = of_tim(&wall, shape);
+        // 10 - log2(4/3) (11 - 10.5), and the population sd of 10 and 10.5.
+        let expected = 10.0 - 0.5 * (4.0f64 / 3.0).log2();
+        assert_eq!(tim.measured.unwrap().err, Some(0.25));
+        assert!((tim.measured.unwrap().value - expected).abs() < 1e-12);
+        assert_eq!(of_tim(&wall[..5], shape), Tim { n_needed: 6, measured: None, net: None });
+    }
+
+    #[test]
+    fn a_tail_without_spread_is_not_tested() {
+        let found = of_runs(&[5.0; 24], None).unwrap();
+        assert_eq!((found.floor.g_star, found.floor.is_finite), (None, None));
+        let found = of_runs(&(0..24).map(f64::from).collect::<Vec<_>>(), None).unwrap();
+        assert_eq!(found.floor.is_finite, Some(true));
+        assert_eq!(of_runs(&[], None), None);
+    }
+}

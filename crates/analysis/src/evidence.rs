@@ -1,0 +1,303 @@
+//! The noise-free time, as far as the evidence on each run tells it.
+
+use stats::SortedSample;
+use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
+
+use crate::arm_values::by_arm;
+use crate::launches::SliceRule;
+use crate::run_times::cpu_ns;
+use crate::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
+use record::{Record, Rows};
+use model::values::Clock;
+use model::values::metric::Metric;
+
+/// The evidence on the time that an arm's runs may have lost unseen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArmEvidence {
+    /// In run order.
+    runs: Vec<RunEvidence>,
+}
+
+/// The evidence on the time that one run may have lost unseen.
+#[derive(Clone, Copy, Debug)]
+struct RunEvidence {
+    /// The compared time of the run, ns.
+    time_ns: f64,
+    /// The part of it that may have gone to other programs, ns.
+    hidden_ns: f64,
+    /// Preemptions on a busy machine.
+    n_interruptions: u64,
+    /// Their largest possible cost, ns. The program that ran instead took no longer to fill the caches than it ran.
+    left_ns_max: f64,
+    /// The CPU time of the run if it was on at most one CPU at a time, else 0, ns.
+    least_ns: f64,
+}
+
+/// A run that was stalled, or whose tasks were preempted, for a larger share of its time was on a busy machine.
+const BUSY_SHARE: f64 = 0.01;
+/// A run that may have lost a larger share of its time unseen was interrupted.
+const HIDDEN_SHARE: f64 = 0.01;
+/// CPU time above wall time by this factor means several CPUs at a time.
+const ONE_CPU: f64 = 1.02;
+/// Share of the runs that t0 rests on.
+const LOW: f64 = 0.2;
+/// Assumed cost of an interruption if the runs do not show it, ns: CPU time after it, because caches and predictors
+/// are cold. Measured costs: 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
+const COST_NS: f64 = 400e3;
+
+/// The evidence on each arm of the plan, by a clock. `processes` are the runs by this clock if they have slices: a run
+/// whose value is the mean of its slices may hide something if any of them does. Else its lowest slices count.
+pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
+    let plan = &record.header.plan;
+    let n_arms = plan.arms.len();
+    let found = match (&record.slices, processes) {
+        (Some(slices), Some(processes)) => {
+            let rule = SliceRule::of(plan, Some(clock.into()));
+            let rows = if rule.is_low() { slices } else { processes };
+            by_arm(rows, n_arms, |rows, index| {
+                let run = RunEvidence::of(rows, index, clock)?;
+                let per_loop_ns = match rule.is_low() {
+                    true => rule.slice(&rows.row(index))?.1,
+                    false => rows.headline(index)?,
+                };
+                Some(run.per_loop(per_loop_ns))
+            })
+        }
+        _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock)),
+    };
+    found.into_iter().map(|runs| ArmEvidence { runs }).collect()
+}
+
+impl ArmEvidence {
+    /// Smallest CPU time of a run, ns. 0 if some run was on several CPUs at a time.
+    fn least_ns(&self) -> f64 {
+        self.runs.iter().map(|run| run.least_ns).min_by(f64::total_cmp).unwrap_or(0.0)
+    }
+
+    /// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
+    fn low(&self) -> Vec<(f64, f64)> {
+        if self.runs.iter().all(|run| run.hidden_ns == 0.0) {
+            return Vec::new();
+        }
+        let mut runs: Vec<_> = self.runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect();
+        let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
+        if n_low < runs.len() {
+            runs.select_nth_unstable_by(n_low, |a, b| a.0.total_cmp(&b.0));
+            runs.truncate(n_low);
+        }
+        runs
+    }
+}
+
+impl RunEvidence {
+    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
+        let time_ns = rows.time_ns(index, clock)?;
+        let wall_ns = rows.time_ns(index, Clock::Wall)?;
+        let cpu_ns = match rows.get(index, Metric::CpuNs) {
+            Some(ns) => Some(ns as f64),
+            None => cpu_ns(rows, index),
+        };
+        let stalled_ns = rows.get(index, Metric::StalledNs).map(|ns| ns as f64);
+        let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
+        let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0) as f64;
+        let is_busy = stalled_ns.is_some_and(|ns| ns.max(preempted_ns) > BUSY_SHARE * wall_ns);
+        let n_preempted = rows.get(index, Metric::InvoluntarySwitches);
+        let hidden_ns = match stalled_ns {
+            Some(stalled_ns) => {
+                let seen_ns = if clock == Clock::Clean { 0.0 } else { stalled_ns };
+                seen_ns + if is_busy { unclear_ns } else { 0.0 }
+            }
+            // Only a preemption shows that the machine was busy. A run that just sleeps has none.
+            None => {
+                let is_preempted = n_preempted.is_some_and(|n| n > 0);
+                let off_ns = cpu_ns.map(|ns| (wall_ns - ns).max(0.0));
+                let waited_ns = rows.get(index, Metric::RunQueueWaitNs).map(|ns| ns as f64);
+                off_ns.or(waited_ns).filter(|_| is_preempted).unwrap_or(0.0)
+            }
+        };
+        let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns).unwrap_or(0.0);
+        let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
+        let left_ns_max = stalled_ns.unwrap_or(0.0).min(COST_NS * n_interruptions as f64);
+        Some(Self { time_ns, hidden_ns, n_interruptions, left_ns_max, least_ns })
+    }
+
+    /// The same for one loop. Preemptions are too few to be seen in a slice, and its CPU time contains the reading of the
+    /// clocks.
+    fn per_loop(self, per_loop_ns: f64) -> Self {
+        let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
+        Self {
+            time_ns: per_loop_ns,
+            hidden_ns: self.hidden_ns * scale,
+            n_interruptions: 0,
+            left_ns_max: 0.0,
+            least_ns: 0.0,
+        }
+    }
+}
+
+/// Puts t0 where the evidence allows it: at the time without interruptions if the runs show what those cost, and not
+/// below the CPU time of a program that does one thing at a time. Its error is at least what the evidence leaves open.
+pub(super) fn settle(
+    times: &mut TimeSummary,
+    mut evidence: ArmEvidence,
+) -> Option<InterruptionSummary> {
+    if let Some(lone) = times.lone_run.as_ref().filter(|lone| lone.is_left_out()) {
+        evidence.runs.remove(lone.run - 1);
+    }
+    if times.is_upper_limit {
+        // t0 stays. The cost of an interruption is a part of the lost time all the same.
+        let found = without_interruptions(&mut times.clone(), &evidence.runs)?;
+        return Some(InterruptionSummary { removed_ns: None, left_ns_max: None, ..found });
+    }
+    let low = evidence.low();
+    if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
+    {
+        // The smallest value of a process may differ from that of a slice, as with a difference of n and 2n loops.
+        let least = evidence.runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
+        times.limit(least.unwrap_or(times.most()), LimitCause::Interruptions);
+        return None;
+    }
+    times.t0.value = times.t0.value.max(evidence.least_ns().min(times.most()));
+    let found = without_interruptions(times, &evidence.runs);
+    let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
+    let open_ns = median_of(low.iter().map(|run| run.1)).hypot(left_ns_max);
+    if times.t0.value > 0.0 {
+        times.t0.err = times.t0.err.map(|err| err.max(open_ns).min(times.t0.value));
+    }
+    found
+}
+
+fn median_of(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    SortedSample::new(&values).map_or(0.0, |sorted| sorted.median())
+}
+
+/// Extrapolates t0 to no interruption, where the runs of the session show what one costs.
+fn without_interruptions(
+    times: &mut TimeSummary,
+    runs: &[RunEvidence],
+) -> Option<InterruptionSummary> {
+    if runs.iter().all(|run| run.n_interruptions == 0) {
+        return None;
+    }
+    let time_ns: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
+    let counts: Vec<u64> = runs.iter().map(|run| run.n_interruptions).collect();
+    match uninterrupted(&time_ns, &counts).ok()? {
+        Interruptions::Negligible => None,
+        Interruptions::UnknownCost { usual } => {
+            let left_ns_max = Some(median_of(runs.iter().map(|run| run.left_ns_max)));
+            Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
+        }
+        Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
+            times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
+            let each =
+                UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
+            let removed_ns = Some(each.value * least);
+            Some(InterruptionSummary { usual, each: Some(each), removed_ns, left_ns_max: None })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launches::{gather, gathered};
+    use crate::low_runs::LowRuns;
+    use crate::times::times;
+    use record::Row;
+    use record::fixture::record;
+    use model::values::ProcessValue;
+
+    fn run(time_ns: f64) -> RunEvidence {
+        RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0, least_ns: 0.0 }
+    }
+
+    fn settled(runs: &[RunEvidence], least_ns: f64) -> (TimeSummary, Option<InterruptionSummary>) {
+        let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
+        let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+        let runs = runs.iter().map(|run| RunEvidence { least_ns, ..*run }).collect();
+        let interruptions = settle(&mut found, ArmEvidence { runs });
+        (found, interruptions)
+    }
+
+    #[test]
+    fn t0_is_a_limit_if_every_low_run_may_hide_something() {
+        let mut runs: Vec<RunEvidence> = (0..20)
+            .map(|at| RunEvidence { hidden_ns: 2e6, ..run(10e6 + 1e4 * f64::from(at)) })
+            .collect();
+        let (found, _) = settled(&runs, 10e6);
+        assert!(found.is_upper_limit);
+        assert_eq!(found.t0, UncertainValue { value: 10e6, err: None });
+        runs[1].hidden_ns = 0.0;
+        let (found, _) = settled(&runs, 10e6);
+        assert!(!found.is_upper_limit && found.t0.err.unwrap() >= 2e6, "{found:?}");
+    }
+
+    #[test]
+    fn a_process_hides_what_any_of_its_slices_hides() {
+        let limited = |value: ProcessValue| {
+            let mut record = record(&["a"]);
+            record.header.plan.in_slices = true;
+            record.header.plan.policy.process_value = value;
+            for step in 0..30 {
+                let mut row = Row::new(step, 0, Some(step / 5), 10_000 * u64::from(step));
+                let stalled_ns = if step % 5 == 0 { 500 } else { 0 };
+                row.set(Metric::WallNs, Some(1000 + stalled_ns + u64::from(step)));
+                row.set(Metric::StalledNs, Some(stalled_ns));
+                record.rows.push(&row);
+            }
+            let record = gather(record);
+            let slices = record.slices.as_ref().unwrap();
+            let processes = gathered(&record.header.plan, slices, Some(Clock::Wall.into()));
+            let mut evidence = of_arms(&record, Clock::Wall, Some(&processes));
+            let values = [1.0, 2.0, 3.0];
+            let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+            settle(&mut found, evidence.remove(0));
+            found.is_upper_limit
+        };
+        assert!(limited(ProcessValue::Mean) && !limited(ProcessValue::Low));
+    }
+
+    #[test]
+    fn the_limit_is_of_the_lowest_fifth() {
+        let mut runs: Vec<RunEvidence> =
+            (0..20).map(|at| run(10e6 + 1e4 * f64::from((at * 7) % 20))).collect();
+        let hide = |run: &mut RunEvidence, below: f64| {
+            run.hidden_ns = if run.time_ns < below { 2e6 } else { 0.0 };
+        };
+        runs.iter_mut().for_each(|run| hide(run, 10e6 + 3.5e4));
+        assert!(settled(&runs, 0.0).0.is_upper_limit);
+        runs.iter_mut().for_each(|run| hide(run, 10e6 + 2.5e4));
+        assert!(!settled(&runs, 0.0).0.is_upper_limit);
+    }
+
+    #[test]
+    fn t0_is_not_below_the_cpu_time_and_its_error_not_above_t0() {
+        let mut runs: Vec<RunEvidence> =
+            (0..24).map(|at| run(10e6 + 3e5 * f64::from(at * 7 % 24))).collect();
+        assert_eq!(settled(&runs, 10e6).0.t0.value, 10e6);
+        assert!(settled(&runs, 0.0).0.t0.value < 10e6);
+        runs.iter_mut().for_each(|run| run.hidden_ns = 0.009 * run.time_ns);
+        runs[0].hidden_ns = 1e9;
+        let (found, _) = settled(&runs, 0.0);
+        assert!(found.t0.err.unwrap() <= found.t0.value);
+    }
+
+    #[test]
+    fn the_cost_of_interruptions_is_taken_off_or_in_the_error() {
+        let counts = [0, 3, 1, 5, 2, 8, 4, 0, 6, 1, 7, 2, 3, 9, 0, 5];
+        let busy = |n: u64| {
+            let left_ns_max = COST_NS * n as f64;
+            RunEvidence { n_interruptions: n, left_ns_max, ..run(50e6 + 5e5 * n as f64) }
+        };
+        let (found, interruptions) = settled(&counts.map(busy), 50e6);
+        let each_ns = interruptions.unwrap().each.unwrap().value;
+        assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
+        let (found, interruptions) = settled(&[8; 16].map(busy), 54e6);
+        let left_ns_max = Some(8.0 * COST_NS);
+        let expected =
+            InterruptionSummary { usual: 8.0, each: None, removed_ns: None, left_ns_max };
+        assert_eq!((interruptions, found.t0.value), (Some(expected), 54e6));
+        assert!(found.t0.err.unwrap() >= 8.0 * COST_NS);
+    }
+}

@@ -1,0 +1,336 @@
+//! The same benchmarks in several files. Everything that differed between the sessions is part of the difference, so
+//! there are no verdicts, only estimates with an error from the scatter of the launches.
+
+use std::collections::{BTreeSet, HashMap};
+
+use formats::{BenchmarkValues, MetaValue, ResultUnit, Results, statistics::summary};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::PointEstimate;
+
+use crate::summary::UncertainValue;
+use model::values::Average;
+
+/// A benchmark in one file.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FileCell {
+    /// Mean or median of all values, in the base unit. The error is that of the mean of the launches. A summary, or a
+    /// single launch, has no error.
+    pub middle: UncertainValue,
+    /// Standard deviation of the values.
+    pub sd: Option<f64>,
+    /// Number of launches with values.
+    pub n_launches: usize,
+    /// Number of values.
+    pub n_values: usize,
+    /// Ratio to the first file; `None` in the first file, and if the first value is 0.
+    pub ratio: Option<UncertainValue>,
+}
+
+/// A benchmark that several files have.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BenchmarkLine {
+    /// Name of the benchmark.
+    pub name: String,
+    /// Unit of the values.
+    #[serde(skip)]
+    pub unit: ResultUnit,
+    /// Tags of the benchmark.
+    pub tags: Vec<String>,
+    /// One cell for each file; `None` if the file lacks the benchmark.
+    pub cells: Vec<Option<FileCell>>,
+}
+
+/// The comparison of several files.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FilesComparison {
+    /// The kind of average that is compared.
+    pub by: Average,
+    /// The benchmarks that the first file and another one have, in the order of the first.
+    pub lines: Vec<BenchmarkLine>,
+    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file. `None` for
+    /// the first file.
+    pub geometric_means: Vec<Option<UncertainValue>>,
+    /// Benchmarks without a partner. For the first file: those that no other file has. For another file: those that
+    /// the first file lacks.
+    pub alone: Vec<Vec<String>>,
+    /// Differences between the machines or interpreters.
+    pub differences: Vec<Difference>,
+}
+
+/// A difference in metadata that should be equal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// Index of the file.
+    pub file: usize,
+    /// Key of the metadata.
+    pub key: &'static str,
+    /// Value in the first file.
+    pub reference: String,
+    /// Value in this file.
+    pub other: String,
+}
+
+/// Metadata that change the meaning of a time.
+const TELLING: [&str; 9] = [
+    "hostname",
+    "cpu_model_name",
+    "cpu_count",
+    "platform",
+    "python_implementation",
+    "python_version",
+    "aslr",
+    "cpu_affinity",
+    "cpu_governors",
+];
+
+/// Class of a change by its estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeGroup {
+    /// Slower, or more, by more than twice the error of the ratio.
+    More,
+    /// Faster, or less, by more than twice the error of the ratio.
+    Less,
+    /// Within twice the error.
+    Within,
+    /// There is no error to compare the change with.
+    Unknown,
+}
+
+impl ChangeGroup {
+    /// The class of a ratio.
+    pub fn of(ratio: UncertainValue) -> Self {
+        let off = ratio.value - 1.0;
+        match ratio.err {
+            _ if off == 0.0 => Self::Within,
+            None => Self::Unknown,
+            Some(err) if off.abs() <= 2.0 * err => Self::Within,
+            Some(_) if off > 0.0 => Self::More,
+            Some(_) => Self::Less,
+        }
+    }
+}
+
+/// Compares the benchmarks of the first file with those of the others, by name.
+pub fn compare(files: &[Results], by: Average) -> FilesComparison {
+    let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
+    let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
+    let places: Vec<BenchmarkPlaces<'_>> =
+        files.iter().zip(&labels).map(|(file, labels)| BenchmarkPlaces::of(file, labels)).collect();
+    let mut lines = Vec::new();
+    let mut alone = vec![Vec::new(); files.len()];
+    let first = files.first().map_or(&[][..], |file| &file.benchmarks);
+    for (at, benchmark) in first.iter().enumerate() {
+        let name = &labels[0][at];
+        let reference = found[0][at].clone();
+        let of_file = |file: usize| {
+            let mut cell = found[file][places[file].find(benchmark, name)?].clone()?;
+            cell.ratio = reference.as_ref().and_then(|old| ratio(old.middle, cell.middle));
+            Some(cell)
+        };
+        let others: Vec<Option<FileCell>> = (1..files.len()).map(of_file).collect();
+        if others.iter().all(Option::is_none) {
+            alone[0].push(name.clone());
+            continue;
+        }
+        let cells = std::iter::once(reference.clone()).chain(others).collect();
+        let (unit, tags) = (benchmark.unit.clone(), tags(&files[0], benchmark));
+        lines.push(BenchmarkLine { name: name.clone(), unit, tags, cells });
+    }
+    for file in 1..files.len() {
+        let is_alone =
+            |at: &usize| places[0].find(&files[file].benchmarks[*at], &labels[file][*at]).is_none();
+        let names = (0..labels[file].len()).filter(is_alone).map(|at| labels[file][at].clone());
+        alone[file] = names.collect();
+    }
+    let means = |file| geometric_mean(lines.iter(), file);
+    let geometric_means = (0..files.len()).map(means).collect();
+    FilesComparison { by, geometric_means, lines, alone, differences: differences(files) }
+}
+
+/// Group, name, parameters and unit of a benchmark.
+type Identity<'a> = (Option<&'a str>, &'a str, &'a [(String, String)], &'a ResultUnit);
+
+fn identity(benchmark: &BenchmarkValues) -> Identity<'_> {
+    let BenchmarkValues { group, name, parameters, unit, .. } = benchmark;
+    (group.as_deref(), name, parameters, unit)
+}
+
+/// The benchmarks of a file.
+struct BenchmarkPlaces<'a> {
+    by_identity: HashMap<Identity<'a>, usize>,
+    by_label: HashMap<(&'a str, &'a ResultUnit), usize>,
+}
+
+impl<'a> BenchmarkPlaces<'a> {
+    fn of(file: &'a Results, labels: &'a [String]) -> Self {
+        let all = || file.benchmarks.iter().zip(labels).enumerate();
+        Self {
+            by_identity: all().map(|(at, (it, _))| (identity(it), at)).collect(),
+            by_label: all().map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect(),
+        }
+    }
+
+    /// The same benchmark here. Where no file has it under the same group, its label decides: a file may lack groups.
+    fn find(&self, benchmark: &BenchmarkValues, label: &str) -> Option<usize> {
+        let same = self.by_identity.get(&identity(benchmark));
+        same.or_else(|| self.by_label.get(&(label, &benchmark.unit))).copied()
+    }
+}
+
+fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
+    file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
+}
+
+fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
+    let summary = summary(benchmark);
+    let value = match by {
+        Average::Mean => summary.mean.or(summary.center()),
+        Average::Median => summary.center(),
+    }?;
+    let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
+    let middles: Vec<f64> = with_values
+        .filter_map(|launch| match by {
+            Average::Mean => stats::mean(launch.values).ok(),
+            Average::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
+        })
+        .collect();
+    let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
+    Some(FileCell {
+        middle: UncertainValue { value, err },
+        sd: summary.stddev,
+        n_launches: middles.len(),
+        n_values: benchmark.values.len(),
+        ratio: None,
+    })
+}
+
+/// The errors are independent, because the sessions are.
+fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
+    // Some programs write 0 for a time that is too short, or a difference that is below 0.
+    if old.value <= 0.0 || new.value <= 0.0 || !(new.value / old.value).is_normal() {
+        return None;
+    }
+    Some(match (old.measured(), new.measured()) {
+        (Some(old), Some(new)) => {
+            let PointEstimate { value, err } = new.over(old);
+            UncertainValue { value, err: Some(err) }
+        }
+        _ => UncertainValue { value: new.value / old.value, err: None },
+    })
+}
+
+/// Geometric mean of the ratios of one file. Its error is known if all errors are.
+pub fn geometric_mean<'a>(
+    lines: impl Iterator<Item = &'a BenchmarkLine>,
+    file: usize,
+) -> Option<UncertainValue> {
+    let ratios: Vec<UncertainValue> =
+        lines.filter_map(|line| line.cells.get(file)?.as_ref()?.ratio).collect();
+    let values: Vec<f64> = ratios.iter().map(|ratio| ratio.value).collect();
+    let n = values.len() as f64;
+    let value = stats::mean(&stats::logs(&values).ok()?).ok()?.exp();
+    let relative = |ratio: &UncertainValue| ratio.err.map(|err| (err / ratio.value).powi(2));
+    let sum: Option<f64> = ratios.iter().map(relative).sum();
+    Some(UncertainValue { value, err: sum.map(|sum| value * sum.sqrt() / n) })
+}
+
+fn tags(file: &Results, benchmark: &BenchmarkValues) -> Vec<String> {
+    match benchmark.metadata.get("tags").or_else(|| file.metadata.get("tags")) {
+        Some(MetaValue::List(tags)) => tags.clone(),
+        Some(MetaValue::Text(tag)) => vec![tag.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn differences(files: &[Results]) -> Vec<Difference> {
+    let said = |file: &Results, key: &str| -> BTreeSet<String> {
+        let of = |it: &BenchmarkValues| {
+            let in_launch = |launch: formats::LaunchView<'_>| {
+                launch.info.metadata.as_ref()?.get(key).map(ToString::to_string)
+            };
+            let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
+            let outer = outer.map(ToString::to_string);
+            outer.or_else(|| it.launches().next().and_then(in_launch))
+        };
+        file.benchmarks.iter().filter_map(of).collect()
+    };
+    let shown = |said: &BTreeSet<String>| said.iter().cloned().collect::<Vec<_>>().join(" and ");
+    let mut found = Vec::new();
+    let Some((first, others)) = files.split_first() else { return found };
+    for (index, other) in others.iter().enumerate() {
+        for key in TELLING {
+            let (reference, other) = (said(first, key), said(other, key));
+            if reference != other && !reference.is_empty() && !other.is_empty() {
+                let (reference, other) = (shown(&reference), shown(&other));
+                found.push(Difference { file: index + 1, key, reference, other });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use formats::LaunchInfo;
+
+    fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
+        let mut results = Results::default();
+        results.metadata.insert("hostname".into(), host.into());
+        for (name, launches) in benchmarks {
+            let mut made = BenchmarkValues::new(name, ResultUnit::Time);
+            for values in *launches {
+                made.values.extend(*values);
+                made.end_launch(LaunchInfo::default());
+            }
+            results.benchmarks.push(made);
+        }
+        results
+    }
+
+    #[test]
+    fn pairs_by_name_with_the_error_of_the_launches() {
+        let old = file(&[("a", &[&[1.0, 3.0], &[4.0]]), ("only old", &[&[1.0]])], "x");
+        let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
+        let found = compare(&[old, new], Average::Mean);
+        let cell = found.lines[0].cells[1].as_ref().unwrap();
+        assert_eq!(cell.middle, UncertainValue { value: 6.0, err: Some(2.0) });
+        let ratio = cell.ratio.unwrap();
+        // 8/3 in the reference, with the error 1 of the launch means 2 and 4.
+        assert_eq!(ratio.value, 6.0 / (8.0 / 3.0));
+        let expected = ratio.value * (2.0_f64 / 6.0).hypot(1.0 / (8.0 / 3.0));
+        assert!((ratio.err.unwrap() - expected).abs() < 1e-12, "{ratio:?}");
+        assert_eq!(found.alone, [vec!["only old"], vec!["only new"]]);
+        assert_eq!(found.differences.len(), 1);
+        assert_eq!(found.geometric_means[1].unwrap().value, ratio.value);
+        assert_eq!(found.geometric_means[0], None);
+    }
+
+    /// Equal values, single values, and launches of unequal lengths: a file against itself is never different.
+    #[test]
+    fn a_file_against_itself_is_within() {
+        let same = file(
+            &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
+            "x",
+        );
+        let found = compare(&[same.clone(), same], Average::Median);
+        for line in &found.lines {
+            let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
+            assert_eq!(
+                (ratio.value, ChangeGroup::of(ratio)),
+                (1.0, ChangeGroup::Within),
+                "{}",
+                line.name
+            );
+        }
+        assert!(found.differences.is_empty());
+        let near = UncertainValue { value: 1.001, err: None };
+        assert_eq!(ChangeGroup::of(near), ChangeGroup::Unknown);
+        assert_eq!(
+            ChangeGroup::of(UncertainValue { err: Some(0.0001), ..near }),
+            ChangeGroup::More
+        );
+    }
+}

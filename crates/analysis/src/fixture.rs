@@ -1,0 +1,60 @@
+//! Summaries for the tests, built in memory.
+
+use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
+use crate::summary::{SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
+
+/// Times whose statistics all have this value and this error.
+pub(super) fn times(value: f64, err: f64) -> TimeSummary {
+    let uncertain = UncertainValue { value, err: Some(err) };
+    TimeSummary {
+        t0: uncertain,
+        is_upper_limit: false,
+        limited_by: None,
+        lone_run: None,
+        has_floor: true,
+        min: value,
+        max: value,
+        low20: uncertain,
+        median: uncertain,
+        mean: uncertain,
+        sd: Some(0.0),
+        cv: Some(0.0),
+        quantiles: [value; 4],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+    }
+}
+
+/// The decision that goes with this interval and a margin of 1 %.
+fn decision(lo: f64, hi: f64) -> PairedDecision {
+    match (lo > 1.0 || hi < 1.0, lo > 0.99 && hi < 1.01) {
+        (true, _) => PairedDecision::Different,
+        (_, true) => PairedDecision::Same,
+        _ => PairedDecision::Undecided,
+    }
+}
+
+/// A test's result with this interval.
+pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
+    PairedTest {
+        n_pairs: 60,
+        n_warmup_pairs: 0,
+        n_looks: 3,
+        family: 1,
+        p: 0.0005,
+        q: 0.0005,
+        statistic: StatisticName::Floor,
+        ratio: RatioInterval { ratio, lo, hi },
+        net_ratio: None,
+        alpha: 0.01,
+        smallest_visible: 0.0073,
+        to_decide: None,
+        position_ratio: 1.0,
+        decision: decision(lo, hi),
+        doubt: None,
+        mean_ratio: RatioInterval { ratio, lo, hi },
+        hidden_tail: 0.074,
+        slow_runs: None,
+        is_contradicted: false,
+        shape: None,
+    }
+}

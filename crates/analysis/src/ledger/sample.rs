@@ -1,0 +1,144 @@
+//! Times and counts of each run, read from the rows of a record.
+
+use crate::launches::SliceRule;
+use crate::neighbours::began_on_shared_core;
+use crate::run_times::queued_ns;
+use crate::summary::ArmSummary;
+use record::{Record, Rows};
+use model::values::metric::Metric;
+use model::values::{Clock, Headline};
+
+/// More than a year: longer than any run, so a record with such a time is damaged.
+pub const TIME_NS_MAX: i64 = 1 << 55;
+
+/// Times and counts of one run, or slice.
+#[derive(Clone, Copy, Debug)]
+pub struct LedgerSample {
+    pub step: u32,
+    pub wall_ns: i64,
+    /// Wall time without noise.
+    pub floor_ns: i64,
+    pub preempted_ns: Option<i64>,
+    pub queued_ns: Option<i64>,
+    /// Time for which a CPU quota stopped the group of the run, over all CPUs.
+    pub quota_ns: i64,
+    pub cpu_ns: Option<i64>,
+    pub faults: Option<u64>,
+    pub migrations: Option<u64>,
+    pub interruptions: Option<u64>,
+    /// Memory traffic of everything else during the run, MiB.
+    pub others_traffic_mib: Option<u64>,
+    /// Whether the run never gave up its CPU for a wait.
+    pub never_waited: bool,
+    /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
+    pub is_slice: bool,
+    /// Whether the time without noise contains no waits at all, as the clean time of a run.
+    pub is_clean: bool,
+    pub cycles: Option<f64>,
+    /// Whether the core's other hardware thread was busy just before the run.
+    pub is_core_shared: Option<bool>,
+}
+
+/// The samples of each arm.
+pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSample>> {
+    let plan = &record.header.plan;
+    let mut by_arm: Vec<Vec<LedgerSample>> = arms.iter().map(|_| Vec::new()).collect();
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let is_wall = plan
+        .workers
+        .as_ref()
+        .is_none_or(|workers| matches!(workers.headline, Headline::Clean | Headline::Wall));
+    if !is_wall || (record.slices.is_some() && rows.has_own()) {
+        return by_arm;
+    }
+    let rule = SliceRule::of(plan, None);
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let arm = rows.arm(index);
+        let Some(wall) = &arms[arm].times else { continue };
+        let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
+        let loops = if record.slices.is_some() {
+            loops * rule.inner_loops(arms[arm].arm as u32)
+        } else {
+            1
+        };
+        let floor_ns = (wall.t0.value * loops as f64).round() as i64;
+        let sample = LedgerSample::of(rows, index, floor_ns);
+        by_arm[arm]
+            .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
+    }
+    by_arm
+}
+
+impl LedgerSample {
+    fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
+        let count = |metric| rows.get(index, metric);
+        let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
+        let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
+        let cycles = count(Metric::Cycles)
+            .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
+        let found = Self {
+            step: rows.step(index),
+            wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
+            floor_ns,
+            preempted_ns: ns(Metric::PreemptedNs),
+            queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
+            quota_ns: ns(Metric::QuotaNs).unwrap_or(0),
+            // The task clock stops before a process frees its memory (Linux 6.18: do_exit in kernel/exit.c). With 10
+            // MiB that is a tenth of the time.
+            cpu_ns: ns(Metric::CpuNs).or_else(times_ns).or(ns(Metric::TaskClockNs)),
+            faults: count(Metric::MinorFaults),
+            migrations: count(Metric::Migrations),
+            interruptions: count(Metric::InvoluntarySwitches),
+            others_traffic_mib: count(Metric::OthersTrafficBytes).map(|bytes| bytes >> 20),
+            // The exit is one voluntary switch, or none if Stillwell sees the end before it.
+            never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
+            cycles,
+            is_core_shared: began_on_shared_core(rows, index),
+            is_slice: false,
+            is_clean: false,
+        }
+        .stalled(rows, index);
+        let times = [
+            Some(found.wall_ns),
+            Some(floor_ns),
+            found.preempted_ns,
+            found.queued_ns,
+            found.cpu_ns,
+        ];
+        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
+    }
+
+    /// Divides the time in which nothing of the run ran into waits after preemptions, and others.
+    fn stalled(self, rows: &Rows, index: usize) -> Self {
+        let stalled_ns = rows.get(index, Metric::StalledNs).and_then(|ns| i64::try_from(ns).ok());
+        let Some(stalled_ns) = stalled_ns.filter(|_| rows.clock() == Clock::Clean) else {
+            return self;
+        };
+        // Of several tasks, one may run while another one is preempted.
+        let preempted_ns = self.preempted_ns.map(|ns| ns.min(stalled_ns));
+        let queued_ns = Some(stalled_ns - preempted_ns.unwrap_or(0));
+        Self { preempted_ns, queued_ns, is_clean: true, ..self }
+    }
+
+    /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. The
+    /// part inside is at most the time off the CPU. The exact part is not known. Stillwell's process does not wait
+    /// for it.
+    pub fn of_slice(self) -> Self {
+        let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
+        let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
+        let off_ns = off_ns.map(|off_ns| off_ns - preempted_ns.unwrap_or(0));
+        Self {
+            preempted_ns,
+            queued_ns: self.queued_ns.zip(off_ns).map(|(ns, off_ns)| ns.min(off_ns)),
+            never_waited: false,
+            is_slice: true,
+            ..self
+        }
+    }
+
+    /// Wall time without run-queue delay.
+    pub fn rest_ns(&self) -> i64 {
+        self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
+    }
+}

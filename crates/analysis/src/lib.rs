@@ -1,0 +1,94 @@
+//! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
+
+pub mod convert;
+pub mod verdict;
+mod activity;
+pub mod advice;
+mod arm;
+mod arm_values;
+pub mod calibrate;
+mod clocks;
+mod compare;
+mod comparison;
+pub mod distributions;
+mod disturbance;
+mod end;
+pub mod estimators;
+mod evidence;
+pub mod files;
+mod finding;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
+pub mod histogram;
+pub mod launches;
+mod layouts;
+pub mod ledger;
+pub mod live;
+mod long_slices;
+pub mod low_runs;
+mod neighbours;
+mod notes;
+mod outliers;
+pub mod pool;
+mod quiet;
+mod ranking;
+pub mod report;
+mod run_times;
+pub mod select;
+pub mod series;
+mod sessions;
+mod single;
+mod slice_notes;
+mod sliced;
+mod steadiness;
+pub mod suite;
+mod summary;
+mod times;
+pub mod trial;
+pub mod walls;
+pub mod watch;
+#[cfg(test)]
+pub mod weather;
+
+use record::Record;
+
+pub use activity::{Activity, CountKind, RunCount, activities};
+pub use arm::summarise;
+pub use comparison::{
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
+    RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,
+};
+pub use disturbance::{Disturbance, DisturbanceSource};
+pub use end::end_reason;
+pub use estimators::{Estimators, Ratios, estimators};
+pub use finding::{Finding, Note};
+pub use layouts::over_layouts;
+pub use long_slices::LongSlices;
+pub use low_runs::{LoneRun, Oddity, WorkCount};
+pub use neighbours::Neighbours;
+pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
+pub use ranking::{Ranking, geometric_mean};
+pub use sessions::{LEVEL_MIN, across_records};
+pub use single::Analysis;
+pub use steadiness::{
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,
+    raised,
+};
+#[cfg(test)]
+pub use summary::NetTimes;
+#[cfg(test)]
+pub use summary::TailQuantile;
+pub use summary::{
+    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SLOW_TAIL, SliceSummary,
+    TimeSummary, UncertainValue,
+};
+pub use watch::trial_outcome;
+
+/// Analyses a record.
+pub fn analyse(record: &Record) -> Analysis {
+    if record.parts.is_empty() {
+        single::analyse_alone(record, summarise(record), None)
+    } else {
+        suite::analyse(record)
+    }
+}

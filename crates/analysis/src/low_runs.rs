@@ -1,0 +1,301 @@
+//! The low end of an arm's runs, in constant memory: t0 with its error, whether the lowest runs met a quiet core, and a
+//! lowest run that stands alone. docs/methodology.md, "t0 and its error".
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::low_end::{FloorEstimate, LowEnd};
+
+use record::{Row, Rows};
+use model::values::metric::Metric;
+use model::values::{Clock, is_core_shared, time_ns};
+
+/// Lowest runs with a probe that tell whether a quiet core was met.
+const PROBED: usize = 5;
+/// The number if fewer runs than `FEW_PROBES` have one.
+const PROBED_OF_FEW: usize = 3;
+const FEW_PROBES: usize = 10;
+/// Next runs with which a lowest one that stands alone is compared, as in `stats::low_end`.
+const OTHERS: usize = 10;
+/// A count that is lower by a smaller share is not odd.
+const LESS_MIN: f64 = 0.01;
+/// A busy hardware thread costs a factor of up to 1.8 (values/core.rs). If the others are further above, it is no reason.
+const SHARED_CORE_MAX: f64 = 2.0;
+
+/// A count of which a run that ends early has less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkCount {
+    Instructions,
+    PageFaults,
+    CpuNs,
+}
+
+const COUNTS: [WorkCount; 3] = [WorkCount::Instructions, WorkCount::PageFaults, WorkCount::CpuNs];
+
+/// A sign that a run did not do the work of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "oddity", rename_all = "snake_case")]
+pub enum Oddity {
+    /// None of the next ten runs had this exit status.
+    Exit { status: i32 },
+    /// The run has less of a count than the next ten, by more than these differ. `others`: their smallest.
+    Less { count: WorkCount, value: f64, others: f64 },
+}
+
+/// A lowest run that stands alone far below the rest (`stats::low_end`).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoneRun {
+    /// Number of this run among the arm's measured runs, from 1.
+    pub run: usize,
+    /// The value of the next run.
+    pub next: f64,
+    /// Share by which the run is below the next one.
+    pub below: f64,
+    /// Signs that it did not do the work of the others. t0 rests on the others if there are any.
+    pub oddities: Vec<Oddity>,
+}
+
+/// The facts about a run that its time does not show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunMark {
+    exit: i32,
+    is_core_shared: Option<bool>,
+    counts: [Option<f64>; COUNTS.len()],
+}
+
+/// The low end of the runs of an arm, in run order.
+#[derive(Clone, Debug, Default)]
+pub struct LowRuns {
+    n: usize,
+    /// Marked with the number of the run, from 1.
+    low_end: LowEnd<(usize, RunMark)>,
+    n_probed: usize,
+    /// The lowest runs with a probe, ascending: value, number, whether the core was shared. One more than are needed.
+    probed: Vec<(f64, usize, bool)>,
+}
+
+/// t0 as the low end of the runs tells it.
+#[derive(Clone, Debug)]
+pub struct LowT0 {
+    /// t0, from the runs that count.
+    pub floor: FloorEstimate,
+    /// The lowest run that counts.
+    pub most: f64,
+    /// Whether the lowest runs met a quiet core; `None` without probes.
+    pub met_quiet: Option<bool>,
+    /// A lowest run that stands alone.
+    pub lone: Option<LoneRun>,
+}
+
+impl LoneRun {
+    /// Whether t0 rests on the other runs.
+    pub fn is_left_out(&self) -> bool {
+        !self.oddities.is_empty()
+    }
+}
+
+impl RunMark {
+    fn new(exit: i32, get: impl Fn(Metric) -> Option<u64>) -> Self {
+        let chains = get(Metric::OneChainNs).zip(get(Metric::FourChainsNs));
+        let count = |count| match count {
+            WorkCount::Instructions => get(Metric::Instructions).map(|n| n as f64),
+            WorkCount::PageFaults => get(Metric::MinorFaults).map(|n| n as f64),
+            WorkCount::CpuNs => time_ns(Clock::Cpu, &get),
+        };
+        Self {
+            exit,
+            is_core_shared: chains.map(|(one, four)| is_core_shared(one, four)),
+            counts: COUNTS.map(count),
+        }
+    }
+
+    /// The mark of a row.
+    pub fn of(row: &Row) -> Self {
+        Self::new(row.exit, |metric| row.get(metric))
+    }
+}
+
+/// The low end of each arm's measured runs.
+pub(super) fn of_arms(
+    rows: &Rows,
+    n_arms: usize,
+    value: impl Fn(&Rows, usize) -> Option<f64>,
+) -> Vec<LowRuns> {
+    let mut found = vec![LowRuns::default(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        if let Some(value) = value(rows, index) {
+            let mark = RunMark::new(rows.exit(index), |metric| rows.get(index, metric));
+            found[rows.arm(index)].add(value, mark);
+        }
+    }
+    found
+}
+
+impl LowRuns {
+    /// Values about which nothing else is known.
+    pub(super) fn of_values(values: &[f64]) -> Self {
+        let mut found = Self::default();
+        values.iter().for_each(|&value| found.add(value, RunMark::default()));
+        found
+    }
+
+    /// Takes in the next run.
+    pub fn add(&mut self, value: f64, mark: RunMark) {
+        self.n += 1;
+        self.low_end.add(value, (self.n, mark));
+        let Some(is_shared) = mark.is_core_shared else { return };
+        self.n_probed += 1;
+        let at = self.probed.partition_point(|kept| kept.0 <= value);
+        if at <= PROBED {
+            self.probed.truncate(PROBED);
+            self.probed.insert(at, (value, self.n, is_shared));
+        }
+    }
+
+    /// The lowest value.
+    pub fn min(&self) -> Option<f64> {
+        Some(self.low_end.lowest().first()?.0)
+    }
+
+    /// t0 of the runs so far; `None` without any.
+    pub fn t0(&self) -> Option<LowT0> {
+        let lone = self.lone();
+        let left_out = lone.as_ref().filter(|lone| lone.is_left_out()).map(|lone| lone.run);
+        let n_left_out = usize::from(left_out.is_some());
+        Some(LowT0 {
+            floor: self.low_end.floor(n_left_out)?,
+            most: self.low_end.lowest().get(n_left_out)?.0,
+            met_quiet: self.met_quiet(left_out),
+            lone,
+        })
+    }
+
+    /// Whether more than half of the lowest runs with a probe began on a quiet core. One run may be left out.
+    fn met_quiet(&self, left_out: Option<usize>) -> Option<bool> {
+        let mut lowest = self.probed.clone();
+        lowest.retain(|run| Some(run.1) != left_out);
+        let is_few = self.n_probed - (self.probed.len() - lowest.len()) < FEW_PROBES;
+        lowest.truncate(if is_few { PROBED_OF_FEW } else { PROBED });
+        let n_quiet = lowest.iter().filter(|run| !run.2).count();
+        (!lowest.is_empty()).then_some(2 * n_quiet > lowest.len())
+    }
+
+    fn lone(&self) -> Option<LoneRun> {
+        if !self.low_end.has_one_alone() {
+            return None;
+        }
+        let [(value, (run, mark)), others @ ..] = self.low_end.lowest() else { return None };
+        let others: Vec<RunMark> = others[..OTHERS].iter().map(|other| other.1.1).collect();
+        let next = self.low_end.lowest()[1].0;
+        let mut oddities = Vec::new();
+        if others.iter().all(|other| other.exit != mark.exit) {
+            oddities.push(Oddity::Exit { status: mark.exit });
+        }
+        let is_quiet_no_reason = self.met_quiet(Some(*run)) == Some(true);
+        oddities.extend((0..COUNTS.len()).filter_map(|at| {
+            let value = mark.counts[at]?;
+            let of_others: Option<Vec<f64>> = others.iter().map(|other| other.counts[at]).collect();
+            let smallest = is_less(value, &of_others?)?;
+            let is_explained = COUNTS[at] == WorkCount::CpuNs
+                && !is_quiet_no_reason
+                && value * SHARED_CORE_MAX >= smallest;
+            (!is_explained).then_some(Oddity::Less { count: COUNTS[at], value, others: smallest })
+        }));
+        Some(LoneRun { run: *run, next, below: 1.0 - value / next, oddities })
+    }
+}
+
+/// The smallest of the others, if the value is below all of them by more than they differ.
+fn is_less(value: f64, others: &[f64]) -> Option<f64> {
+    let smallest = others.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let distance = smallest - value;
+    (distance > largest - smallest && distance > LESS_MIN * smallest).then_some(smallest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(is_core_shared: Option<bool>) -> RunMark {
+        RunMark { is_core_shared, ..RunMark::default() }
+    }
+
+    fn low(runs: impl IntoIterator<Item = (f64, RunMark)>) -> LowRuns {
+        let mut found = LowRuns::default();
+        runs.into_iter().for_each(|(value, mark)| found.add(value, mark));
+        found
+    }
+
+    fn met(shared: &[Option<bool>]) -> Option<bool> {
+        let runs = shared.iter().enumerate();
+        low(runs.map(|(at, &is_shared)| (10.0 + at as f64, mark(is_shared)))).t0()?.met_quiet
+    }
+
+    #[test]
+    fn quiet_was_met_if_most_of_the_lowest_runs_say_so() {
+        let (quiet, loud) = (Some(false), Some(true));
+        let with_rest = |lowest: &[Option<bool>]| [lowest, &[loud; 10]].concat();
+        assert_eq!(met(&with_rest(&[quiet, loud, quiet, loud, quiet])), Some(true));
+        assert_eq!(met(&with_rest(&[quiet, loud, quiet, loud, loud])), Some(false));
+        // Of runs without a probe nothing is known: the next ones count.
+        assert_eq!(met(&with_rest(&[None, quiet, None, quiet, None, quiet])), Some(true));
+        // Three, if fewer than ten have a probe.
+        assert_eq!(met(&[quiet, quiet, loud, loud, loud, loud, loud, loud, loud]), Some(true));
+        assert_eq!(met(&[quiet, loud, loud, quiet]), Some(false));
+        assert_eq!((met(&[quiet, loud]), met(&[quiet])), (Some(false), Some(true)));
+        assert_eq!(met(&[None; 12]), None);
+    }
+
+    /// Twenty runs from 100, and run 8 at 50.
+    fn with_one_alone(odd: RunMark, others: impl Fn(usize) -> RunMark) -> LowT0 {
+        let run = |at: usize| if at == 7 { (50.0, odd) } else { (100.0 + at as f64, others(at)) };
+        low((0..20).map(run)).t0().unwrap()
+    }
+
+    #[test]
+    fn a_run_that_stands_alone_is_left_out_only_if_it_did_less() {
+        let faults = |n: f64| RunMark { counts: [None, Some(n), None], ..mark(None) };
+        let others = |at: usize| faults(500.0 + (at % 3) as f64);
+        let odd = with_one_alone(faults(120.0), others);
+        let lone = odd.lone.unwrap();
+        let less = Oddity::Less { count: WorkCount::PageFaults, value: 120.0, others: 500.0 };
+        assert_eq!((lone.run, lone.next, lone.below), (8, 100.0, 0.5));
+        assert_eq!(lone.oddities, [less]);
+        assert_eq!(odd.most, 100.0);
+        assert!(odd.floor.value > 90.0 && odd.floor.err.unwrap() < 10.0, "{:?}", odd.floor);
+        // The same number of page faults: t0 rests on the run, and its error reaches the others.
+        let kept = with_one_alone(faults(499.0), others);
+        assert!(!kept.lone.unwrap().is_left_out());
+        assert!(kept.most == 50.0 && kept.floor.err.unwrap() > 50.0, "{:?}", kept.floor);
+        let exit = with_one_alone(RunMark { exit: 3, ..mark(None) }, |_| mark(None));
+        assert_eq!(exit.lone.unwrap().oddities, [Oddity::Exit { status: 3 }]);
+    }
+
+    /// The one run on a quiet core takes less CPU time than the loaded ones. It is the best of all.
+    #[test]
+    fn the_only_quiet_run_is_not_left_out() {
+        let cpu =
+            |ns: f64, is_shared| RunMark { counts: [None, None, Some(ns)], ..mark(is_shared) };
+        let is_left_out = |odd: f64, is_quiet: Option<bool>| {
+            let others = |at: usize| cpu(100.0 + at as f64, is_quiet.map(|it| !it));
+            with_one_alone(cpu(odd, Some(false)), others).lone.unwrap().is_left_out()
+        };
+        assert!(!is_left_out(60.0, Some(false)));
+        assert!(!is_left_out(60.0, None));
+        // The others were on a quiet core too, or no neighbour costs so much.
+        assert!(is_left_out(60.0, Some(true)));
+        assert!(is_left_out(45.0, None));
+    }
+
+    #[test]
+    fn the_run_that_is_left_out_tells_nothing_of_the_core() {
+        let faults =
+            |n: f64, is_shared| RunMark { counts: [None, Some(n), None], ..mark(Some(is_shared)) };
+        let found = with_one_alone(faults(1.0, false), |at| faults(500.0, at > 2));
+        // Of the five next runs three began on a quiet core.
+        assert_eq!(found.met_quiet, Some(true));
+        let found = with_one_alone(faults(1.0, false), |at| faults(500.0, at > 1));
+        assert_eq!(found.met_quiet, Some(false));
+    }
+}

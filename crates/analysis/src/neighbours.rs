@@ -1,0 +1,100 @@
+//! Neighbours: what runs on the other hardware thread of the core, another program or another guest of the host. The
+//! probes before the runs, or before the slices of workers, show it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::SortedSample;
+
+use crate::run_times::cpu_ns;
+use record::{Record, Rows};
+use model::values::is_core_shared;
+use model::values::metric::Metric;
+
+/// Fewest runs on a shared core, and on a quiet one, for a difference.
+const RUNS_MIN: usize = 10;
+
+/// How often the other hardware thread was busy just before a run, and what that cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Neighbours {
+    /// Runs with a probe of the core.
+    pub n_probes: usize,
+    /// Those of them that began on a shared core.
+    pub n_shared: usize,
+    /// Median CPU time of a run that began on a shared core ÷ that of one on a quiet core, of the arm with the largest
+    /// ratio. `None` if either are too few.
+    pub ratio: Option<f64>,
+}
+
+impl Neighbours {
+    /// Share of the runs that began on a shared core.
+    pub fn share(&self) -> f64 {
+        self.n_shared as f64 / self.n_probes as f64
+    }
+
+    /// The probes of all arms; `None` if no run has one.
+    pub fn of(record: &Record) -> Option<Self> {
+        let rows = record.slices.as_ref().unwrap_or(&record.rows);
+        let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];
+        let (mut n_probes, mut n_shared) = (0, 0);
+        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+            let Some(is_shared) = began_on_shared_core(rows, index) else { continue };
+            n_probes += 1;
+            n_shared += usize::from(is_shared);
+            let per_loop_ns = || Some(rows.get(index, Metric::CpuNs)? as f64 / loops(rows, index)?);
+            if let Some(cpu_ns) = cpu_ns(rows, index).or_else(per_loop_ns) {
+                by_arm[rows.arm(index)][usize::from(is_shared)].push(cpu_ns);
+            }
+        }
+        let ratio = by_arm.iter().filter_map(ratio).max_by(f64::total_cmp);
+        (n_probes > 0).then_some(Self { n_probes, n_shared, ratio })
+    }
+}
+
+/// Whether the core's other hardware thread was busy just before a run; `None` without a probe.
+pub(super) fn began_on_shared_core(rows: &Rows, index: usize) -> Option<bool> {
+    let chains = [Metric::OneChainNs, Metric::FourChainsNs].map(|metric| rows.get(index, metric));
+    Some(is_core_shared(chains[0]?, chains[1]?))
+}
+
+/// Loops of a slice.
+fn loops(rows: &Rows, index: usize) -> Option<f64> {
+    rows.get(index, Metric::Loops).filter(|&loops| loops > 0).map(|loops| loops as f64)
+}
+
+/// Median of the CPU times on a shared core ÷ that on a quiet one.
+fn ratio([quiet, shared]: &[Vec<f64>; 2]) -> Option<f64> {
+    if quiet.len().min(shared.len()) < RUNS_MIN {
+        return None;
+    }
+    let median = |of: &[f64]| SortedSample::new(of).map(|sorted| sorted.median());
+    let ratio = median(shared).ok()? / median(quiet).ok()?;
+    ratio.is_finite().then_some(ratio)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Row;
+    use record::fixture::record;
+
+    #[test]
+    fn runs_after_a_loud_probe_are_compared_with_those_after_a_quiet_one() {
+        let mut record = record(&["a", "b"]);
+        for step in 0..80 {
+            let is_loud = step % 4 == 0;
+            let mut row = Row::new(step, step % 2, Some(step / 2), u64::from(step));
+            row.set(Metric::WallNs, Some(1_000_000));
+            row.set(Metric::UserUs, Some(if is_loud { 1200 } else { 1000 }));
+            row.set(Metric::SysUs, Some(0));
+            // The last ten runs have no probe.
+            row.set(Metric::OneChainNs, (step < 70).then_some(4000));
+            row.set(Metric::FourChainsNs, (step < 70).then_some(if is_loud { 6000 } else { 4080 }));
+            record.rows.push(&row);
+        }
+        let found = Neighbours::of(&record).unwrap();
+        assert_eq!((found.n_probes, found.n_shared), (70, 18));
+        assert_eq!(found.ratio, Some(1.2));
+        record.rows = record::fixture::record(&["a"]).rows;
+        assert_eq!(Neighbours::of(&record), None);
+    }
+}

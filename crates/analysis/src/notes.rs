@@ -1,0 +1,369 @@
+//! Notes for the reader of a result: sources of lost time and limits of the data. As data; `render` has the words.
+
+use crate::comparison::{Comparison, Evidence, PairedDecision};
+use crate::finding::{Finding, Note};
+use crate::ledger::RecordLedger;
+use crate::neighbours::Neighbours;
+use crate::slice_notes::of_slices;
+use crate::steadiness;
+use crate::summary::ArmSummary;
+use record::ledger::LedgerEntry;
+use record::plan::priority::{NICE, REAL_TIME};
+use record::{Event, Header, Record, Survivors};
+use model::values::metric::Metric;
+use model::values::read_cpu_list;
+
+/// Smallest share of the measured time for a note.
+const SHARE_MIN: f64 = 0.002;
+
+/// All notes, the heaviest first.
+pub fn notes(
+    record: &Record,
+    arms: &[ArmSummary],
+    comparisons: &[Comparison],
+    ledger: Option<&RecordLedger>,
+    neighbours: Option<Neighbours>,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(slices) = &record.slices {
+        notes.extend(of_slices(record, slices, arms));
+        notes.extend(neighbours.and_then(on_the_core));
+        notes.extend(load(record));
+        notes.extend(warmups(record, comparisons));
+        notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        return notes;
+    }
+    let of_arm = |arm: &ArmSummary| match record.rows.compares_other_values() {
+        true => None,
+        false => Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64),
+    };
+    let total_ns: f64 = arms.iter().filter_map(of_arm).sum();
+    notes.extend(failed_runs(arms));
+    notes.extend(survivors(record));
+    notes.extend(not_mixed(record));
+    notes.extend(lost_shield(record));
+    notes.extend(memory_floor(record, arms));
+    if total_ns > 0.0 {
+        notes.extend(ledger.and_then(lost));
+        notes.extend(shared_cpus(record, total_ns).or_else(|| crowded(record)));
+        notes.extend(priority(record));
+        notes.extend(faults(record, total_ns));
+        notes.extend(migrations(arms));
+        notes.extend(counters_disagree(record, arms, comparisons));
+        notes.extend(neighbours.and_then(on_the_core));
+        notes.extend(load(record));
+    }
+    notes.extend(floors(arms));
+    notes.extend(lone_runs(arms));
+    notes.extend(too_short(arms));
+    notes.extend(warmups(record, comparisons));
+    notes.extend(unstable(record));
+    notes.retain(|note| note.weight >= SHARE_MIN);
+    notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    notes
+}
+
+fn not_mixed(record: &Record) -> Option<Note> {
+    let arms = &record.header.plan.arms;
+    let has_own = arms.iter().any(|arm| arm.setup.is_some() || arm.cleanup.is_some());
+    has_own.then_some(Note { finding: Finding::NotMixed, weight: 1.0 })
+}
+
+/// Smallest share of runs on a shared core for a note. Probes take 4 µs, so an interrupt may hit some.
+const SHARED_CORE_MIN: f64 = 0.05;
+
+fn on_the_core(found: Neighbours) -> Option<Note> {
+    let cost = found.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
+    let is_worth_it = found.share() >= SHARED_CORE_MIN && cost > 0.0;
+    is_worth_it.then(|| Note { finding: Finding::Neighbours(found), weight: found.share() * cost })
+}
+
+/// Sum of a metric over the measured runs; `None` if no run has it.
+fn total(record: &Record, metric: Metric) -> Option<f64> {
+    let rows = &record.rows;
+    let indices = (0..rows.len()).filter(|&index| rows.is_measurement(index));
+    let values = indices.filter_map(|index| rows.get(index, metric));
+    values.map(|value| value as f64).reduce(|sum, value| sum + value)
+}
+
+/// Most parts of the lost time in the note.
+const PARTS_MAX: usize = 3;
+/// Smallest share of the lost time for a part in the note.
+const PART_MIN: f64 = 0.05;
+
+fn lost(ledger: &RecordLedger) -> Option<Note> {
+    let total_ns = ledger.total.total_ns;
+    let share = ledger.total.largest()?.ns as f64 / ledger.measured_ns as f64;
+    let is_worth_a_word = |entry: &&LedgerEntry| {
+        !entry.source.is_unexplained() && entry.ns as f64 >= PART_MIN * total_ns as f64
+    };
+    let named = ledger.total.entries.iter().filter(is_worth_a_word).take(PARTS_MAX);
+    let parts: Vec<LedgerEntry> = named.cloned().collect();
+    let finding = Finding::Lost { total_ns, share, parts };
+    Some(Note { finding, weight: share })
+}
+
+/// Smallest share of the time that shows several threads on one CPU; a kernel thread takes less.
+const SHARED_MIN: f64 = 0.05;
+
+/// Threads of the runs that shared the CPUs of a shield. The threshold leaves out single kernel threads.
+fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
+    let n_cpus = shielded_cpus(record)?;
+    let share = total(record, Metric::PreemptedNs)? / total_ns;
+    let finding = Finding::SharedCpus { share, n_cpus };
+    (share >= SHARED_MIN).then_some(Note { finding, weight: share })
+}
+
+/// Runs with more threads than CPUs. A shorter time is that of a process that starts another one and waits for it.
+fn crowded(record: &Record) -> Option<Note> {
+    let share = total(record, Metric::CrowdedNs)? / total(record, Metric::WallNs)?;
+    let rows = &record.rows;
+    let runs = (0..rows.len()).filter(|&at| rows.is_measurement(at));
+    let n_threads = runs.filter_map(|at| rows.get(at, Metric::RunnableMax)).max()?;
+    let Header { plan, facts, .. } = &record.header;
+    let allowed = || Some(read_cpu_list(facts.cpus_allowed.as_deref()?)?.len());
+    let n_cpus = plan.process.affinity.as_ref().map(Vec::len).or_else(allowed)?;
+    let finding = Finding::Crowded { share, n_threads, n_cpus };
+    (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
+}
+
+/// Number of CPUs reserved for the runs; `None` without a shield, or if it was lost.
+fn shielded_cpus(record: &Record) -> Option<usize> {
+    let isolation =
+        record.header.isolation.as_ref().filter(|isolation| isolation.how.is_shield())?;
+    let is_whole = isolation.n_tasks_left == 0 && lost_shield(record).is_none();
+    is_whole.then(|| isolation.bound_cpus().len())
+}
+
+fn lost_shield(record: &Record) -> Option<Note> {
+    let (first, why) = record.events.iter().find_map(|event| match event {
+        Event::IsolationLost { first_step, why, .. } => Some((*first_step, why.clone())),
+        _ => None,
+    })?;
+    let rows = &record.rows;
+    let n_runs = (0..rows.len()).filter(|&at| rows.is_measurement(at) && rows.step(at) >= first);
+    Some(Note { finding: Finding::ShieldLost { n_runs: n_runs.count(), why }, weight: 1.0 })
+}
+
+/// Shorter runs end before the kernel stops a real-time program.
+const PAUSE_AFTER_NS: u64 = 900_000_000;
+
+/// Limits of a nice level or of a real-time policy, where they have an effect.
+fn priority(record: &Record) -> Vec<Note> {
+    let rows = &record.rows;
+    let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
+    let wall_ns = total(record, Metric::WallNs).unwrap_or(f64::INFINITY);
+    let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| (ns / wall_ns).min(1.0));
+    let nice = gap(NICE)
+        .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
+    let is_long = (0..rows.len()).any(|at| {
+        rows.is_measurement(at)
+            && rows.get(at, Metric::WallNs).is_some_and(|ns| ns > PAUSE_AFTER_NS)
+    });
+    let real_time = gap(REAL_TIME).filter(|_| is_long).map(|gap| Note {
+        finding: Finding::RealTimePauses { why: gap.why.clone() },
+        weight: 0.05,
+    });
+    nice.into_iter().chain(real_time).collect()
+}
+
+fn faults(record: &Record, total_ns: f64) -> Option<Note> {
+    let n = total(record, Metric::MajorFaults).filter(|&n| n > 0.0)?;
+    // A read from a device takes some 100 µs. The estimate only gives the note its place among the others.
+    Some(Note { finding: Finding::MajorFaults { n }, weight: n * 1e5 / total_ns })
+}
+
+fn migrations(arms: &[ArmSummary]) -> Option<Note> {
+    let of = |arm: &ArmSummary| {
+        let metric = arm.metrics.iter().find(|metric| metric.name == "migrations")?;
+        Some((metric.mean * metric.n as f64, metric.n as f64))
+    };
+    let (n_migrations, n_runs) =
+        arms.iter().filter_map(of).reduce(|sum, arm| (sum.0 + arm.0, sum.1 + arm.1))?;
+    let per_run = n_migrations / n_runs;
+    let weight = (per_run * 0.005).min(0.02);
+    (per_run > 0.05).then_some(Note { finding: Finding::Migrations { per_run }, weight })
+}
+
+/// Comparisons whose decided time and whose instructions go different ways, both by more than counts as the same.
+fn counters_disagree(
+    record: &Record,
+    arms: &[ArmSummary],
+    comparisons: &[Comparison],
+) -> Vec<Note> {
+    let margin = record.header.plan.policy.same_within.ln_1p();
+    let count = |arm: usize| {
+        let mut metrics = arms.get(arm)?.metrics.iter();
+        Some(metrics.find(|metric| metric.name == Metric::Instructions.info().name)?.median)
+    };
+    let of = |found: &Comparison| {
+        let Evidence::Paired(paired) = &found.evidence else { return None };
+        let time = paired.net_ratio.unwrap_or(paired.ratio).ratio;
+        let instructions = count(found.arm)? / count(found.reference)?;
+        let (of_time, of_count) = (time.ln(), instructions.ln());
+        let is_opposite = of_time * of_count < 0.0 && of_time.abs().min(of_count.abs()) > margin;
+        let finding = Finding::CountersDisagree { arm: found.arm, time, instructions };
+        let is_decided = paired.decision == PairedDecision::Different;
+        (is_decided && is_opposite).then_some(Note { finding, weight: 0.5 })
+    };
+    comparisons.iter().filter_map(of).collect()
+}
+
+fn load(record: &Record) -> Option<Note> {
+    let facts = &record.header.facts;
+    let [load, ..] = facts.load_average?;
+    let n_cpus = facts.topology.as_ref()?.n_cpus;
+    let is_busy = load > 0.5 * f64::from(n_cpus);
+    is_busy.then_some(Note { finding: Finding::Busy { load, n_cpus }, weight: 0.01 })
+}
+
+fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
+    let of_arm = |arm: &ArmSummary| {
+        let n_runs = arm.n_runs + arm.n_timed_out + arm.n_failed;
+        let found = [
+            (arm.n_failed, Finding::RejectedRuns { arm: arm.arm, n: arm.n_failed, n_runs }),
+            (
+                arm.n_nonzero_exits,
+                Finding::FailedRuns { arm: arm.arm, n: arm.n_nonzero_exits, n_runs },
+            ),
+            (arm.n_timed_out, Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs }),
+        ];
+        found.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
+    };
+    arms.iter().flat_map(of_arm).collect()
+}
+
+/// What runs left behind. In a campaign this is judged as cheating.
+fn survivors(record: &Record) -> Vec<Note> {
+    let is_campaign = record.header.plan.fair_play.is_some();
+    let events = record.events.iter().filter(|_| !is_campaign);
+    let found = events.filter_map(|event| match event {
+        Event::Launcher { survivors, .. } => Some(survivors),
+        _ => None,
+    });
+    let finding = |it: &Survivors| {
+        let (arm, name) = (it.arm as usize, it.name.clone());
+        match (it.n_left, it.n_ended) {
+            (0, n) => Finding::Outlived { arm, n, name },
+            (n, _) => Finding::LeftBehind { arm, n, n_runs: it.n_runs, name },
+        }
+    };
+    let counted = found.flatten().filter(|it| it.n_left + it.n_ended > 0);
+    counted.map(|it| Note { finding: finding(it), weight: 1.0 }).collect()
+}
+
+fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
+    let floor_kib = record.events.iter().find_map(|event| match event {
+        Event::Launcher { maxrss_floor_kib, .. } => Some(*maxrss_floor_kib),
+        _ => None,
+    })?;
+    let binds = |arm: &&ArmSummary| {
+        let maxrss = arm.metrics.iter().find(|metric| metric.name == "maxrss");
+        !arm.is_hidden && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
+    };
+    let arm = arms.iter().find(binds)?.arm;
+    Some(Note { finding: Finding::MemoryFloor { arm, floor_kib }, weight: 0.004 })
+}
+
+fn lone_runs(arms: &[ArmSummary]) -> impl Iterator<Item = Note> + '_ {
+    arms.iter().filter(|arm| !arm.is_hidden).filter_map(|arm| {
+        let run = arm.times.as_ref()?.lone_run.clone()?;
+        let weight = run.below;
+        Some(Note { finding: Finding::LoneRun { arm: arm.arm, run }, weight })
+    })
+}
+
+fn floors(arms: &[ArmSummary]) -> Vec<Note> {
+    let is_without = |arm: &&ArmSummary| {
+        !arm.is_hidden && arm.times.as_ref().is_some_and(|wall| !wall.has_floor)
+    };
+    let without = arms.iter().filter(is_without);
+    without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
+}
+
+fn too_short(arms: &[ArmSummary]) -> impl Iterator<Item = Note> {
+    let short = arms.iter().filter(|arm| !arm.is_hidden && arm.is_too_short());
+    short.filter_map(|arm| {
+        Some(Note { finding: Finding::TooShort { arm: arm.arm, t0: arm.net?.t0 }, weight: 1.0 })
+    })
+}
+
+fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
+    let n_dropped = comparisons.iter().filter_map(|comparison| match &comparison.evidence {
+        Evidence::Paired(paired) => Some(paired.n_warmup_pairs),
+        _ => None,
+    });
+    let n_blocks = n_dropped.max().filter(|&n_blocks| n_blocks >= 2)?;
+    let n_warmups = (!record.header.plan.in_slices).then_some(n_blocks + 1);
+    Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
+}
+
+/// The weight is below that of every cause, because unsteady times are no explanation.
+fn unstable(record: &Record) -> Vec<Note> {
+    let found = steadiness::unstable_candidates(record).into_iter();
+    found
+        .map(|(arm, flags, slow_start)| {
+            let n_warmups = slow_start.map(|found| found.n_warmups);
+            Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use record::fixture;
+
+    /// Runs of 1 ms on two CPUs. `sh` and what it starts are ready together for a moment, which is no finding.
+    #[test]
+    fn threads_beyond_the_cpus_are_a_finding_if_they_last() {
+        let found = |crowded_ns: u64| {
+            let mut record = fixture::record(&["a"]);
+            record.header.plan.process.affinity = Some(vec![2, 3]);
+            for step in 0..4 {
+                let mut row = fixture::row(step, 0, Some(step), 1_000_000);
+                row.set(Metric::RunnableMax, Some(3 + u64::from(step)));
+                row.set(Metric::CrowdedNs, Some(crowded_ns));
+                row.exit = 0;
+                record.rows.push(&row);
+            }
+            crowded(&record).map(|note| note.finding)
+        };
+        let expected = Finding::Crowded { share: 0.25, n_threads: 6, n_cpus: 2 };
+        assert_eq!(found(250_000), Some(expected));
+        assert_eq!(found(40_000), None);
+    }
+
+    /// The second arm takes 20 % more time, and this factor of the instructions.
+    fn notes_of(factor: f64) -> Vec<Finding> {
+        let mut record = fixture::record(&["a", "b"]);
+        for block in 0..40u32 {
+            for slot in 0..2u32 {
+                // Each arm is the first as often as the other.
+                let arm = slot ^ (block & 1);
+                let noise = u64::from(block * 7919 % 13) * 1000;
+                let wall_ns = 10_000_000 + 2_000_000 * u64::from(arm) + noise;
+                let mut run = fixture::row(2 * block + slot, arm, Some(block), wall_ns);
+                let instructions = if arm == 1 { factor * 1e6 } else { 1e6 };
+                run.set(Metric::Instructions, Some(instructions as u64));
+                run.exit = 0;
+                record.rows.push(&run);
+            }
+        }
+        analyse(&record).notes.into_iter().map(|note| note.finding).collect()
+    }
+
+    #[test]
+    fn fewer_instructions_in_more_time_are_worth_a_note() {
+        let is_it = |finding: &Finding| matches!(finding, Finding::CountersDisagree { .. });
+        let found = notes_of(0.9).into_iter().find(is_it);
+        let Some(Finding::CountersDisagree { arm, time, instructions }) = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!((arm, instructions), (1, 0.9));
+        assert!((time - 1.2).abs() < 0.01, "{time}");
+        assert!(!notes_of(1.3).iter().any(is_it), "both are more");
+        assert!(!notes_of(0.995).iter().any(is_it), "about the same");
+    }
+}

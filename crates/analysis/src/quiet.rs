@@ -1,0 +1,168 @@
+//! The slices of workers that ran on a quiet core: nothing was on its other hardware thread just before and just after.
+//! t0 rests on them where there are enough.
+
+use crate::launches::{SliceRule, gathered_where};
+use crate::neighbours::began_on_shared_core;
+use record::plan::Plan;
+use record::{Record, Rows};
+use model::values::Headline;
+
+/// Fewest quiet slices of a process that make its value: a burst between two probes is not seen, and must not be all of it.
+const SLICES_MIN: usize = 3;
+/// Fewest processes with a value. They are windows for the error of t0, and luck of the layout.
+const PROCESSES_MIN: usize = 10;
+/// Fewest probes of an arm that tell whether its core was mostly shared.
+const PROBES_MIN: usize = 50;
+
+/// The slices of a record by the state of their core.
+#[derive(Debug)]
+pub(super) struct QuietSlices {
+    is_quiet: Vec<bool>,
+    /// By arm.
+    arms: Vec<CoreState>,
+}
+
+/// The state of the core during the slices of an arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CoreState {
+    /// Slices with a probe before them.
+    pub n_probed: usize,
+    /// Those of them that began on a shared core.
+    pub n_shared: usize,
+    /// Quiet slices of processes that have enough of them.
+    pub n_quiet: usize,
+    /// Processes with enough quiet slices.
+    pub n_processes: usize,
+}
+
+impl QuietSlices {
+    /// The slices of a record; `None` without slices, or without probes.
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let slices = record.slices.as_ref()?;
+        let n_arms = record.header.plan.arms.len();
+        let shared: Vec<Option<bool>> =
+            (0..slices.len()).map(|index| began_on_shared_core(slices, index)).collect();
+        shared.iter().flatten().next()?;
+        let is_quiet = |index: usize| {
+            let next = index + 1;
+            let is_followed = next < slices.len() && slices.block(next) == slices.block(index);
+            let is_measured = slices.is_measurement(index) && slices.block(index).is_some();
+            is_measured && is_followed && [shared[index], shared[next]] == [Some(false); 2]
+        };
+        let is_quiet: Vec<bool> = (0..slices.len()).map(is_quiet).collect();
+        let mut arms = vec![CoreState::default(); n_arms];
+        let measured = (0..slices.len()).filter(|&index| slices.is_measurement(index));
+        for (index, is_shared) in measured.filter_map(|index| Some((index, shared[index]?))) {
+            let arm = &mut arms[slices.arm(index)];
+            arm.n_probed += 1;
+            arm.n_shared += usize::from(is_shared);
+        }
+        let mut found = Self { is_quiet, arms };
+        found.drop_short_processes(slices);
+        Some(found)
+    }
+
+    /// Leaves out the slices of processes that have too few quiet ones, and counts the others.
+    fn drop_short_processes(&mut self, slices: &Rows) {
+        let mut by_process = std::collections::HashMap::<_, Vec<usize>>::new();
+        for index in (0..slices.len()).filter(|&index| self.is_quiet[index]) {
+            by_process.entry((slices.arm(index), slices.block(index))).or_default().push(index);
+        }
+        for ((arm, _), of_process) in by_process {
+            if of_process.len() < SLICES_MIN {
+                of_process.iter().for_each(|&index| self.is_quiet[index] = false);
+            } else {
+                self.arms[arm].n_quiet += of_process.len();
+                self.arms[arm].n_processes += 1;
+            }
+        }
+    }
+
+    /// Whether t0 of all arms rests on quiet slices. One rule for all: it does not depend on which arm is which.
+    pub(super) fn is_enough(&self) -> bool {
+        self.arms.iter().filter(|arm| arm.n_probed > 0).all(|it| it.n_processes >= PROCESSES_MIN)
+    }
+
+    /// Whether the core of an arm was mostly shared, so that a t0 of all slices is that of a shared core.
+    pub(super) fn is_mostly_shared(&self, arm: usize) -> bool {
+        let CoreState { n_probed, n_shared, .. } = self.arms[arm];
+        n_probed >= PROBES_MIN && 2 * n_shared > n_probed
+    }
+
+    /// The state of the core during the slices of an arm.
+    pub(super) fn arm(&self, arm: usize) -> CoreState {
+        self.arms[arm]
+    }
+
+    /// The processes, with the value that their quiet slices make.
+    pub(super) fn processes(&self, plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
+        gathered_where(SliceRule::of(plan, headline), slices, |index| self.is_quiet[index])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launches::gather;
+    use record::Row;
+    use record::fixture::record;
+    use model::values::metric::Metric;
+
+    /// Processes of six slices each. `is_loud` says on which slices the core is shared; these take twice as long.
+    fn sliced(n_processes: u32, is_loud: impl Fn(u32, u32) -> bool) -> Record {
+        let mut record = record(&["a"]);
+        record.header.plan.in_slices = true;
+        for block in 0..n_processes {
+            for at in 0..6 {
+                let step = 6 * block + at;
+                let mut row = Row::new(step, 0, Some(block), 10_000 * u64::from(step));
+                let is_loud = is_loud(block, at);
+                row.set(Metric::Loops, Some(10));
+                row.set(Metric::WallNs, Some(if is_loud { 2000 } else { 1000 }));
+                row.set(Metric::OneChainNs, Some(4000));
+                row.set(Metric::FourChainsNs, Some(if is_loud { 6000 } else { 4080 }));
+                record.rows.push(&row);
+            }
+        }
+        gather(record)
+    }
+
+    fn values(record: &Record, quiet: &QuietSlices) -> Vec<f64> {
+        let rows = quiet.processes(&record.header.plan, record.slices.as_ref().unwrap(), None);
+        (0..rows.len()).filter_map(|index| rows.headline(index)).collect()
+    }
+
+    #[test]
+    fn a_slice_counts_if_the_probes_on_both_sides_are_quiet() {
+        // Slices 0, 1, 2 lie between quiet probes. After slice 3 the core is shared; slice 5 has no probe after it.
+        let record = sliced(12, |_, at| at == 4);
+        let quiet = QuietSlices::of(&record).unwrap();
+        let expected = CoreState { n_probed: 72, n_shared: 12, n_quiet: 36, n_processes: 12 };
+        assert_eq!(quiet.arm(0), expected);
+        assert!(quiet.is_enough() && !quiet.is_mostly_shared(0));
+        assert_eq!(values(&record, &quiet), [100.0; 12]);
+    }
+
+    #[test]
+    fn too_few_quiet_slices_make_no_value() {
+        let record = sliced(12, |_, at| at == 1 || at == 4);
+        let quiet = QuietSlices::of(&record).unwrap();
+        // Only slice 2 lies between two quiet probes.
+        assert_eq!((quiet.arm(0).n_quiet, quiet.is_enough()), (0, false));
+        assert!(values(&record, &quiet).is_empty());
+        let loud = QuietSlices::of(&sliced(12, |_, at| at > 1)).unwrap();
+        assert!(loud.is_mostly_shared(0) && !loud.is_enough());
+    }
+
+    #[test]
+    fn without_probes_nothing_is_known() {
+        let mut record = sliced(12, |_, _| false);
+        let mut rows = Rows::default();
+        for mut row in record.slices.as_ref().unwrap().iter() {
+            row.set(Metric::OneChainNs, None);
+            rows.push(&row);
+        }
+        record.slices = Some(rows);
+        assert!(QuietSlices::of(&record).is_none());
+    }
+}

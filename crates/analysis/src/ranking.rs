@@ -1,0 +1,107 @@
+//! The order of the arms of one benchmark, the fastest first, and the arms that cannot be told apart from the fastest.
+
+use crate::comparison::{Comparison, Evidence, RatioInterval};
+use crate::single::Analysis;
+
+/// The arms of a session that compares all of them with one reference.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranking {
+    /// The candidates, the fastest first. Those without a run come last, in the order of the plan.
+    pub order: Vec<usize>,
+    /// The arms of `order`, without the fastest, that are not slower than the fastest beyond doubt.
+    pub close: Vec<usize>,
+    /// The least and the largest time of the other arms ÷ that of the fastest. The arms in `close` are left out.
+    pub factors: Option<(f64, f64)>,
+}
+
+/// The time of an arm ÷ that of the reference.
+#[derive(Clone, Copy, Debug)]
+struct RelativeTime {
+    ratio: f64,
+    /// The interval of the ratio; without a test it has no ends.
+    lo: f64,
+    hi: f64,
+}
+
+impl Ranking {
+    /// Ranks the candidates of an analysis. `reference` is the arm that all are compared with.
+    pub fn of(analysis: &Analysis, reference: usize) -> Self {
+        let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
+        let (mut timed, mut without): (Vec<(usize, RelativeTime)>, Vec<usize>) = Default::default();
+        let found = by_arm(&analysis.comparisons, analysis.arms.len());
+        for arm in candidates.map(|arm| arm.arm) {
+            match relative_time(analysis, found[arm], arm, reference) {
+                Some(relative) => timed.push((arm, relative)),
+                None => without.push(arm),
+            }
+        }
+        timed.sort_by(|(_, one), (_, other)| one.ratio.total_cmp(&other.ratio));
+        let order = timed.iter().map(|(arm, _)| *arm).chain(without).collect();
+        let Some(((_, fastest), others)) = timed.split_first() else {
+            return Self { order, ..Self::default() };
+        };
+        // Both intervals are those of comparisons with the reference. That they do not overlap says more than that the
+        // two arms differ: the errors of both would have to be on the sides that face each other.
+        let (close, apart): (Vec<_>, Vec<_>) =
+            others.iter().partition(|(_, other)| other.lo <= fastest.hi);
+        let factors = apart.iter().map(|(_, other)| other.ratio / fastest.ratio);
+        let factors = factors.fold(None, |range: Option<(f64, f64)>, factor| {
+            Some(range.map_or((factor, factor), |(lo, hi)| (lo.min(factor), hi.max(factor))))
+        });
+        Self { order, close: close.into_iter().map(|(arm, _)| arm).collect(), factors }
+    }
+}
+
+fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>> {
+    let mut found = vec![None; n_arms];
+    for comparison in comparisons {
+        if let Some(slot) = found.get_mut(comparison.arm) {
+            *slot = Some(comparison);
+        }
+    }
+    found
+}
+
+fn relative_time(
+    analysis: &Analysis,
+    found: Option<&Comparison>,
+    arm: usize,
+    reference: usize,
+) -> Option<RelativeTime> {
+    let t0 = |arm: usize| Some(analysis.arms[arm].ratio_t0()?.value);
+    analysis.arms[arm].times.as_ref()?;
+    if arm == reference {
+        return Some(RelativeTime { ratio: 1.0, lo: 1.0, hi: 1.0 });
+    }
+    let untested = |ratio| RelativeTime { ratio, lo: 0.0, hi: f64::INFINITY };
+    Some(match found.map(|found| &found.evidence) {
+        Some(Evidence::Paired(paired)) => {
+            let RatioInterval { ratio, lo, hi } = paired.net_ratio.unwrap_or(paired.ratio);
+            RelativeTime { ratio, lo, hi }
+        }
+        Some(Evidence::Unpaired { ratio, .. }) => untested(ratio.value),
+        // A time that is not above 0 has no ratio. It is as short as can be.
+        _ => {
+            untested(t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it)))
+        }
+    })
+}
+
+/// The geometric mean of the ratios of these comparisons, and their number. `None` without a ratio.
+pub fn geometric_mean(comparisons: &[Comparison]) -> Option<(f64, usize)> {
+    let ratios = comparisons.iter().filter_map(|found| match &found.evidence {
+        Evidence::Paired(paired) => Some(paired.net_ratio.unwrap_or(paired.ratio).ratio),
+        Evidence::Unpaired { ratio, .. } => Some(ratio.value),
+        Evidence::None { .. } => None,
+    });
+    let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
+    let mean = stats::mean(&logs).ok()?;
+    Some((mean.exp(), logs.len()))
+}
+
+impl RatioInterval {
+    /// The same with old and new exchanged.
+    pub fn inverse(self) -> Self {
+        Self { ratio: 1.0 / self.ratio, lo: 1.0 / self.hi, hi: 1.0 / self.lo }
+    }
+}

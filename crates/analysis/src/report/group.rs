@@ -1,0 +1,155 @@
+//! The groups of a report: the arms of one record that are on one scale and compared.
+
+use serde::Serialize;
+
+use crate::comparison::{Comparison, Evidence};
+use crate::distributions::Distributions;
+use crate::histogram::Histogram;
+use crate::report::ledger::{self, GroupLedger};
+use crate::report::pairs::{BlockRatios, pairs};
+use crate::report::scan::{self, Scan};
+use crate::report::shape::{self, ArmShape};
+use crate::report::timeline::{Timeline, timeline};
+use crate::single::Analysis;
+use crate::walls::Walls;
+use record::Record;
+use model::values::ValueUnit;
+
+/// Limits of the number of bins. The number is twice the square root of the number of values of the largest arm.
+const BINS_MIN: usize = 16;
+const BINS_MAX: usize = 60;
+
+/// A record with its analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportInput<'a> {
+    pub record: &'a Record,
+    pub analysis: &'a Analysis,
+}
+
+/// Arms of one record that are compared with each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportGroup {
+    /// Index of the record.
+    pub record: usize,
+    /// The benchmark of these arms, if the record has benchmarks.
+    pub benchmark: Option<String>,
+    /// Unit of the values.
+    pub unit: ValueUnit,
+    /// Whether the values are those of slices of processes, not of whole processes.
+    pub in_slices: bool,
+    /// The arms in the order of the plan, without controls.
+    pub arms: Vec<ArmShape>,
+    /// The candidates against their reference.
+    pub comparisons: Vec<GroupComparison>,
+    /// Histogram up to the 95 % quantile of the slowest arm, all arms on one scale.
+    pub histogram: Option<Histogram>,
+    /// Histogram of all values, in bins of equal ratio.
+    pub log_histogram: Option<Histogram>,
+    /// Every row in the order of time, or slices of time.
+    pub timeline: Timeline,
+    /// Ledger of each arm that has one.
+    pub ledgers: Vec<GroupLedger>,
+    /// t0 along a parameter.
+    pub scan: Option<Scan>,
+}
+
+/// A candidate against the reference.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupComparison {
+    /// Index of the arm in the group.
+    pub arm: usize,
+    /// Index of the reference in the group.
+    pub reference: usize,
+    /// The evidence on the ratio.
+    pub evidence: Evidence,
+    /// Differences below this fraction count as the same.
+    pub same_within: f64,
+    /// New ÷ reference in each block; `None` if the arms were not interleaved.
+    pub pairs: Option<BlockRatios>,
+    /// New ÷ reference at each decile.
+    pub deciles: Option<Distributions>,
+}
+
+/// The arms of a record that are on one scale: those of each benchmark, without controls.
+pub fn groups_of(record: &Record) -> Vec<Vec<usize>> {
+    let plan = &record.header.plan;
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (arm, planned) in plan.candidates() {
+        let goes_with = |group: &&mut Vec<usize>| {
+            let first = &plan.arms[group[0]];
+            first.benchmark == planned.benchmark && first.unit == planned.unit
+        };
+        match groups.iter_mut().find(goes_with) {
+            Some(group) => group.push(arm),
+            None => groups.push(vec![arm]),
+        }
+    }
+    groups
+}
+
+pub(super) fn n_bins(values: &[Vec<f64>]) -> usize {
+    let n = values.iter().map(Vec::len).max().unwrap_or(0);
+    ((2.0 * (n as f64).sqrt()) as usize).clamp(BINS_MIN, BINS_MAX)
+}
+
+/// Data that all groups of a record share.
+pub(super) struct RecordContext<'a> {
+    pub index: usize,
+    pub input: ReportInput<'a>,
+    pub walls: Walls,
+    /// Deciles of each comparison.
+    pub deciles: Vec<Option<Distributions>>,
+    /// Values of each arm.
+    pub values: Vec<Vec<f64>>,
+    pub n_rows_max: usize,
+}
+
+impl RecordContext<'_> {
+    pub fn group(&self, arms: &[usize]) -> ReportGroup {
+        let ReportInput { record, analysis } = self.input;
+        let plan = &record.header.plan;
+        let first = &plan.arms[arms[0]];
+        let values: Vec<Vec<f64>> = arms.iter().map(|&arm| self.values[arm].clone()).collect();
+        let shapes = arms
+            .iter()
+            .zip(&values)
+            .map(|(&arm, values)| shape::shape(plan, &analysis.arms[arm], values, self.n_rows_max));
+        let found = analysis.comparisons.iter().zip(&self.deciles);
+        let is_time = first.unit.is_time();
+        ReportGroup {
+            record: self.index,
+            benchmark: first.benchmark.clone(),
+            unit: first.unit,
+            in_slices: record.slices.is_some(),
+            arms: shapes.collect(),
+            comparisons: found
+                .filter_map(|(found, deciles)| self.compared(arms, found, deciles.clone()))
+                .collect(),
+            histogram: Histogram::of_series(&values, n_bins(&values)),
+            log_histogram: Histogram::of_logs(&values, n_bins(&values)),
+            timeline: timeline(record, arms, self.n_rows_max),
+            ledgers: if is_time { ledger::ledgers(analysis, arms) } else { Vec::new() },
+            scan: scan::scan(plan, arms),
+        }
+    }
+
+    fn compared(
+        &self,
+        arms: &[usize],
+        found: &Comparison,
+        deciles: Option<Distributions>,
+    ) -> Option<GroupComparison> {
+        let place = |arm: usize| arms.iter().position(|&other| other == arm);
+        let is_in_blocks = !matches!(found.evidence, Evidence::Unpaired { .. });
+        let pairs = is_in_blocks
+            .then(|| pairs(&self.walls.ratios(found.reference, found.arm), self.n_rows_max));
+        Some(GroupComparison {
+            arm: place(found.arm)?,
+            reference: place(found.reference)?,
+            evidence: found.evidence.clone(),
+            same_within: self.input.record.header.plan.policy.same_within,
+            pairs,
+            deciles,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Records → all data that a report draws: exact bins, quantiles, extremes and rows. The page computes no statistics.
+//! If a page cannot hold all rows, bins and slices still cover all of them.
+
+mod group;
+mod ledger;
+mod pairs;
+mod scan;
+mod shape;
+mod timeline;
+mod together;
+
+use serde::Serialize;
+
+use crate::distributions::{self, Distributions};
+use crate::histogram;
+use crate::walls::Walls;
+
+use group::RecordContext;
+pub use group::{ReportGroup, ReportInput, groups_of};
+pub use pairs::{Blocks, pairs};
+pub use shape::cumulative;
+pub use timeline::{RowTable, Timeline, timeline};
+pub use together::{NameMatch, RecordOverlay};
+
+/// Largest number of rows that a page shows one by one: in all groups together, and in one group.
+const ROWS_MAX: usize = 16_000;
+const ROWS_OF_GROUP_MAX: usize = 4_000;
+/// A group may always show this many rows, for any number of groups.
+const ROWS_OF_GROUP_MIN: usize = 250;
+/// Largest number of groups with deciles. A group costs up to a second, too much for a large suite.
+const GROUPS_WITH_DECILES_MAX: usize = 60;
+
+/// All data of a report. Times are in ns, memory in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportData {
+    /// A group with more rows has slices of time instead of rows, and quantiles instead of all values.
+    pub n_rows_max: usize,
+    /// Groups of arms on one scale: the commands of a record, or the variants of one of its benchmarks.
+    pub groups: Vec<ReportGroup>,
+    /// The commands of several records, side by side.
+    pub together: Option<RecordOverlay>,
+    /// Arms that are in several records, each compared with itself in the first of them.
+    pub same_names: Vec<NameMatch>,
+}
+
+/// All data of a report on these records.
+pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
+    let of_records: Vec<Vec<Vec<usize>>> =
+        inputs.iter().map(|input| groups_of(input.record)).collect();
+    let n_groups: usize = of_records.iter().map(Vec::len).sum();
+    let n_rows_max = (ROWS_MAX / n_groups.max(1)).clamp(ROWS_OF_GROUP_MIN, ROWS_OF_GROUP_MAX);
+    let mut groups = Vec::with_capacity(n_groups);
+    for (index, (input, arms)) in inputs.iter().zip(of_records).enumerate() {
+        let values = histogram::series(input.record);
+        let session = RecordContext {
+            index,
+            input: *input,
+            walls: Walls::of(input.record),
+            deciles: deciles(*input, n_groups),
+            values,
+            n_rows_max,
+        };
+        groups.extend(arms.iter().map(|arms| session.group(arms)));
+    }
+    let together = together::together(inputs, &groups);
+    let same_names = together::same_names(inputs, &groups);
+    ReportData { n_rows_max, groups, together, same_names }
+}
+
+fn deciles(input: ReportInput<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
+    let comparisons = &input.analysis.comparisons;
+    if n_groups > GROUPS_WITH_DECILES_MAX || comparisons.len() > GROUPS_WITH_DECILES_MAX {
+        return vec![None; comparisons.len()];
+    }
+    distributions::within(input.record, comparisons)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! The commands of several records side by side: one scale, and each command against itself in the first record that
+//! has it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::comparison::Evidence;
+use crate::histogram::{self, Histogram};
+use crate::report::group::{ReportGroup, ReportInput, n_bins};
+use crate::sessions::across_records;
+
+/// Largest number of arms in the overlay.
+const ARMS_MAX: usize = 24;
+
+/// Arms of several records on one scale.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordOverlay {
+    /// Index of the group and of the arm in it, for each series of the histograms.
+    pub series: Vec<[usize; 2]>,
+    /// Histogram up to the 95 % quantile of the slowest arm.
+    pub histogram: Histogram,
+    /// Histogram of all values, in bins of equal ratio.
+    pub log_histogram: Option<Histogram>,
+}
+
+/// An arm against the arm of the same name and benchmark in the first record that has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct NameMatch {
+    /// Index of the group and of the arm in it.
+    pub arm: [usize; 2],
+    /// Index of the group and of the arm in it, for the first record.
+    pub reference: [usize; 2],
+    /// The evidence on the ratio: an estimate, because the sessions are separate.
+    pub evidence: Evidence,
+}
+
+/// The arms that are in several records.
+pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
+    let mut found = Vec::new();
+    let mut first: HashMap<(Option<&str>, &str), [usize; 2]> = HashMap::new();
+    for (index, group) in groups.iter().enumerate() {
+        for (place, shape) in group.arms.iter().enumerate() {
+            let name = (group.benchmark.as_deref(), shape.label.as_str());
+            let reference = *first.entry(name).or_insert([index, place]);
+            let other = &groups[reference[0]];
+            if other.record == group.record || other.unit != group.unit {
+                continue;
+            }
+            let summary = |group: &ReportGroup, place: usize| {
+                &inputs[group.record].analysis.arms[group.arms[place].arm]
+            };
+            let (old, new) = (summary(other, reference[1]), summary(group, place));
+            let alpha = inputs[group.record].record.header.plan.policy.alpha;
+            let evidence = across_records(&[old], new, alpha);
+            found.push(NameMatch { arm: [index, place], reference, evidence });
+        }
+    }
+    found
+}
+
+/// The overlay of several records; `None` for one record, suites, different units, or too many arms.
+pub(super) fn together(
+    inputs: &[ReportInput<'_>],
+    groups: &[ReportGroup],
+) -> Option<RecordOverlay> {
+    let is_one_scale = groups.windows(2).all(|pair| pair[0].unit == pair[1].unit);
+    let is_suite = groups.len() != inputs.len();
+    let n_arms: usize = groups.iter().map(|group| group.arms.len()).sum();
+    if inputs.len() < 2 || is_suite || !is_one_scale || n_arms > ARMS_MAX {
+        return None;
+    }
+    let mut series = Vec::with_capacity(n_arms);
+    let mut values = Vec::with_capacity(n_arms);
+    for (index, group) in groups.iter().enumerate() {
+        let mut of_record = histogram::series(inputs[group.record].record);
+        for (place, shape) in group.arms.iter().enumerate() {
+            series.push([index, place]);
+            values.push(std::mem::take(&mut of_record[shape.arm]));
+        }
+    }
+    Some(RecordOverlay {
+        histogram: Histogram::of_series(&values, n_bins(&values))?,
+        log_histogram: Histogram::of_logs(&values, n_bins(&values)),
+        series,
+    })
+}

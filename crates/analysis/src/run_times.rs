@@ -1,0 +1,26 @@
+//! Times of one run that follow from several metrics.
+
+use record::Rows;
+use model::values::metric::Metric;
+
+/// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. This is a lower bound:
+/// schedstat counts from the creation of the process, and the wait before the clock is at most the time of the
+/// launch.
+pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
+    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
+    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
+    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
+}
+
+/// A metric of one run in its base unit, scaled up if its event did not count all the time.
+pub fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
+    let stored = rows.get(index, metric)?;
+    Some(metric.info().in_base_unit(stored, rows.get(index, Metric::RunningPpm)))
+}
+
+/// User and system time of one run, ns.
+pub fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let user_us = rows.get(index, Metric::UserUs)?;
+    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+}

@@ -1,0 +1,153 @@
+//! Arms that did not run side by side: an estimate, and the place of the new session among the past ones.
+
+use stats::level_shift::{self, Shape, ShiftOptions};
+
+use crate::RatioInterval;
+use crate::comparison::{Evidence, NoTest, PastSessions, SessionChange};
+use crate::summary::{ArmSummary, UncertainValue};
+
+/// Smallest number of sessions in a level.
+pub const LEVEL_MIN: usize = 3;
+/// Seed of the random orders: the same sessions have the same changes.
+const SEED: u64 = 1;
+
+/// An arm of one record against the same arm of earlier records, the oldest first. There is no test: drift cancels
+/// within a session, but not between sessions. `alpha` is the error rate of a change of level.
+pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
+    let because = NoTest::SeparateRecords;
+    if let [old] = old {
+        return unpaired(old, new, because);
+    }
+    let past: Option<Vec<f64>> = old.iter().map(|arm| Some(arm.ratio_t0()?.value)).collect();
+    let rank = past.zip(new.ratio_t0()).and_then(|(past, new)| {
+        let rank = stats::across_sessions::rank_among(&past, new.value).ok()?;
+        let all: Vec<f64> = past.into_iter().chain([new.value]).collect();
+        let ratio = new.value / rank.median;
+        ratio.is_normal().then(|| (rank, ratio, last_change(&all, alpha)))
+    });
+    let Some((rank, ratio, change)) = rank else {
+        return Evidence::None { because: NoTest::UnfitNumbers };
+    };
+    let past = PastSessions {
+        n_sessions: old.len(),
+        n_faster: rank.n_below,
+        n_slower: rank.n_above,
+        lowest: rank.lowest / rank.median,
+        highest: rank.highest / rank.median,
+        change,
+    };
+    Evidence::Unpaired {
+        ratio: UncertainValue { value: ratio, err: None },
+        because,
+        past: Some(past),
+    }
+}
+
+/// The last change of level, unless the level has come back since.
+fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
+    // Then a p of alpha is two of all orders, the real one included.
+    let n_orders = (2.0 / alpha).ceil() as usize - 1;
+    let options = ShiftOptions { alpha, level_min: LEVEL_MIN, n_orders, seed: SEED };
+    let found = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
+    let last = found.shifts.last()?;
+    let Shape::Step { at } = last.shape else { return None };
+    let [ratio, lo, hi] = [last.size, last.interval.lo, last.interval.hi].map(f64::exp);
+    Some(SessionChange { since: at + 1, ratio: RatioInterval { ratio, lo, hi }, p: last.p })
+}
+
+/// Two arms whose runs were not interleaved: the ratio of their t0, and the reason for no test.
+pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
+    if old.times.is_none() || new.times.is_none() {
+        return Evidence::None { because };
+    }
+    let both = old.ratio_t0().zip(new.ratio_t0());
+    let Some((old, new)) = both.filter(|(old, new)| (new.value / old.value).is_normal()) else {
+        return Evidence::None { because: NoTest::UnfitNumbers };
+    };
+    let ratio = match (old.measured(), new.measured()) {
+        (Some(old), Some(new)) => {
+            let ratio = new.over(old);
+            UncertainValue { value: ratio.value, err: Some(ratio.err) }
+        }
+        _ => UncertainValue { value: new.value / old.value, err: None },
+    };
+    Evidence::Unpaired { ratio, because, past: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::times;
+
+    fn session(t0: f64) -> ArmSummary {
+        ArmSummary {
+            arm: 0,
+            label: "x".into(),
+            is_hidden: false,
+            n_runs: 30,
+            n_timed_out: 0,
+            n_failed: 0,
+            n_nonzero_exits: 0,
+            times: Some(times(t0, 1.0)),
+            net: None,
+            clean: None,
+            no_clean: None,
+            wall: None,
+            cpu: None,
+            stalls: None,
+            interruptions: None,
+            metrics: Vec::new(),
+            sliced: None,
+        }
+    }
+
+    #[test]
+    fn a_new_session_has_a_place_among_the_past_ones() {
+        let past: Vec<_> = [100.0, 101.0, 99.0, 102.0, 98.0].map(session).into();
+        let past: Vec<_> = past.iter().collect();
+        let place = |past: &[&ArmSummary], t0: f64| match across_records(past, &session(t0), 0.01) {
+            Evidence::Unpaired { ratio, because: NoTest::SeparateRecords, past: Some(found) } => {
+                (ratio, found)
+            }
+            other => panic!("{other:?}"),
+        };
+        let (ratio, found) = place(&past, 110.0);
+        assert_eq!((ratio.value, ratio.err), (1.1, None));
+        assert_eq!((found.n_sessions, found.n_faster, found.n_slower), (5, 5, 0));
+        assert_eq!((found.lowest, found.highest, found.change), (0.98, 1.02, None));
+        let (_, tied) = place(&past, 101.0);
+        assert_eq!((tied.n_faster, tied.n_slower), (3, 1));
+        // With one past session, the errors of both t0 count.
+        let one = across_records(&past[..1], &session(110.0), 0.01);
+        let Evidence::Unpaired { ratio, past: None, .. } = one else { panic!("{one:?}") };
+        assert!(ratio.err.is_some());
+    }
+
+    /// Fifteen sessions of one level, then four and the new one of another.
+    #[test]
+    fn a_change_of_level_is_told_from_a_single_session() {
+        let level = |i: usize| if i < 15 { 100.0 } else { 110.0 };
+        let past: Vec<_> =
+            (0..19).map(|i| session(level(i) + (i * 7 % 10) as f64 / 10.0)).collect();
+        let change = |past: &[ArmSummary], t0: f64| {
+            let past: Vec<&ArmSummary> = past.iter().collect();
+            match across_records(&past, &session(t0), 0.01) {
+                Evidence::Unpaired { past: Some(found), .. } => found.change,
+                other => panic!("{other:?}"),
+            }
+        };
+        let found = change(&past, 110.5).unwrap();
+        assert_eq!(found.since, 16);
+        assert!(found.ratio.lo > 1.09 && found.ratio.hi < 1.11 && found.p <= 0.01, "{found:?}");
+        assert_eq!(change(&past[..15], 110.5), None);
+    }
+
+    #[test]
+    fn without_a_time_there_is_no_place() {
+        let nothing = ArmSummary { times: None, ..session(1.0) };
+        let found = across_records(&[&session(1.0), &nothing], &session(1.0), 0.01);
+        assert!(matches!(found, Evidence::None { because: NoTest::UnfitNumbers }), "{found:?}");
+        let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0), 0.01);
+        assert!(matches!(zero, Evidence::None { because: NoTest::UnfitNumbers }), "{zero:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! The analysis of a record that is no suite.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
+use crate::comparison::Comparison;
+use crate::end::end_reason;
+use crate::finding::Note;
+use crate::ledger::{RecordLedger, has_evidence, of_record};
+use crate::neighbours::Neighbours;
+use crate::notes::notes;
+use crate::summary::ArmSummary;
+use record::{EndReason, Record};
+
+/// The analysis of one record. Times are in nanoseconds, memory in bytes.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// One summary for each arm of the plan, controls included, in its order.
+    pub arms: Vec<ArmSummary>,
+    /// One comparison for each candidate but the reference.
+    pub comparisons: Vec<Comparison>,
+    /// Comparisons of the CPU times of slices, if run-queue delay was a large share of their wall times.
+    pub cpu_comparisons: Vec<Comparison>,
+    /// The reference against its twin, with `--aa`.
+    pub self_check: Option<Comparison>,
+    /// Time above t0 by source; `None` if the record has no evidence on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<RecordLedger>,
+    /// Programs on the other hardware threads of the cores; `None` without probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
+    /// Notes for the reader, the most important first.
+    pub notes: Vec<Note>,
+    /// Reason for the end of the session; `None` if it was killed.
+    pub end: Option<EndReason>,
+}
+
+/// Analyses a record that is no suite. `looks` has its interim analyses, and the shares of alpha if a larger family
+/// is judged together.
+pub(super) fn analyse_alone(
+    record: &Record,
+    arms: Vec<ArmSummary>,
+    looks: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
+) -> Analysis {
+    let (comparisons, self_check) = match looks {
+        Some((looks, judged)) => looks.compare(judged),
+        None => compare(record, &arms),
+    };
+    let compares_times = !record.rows.compares_other_values();
+    let ledger =
+        if compares_times && has_evidence(record) { of_record(record, &arms) } else { None };
+    let neighbours = Neighbours::of(record);
+    let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
+    let cpu_comparisons = cpu_comparisons(record, &arms);
+    let end = end_reason(record);
+    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, neighbours, notes, end }
+}

@@ -1,0 +1,297 @@
+//! The steadiness of the machine: the checks of one series for every arm, its slow start and its outliers. As data;
+//! `render` has the words.
+//!
+//! The checks are about the measured times and about trust in `t0 +- err`. A comparison of interleaved runs is exact
+//! in any case.
+
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::series::{self, Stability};
+
+use crate::arm_values::by_arm;
+use crate::outliers::{self, Outliers};
+use record::plan::Role;
+use record::Record;
+use model::values::metric::Metric;
+
+/// Smallest number of runs for a check: the tables of the 1 % points begin here.
+pub const RUNS_MIN: usize = 20;
+/// Evidence of single runs that `--metrics wall` or a machine may lack.
+const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metric::Migrations];
+
+/// The checks of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RecordCheck {
+    /// The checks of each arm of the plan, controls included, in its order.
+    pub arms: Vec<ArmCheck>,
+    /// Metrics that would name the cause of an outlier, but that no run has.
+    pub not_recorded: Vec<&'static str>,
+}
+
+impl RecordCheck {
+    /// The verdict on all arms. A control counts too: it is subtracted from every other arm.
+    pub fn verdict(&self) -> Steadiness {
+        let worst = [Steadiness::Unstable, Steadiness::TooFewRuns, Steadiness::UnfitTimes];
+        let is_any =
+            |steadiness: &Steadiness| self.arms.iter().any(|arm| arm.steadiness == *steadiness);
+        worst.into_iter().find(is_any).unwrap_or(Steadiness::Stable)
+    }
+}
+
+/// The checks of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ArmCheck {
+    /// Index in the plan.
+    pub arm: usize,
+    /// Label of the arm.
+    pub label: String,
+    /// Whether the arm is a control, which is only subtracted.
+    pub is_control: bool,
+    /// Timed runs that count.
+    pub n_runs: usize,
+    /// The verdict.
+    pub steadiness: Steadiness,
+    /// Checks behind the verdict. Empty with too few runs. Checks that are undefined for these times (all equal) are
+    /// left out.
+    pub checks: Vec<SteadinessCheck>,
+    /// Slower runs at the beginning. `None` for fewer than two: one slow run happens by chance.
+    pub slow_start: Option<SlowStart>,
+    /// Runs far above the others; `None` with too few runs.
+    pub outliers: Option<Outliers>,
+}
+
+/// The verdict on the steadiness of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Steadiness {
+    /// No check raised a flag.
+    Stable,
+    /// At least one check raised a flag.
+    Unstable,
+    /// There are fewer than [`RUNS_MIN`] runs.
+    TooFewRuns,
+    /// A time was zero, so there are no ratios.
+    UnfitTimes,
+}
+
+/// The result of one check.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SteadinessCheck {
+    /// The target of the check, with its size.
+    #[serde(flatten)]
+    pub flag: SteadinessFlag,
+    /// The test statistic.
+    pub statistic: f64,
+    /// The flag is raised beyond this limit: the 1 % point of the statistic.
+    pub limit: f64,
+    /// Limit of the absolute size, as a log ratio; `None` if only the statistic counts.
+    pub size_limit: Option<f64>,
+    /// Whether the flag is raised.
+    pub raised: bool,
+}
+
+/// The target of a check, with its size. Changes are fractions: 0.031 is 3.1 % more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "flag", rename_all = "snake_case")]
+pub enum SteadinessFlag {
+    /// Neighbouring runs are alike; they are worth as much as `n_eff` independent ones.
+    Correlated { n_runs: usize, n_eff: f64 },
+    /// From the first run to the last.
+    Drifting { change: f64 },
+    /// `at_run`, from 1, is the first run after the step.
+    Stepped { change: f64, at_run: usize },
+    /// More than one typical time.
+    Modes,
+    /// From the quarter of the session with the lowest floor to the one with the highest.
+    FloorMoved { spread: f64 },
+}
+
+/// The first runs took longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SlowStart {
+    /// Number of slow runs.
+    pub n_runs: usize,
+    /// Warm-up runs that would have left them out.
+    pub n_warmups: usize,
+}
+
+/// Checks every arm.
+pub fn check_record(record: &Record) -> RecordCheck {
+    let plan = &record.header.plan;
+    let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
+        let times = times(record, indices);
+        let (steadiness, checks) = checks(&times, plan.seed);
+        ArmCheck {
+            arm,
+            label: plan.full_label(arm),
+            is_control: plan.arms[arm].role != Role::Candidate,
+            n_runs: indices.len(),
+            steadiness,
+            checks,
+            slow_start: slow_start(&times, plan.n_warmups),
+            outliers: (times.len() >= RUNS_MIN)
+                .then(|| outliers::find(&record.rows, indices, &times))
+                .flatten(),
+        }
+    };
+    let arms = runs_by_arm(record).par_iter().enumerate().map(of_arm).collect();
+    let missing = EVIDENCE.iter().filter(|metric| !record.rows.has(**metric));
+    RecordCheck { arms, not_recorded: missing.map(|metric| metric.info().name).collect() }
+}
+
+/// The raised flags and the slow start of each candidate that is not stable.
+pub(super) fn unstable_candidates(
+    record: &Record,
+) -> Vec<(usize, Vec<SteadinessFlag>, Option<SlowStart>)> {
+    let plan = &record.header.plan;
+    let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
+        if plan.arms[arm].role != Role::Candidate {
+            return None;
+        }
+        let times = times(record, indices);
+        let (steadiness, checks) = checks(&times, plan.seed);
+        (steadiness == Steadiness::Unstable)
+            .then(|| (arm, raised(&checks), slow_start(&times, plan.n_warmups)))
+    };
+    runs_by_arm(record).par_iter().enumerate().filter_map(of_arm).collect()
+}
+
+/// The flags that are raised, in the order of the checks.
+pub fn raised(checks: &[SteadinessCheck]) -> Vec<SteadinessFlag> {
+    checks.iter().filter(|check| check.raised).map(|check| check.flag).collect()
+}
+
+/// The rows of each arm's runs that count, in run order.
+fn runs_by_arm(record: &Record) -> Vec<Vec<usize>> {
+    by_arm(&record.rows, record.header.plan.arms.len(), |rows, index| {
+        rows.headline(index).map(|_| index)
+    })
+}
+
+fn times(record: &Record, indices: &[usize]) -> Vec<f64> {
+    indices.iter().filter_map(|&index| record.rows.headline(index)).collect()
+}
+
+/// The verdict on a series of times in run order, and the checks it rests on.
+fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
+    if times.len() < RUNS_MIN {
+        return (Steadiness::TooFewRuns, Vec::new());
+    }
+    let Ok(found) = series::stability(times, seed) else {
+        return (Steadiness::UnfitTimes, Vec::new());
+    };
+    let checks: Vec<SteadinessCheck> = found
+        .checks()
+        .iter()
+        .filter_map(|check| in_fractions(check, &found, times.len()))
+        .collect();
+    let is_unstable = checks.iter().any(|check| check.raised);
+    (if is_unstable { Steadiness::Unstable } else { Steadiness::Stable }, checks)
+}
+
+/// A check with the size of its flag as a fraction.
+fn in_fractions(
+    check: &series::StabilityCheck,
+    found: &Stability,
+    n_runs: usize,
+) -> Option<SteadinessCheck> {
+    let flag = match check.flag {
+        series::StabilityFlag::Correlated => {
+            SteadinessFlag::Correlated { n_runs, n_eff: found.independence?.n_eff }
+        }
+        series::StabilityFlag::Drifting => {
+            SteadinessFlag::Drifting { change: found.drift.change.exp_m1() }
+        }
+        series::StabilityFlag::Stepped => SteadinessFlag::Stepped {
+            change: found.step.change.exp_m1(),
+            at_run: found.step.scan.at + 1,
+        },
+        series::StabilityFlag::Modes => SteadinessFlag::Modes,
+        series::StabilityFlag::FloorMoved => {
+            SteadinessFlag::FloorMoved { spread: found.floor.spread.exp_m1() }
+        }
+    };
+    Some(SteadinessCheck {
+        flag,
+        statistic: check.statistic?,
+        limit: check.limit,
+        size_limit: check.size_limit,
+        raised: check.raised,
+    })
+}
+
+/// The warm-up prefix of a series of times in run order.
+fn slow_start(times: &[f64], n_warmups: u32) -> Option<SlowStart> {
+    let n_runs = stats::warmup::prefix(&stats::logs(times).ok()?).ok()?;
+    let n_warmups = usize::try_from(n_warmups).ok()? + n_runs;
+    (n_runs >= 2).then_some(SlowStart { n_runs, n_warmups })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::fixture::{record, run};
+
+    /// A record of one arm, in which the first run is a warm-up.
+    fn check(times_ns: &[u64]) -> ArmCheck {
+        let mut record = record(&["a"]);
+        run(&mut record, 0, None, 1);
+        for (block, &wall_ns) in (0..).zip(times_ns) {
+            run(&mut record, 0, Some(block), wall_ns);
+        }
+        check_record(&record).arms.remove(0)
+    }
+
+    /// 40 runs without a trend.
+    fn steady() -> Vec<u64> {
+        (0..40).map(|i| 1_000_000 + (i * i * 7919 + i * 104_729) % 10_007).collect()
+    }
+
+    #[test]
+    fn a_steady_arm_is_stable() {
+        let found = check(&steady());
+        assert_eq!((found.n_runs, found.steadiness), (40, Steadiness::Stable), "{found:#?}");
+        assert_eq!(found.checks.len(), 5);
+        assert_eq!(found.slow_start, None);
+    }
+
+    #[test]
+    fn a_step_has_its_size_and_its_first_run() {
+        let step = |(i, ns): (usize, u64)| if i < 20 { ns } else { ns * 5 / 4 };
+        let found = check(&steady().into_iter().enumerate().map(step).collect::<Vec<_>>());
+        assert_eq!(found.steadiness, Steadiness::Unstable);
+        let flags = raised(&found.checks);
+        let Some(SteadinessFlag::Stepped { change, at_run }) =
+            flags.iter().find(|flag| matches!(flag, SteadinessFlag::Stepped { .. }))
+        else {
+            panic!("{flags:?}")
+        };
+        assert_eq!(*at_run, 21);
+        assert!((change - 0.25).abs() < 0.01, "{change}");
+        assert!(
+            flags.iter().any(|flag| matches!(flag, SteadinessFlag::Correlated { n_runs: 40, .. }))
+        );
+    }
+
+    #[test]
+    fn a_slow_start_asks_for_warmups_beyond_those_there_were() {
+        let mut times = steady();
+        for (ns, slow) in times.iter_mut().zip([3, 2, 2]) {
+            *ns *= slow;
+        }
+        // The plan has one warm-up.
+        assert_eq!(check(&times).slow_start, Some(SlowStart { n_runs: 3, n_warmups: 4 }));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_said() {
+        let few = check(&steady()[..19]);
+        assert_eq!((few.steadiness, few.outliers), (Steadiness::TooFewRuns, None));
+        let mut zero = steady();
+        zero[7] = 0;
+        assert_eq!(check(&zero).steadiness, Steadiness::UnfitTimes);
+        let equal = check(&[5; 20]);
+        assert_eq!((equal.steadiness, equal.checks.len()), (Steadiness::Stable, 4));
+    }
+}

@@ -1,0 +1,77 @@
+//! Times → location, spread and t0.
+
+use stats::SortedSample;
+use stats::endpoint::{self, Estimator};
+
+use crate::low_runs::LowRuns;
+use crate::summary::{LimitCause, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
+
+/// Fewest runs for a floor of the runs.
+const RUNS_FOR_FLOOR: usize = 3;
+
+/// Times of runs with several slices each. The floor is of the runs, because slices of one run are not independent.
+/// Everything else is of the slices. With fewer than `RUNS_FOR_FLOOR` runs the floor is of the slices too.
+pub(super) fn sliced_times(runs: &[f64], low: &LowRuns, slices: &[f64]) -> Option<TimeSummary> {
+    let mut all = times(slices, &LowRuns::of_values(slices))?;
+    if runs.len() >= RUNS_FOR_FLOOR {
+        let of_runs = times(runs, low)?;
+        (all.t0, all.low20, all.has_floor) = (of_runs.t0, of_runs.low20, of_runs.has_floor);
+        (all.is_upper_limit, all.limited_by) = (of_runs.is_upper_limit, of_runs.limited_by);
+    }
+    // Processes differ by the luck of their layout, and slices are many.
+    all.lone_run = None;
+    Some(all)
+}
+
+/// Times of runs, with their low end. `None` without any.
+pub(super) fn times(wall: &[f64], low: &LowRuns) -> Option<TimeSummary> {
+    let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
+    // With a million values, each of these takes as long as reading the record.
+    let (sorted, errs) = rayon::join(
+        || SortedSample::new(wall),
+        || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
+    );
+    let (sorted, found) = (sorted.ok()?, low.t0()?);
+    let floor = found.floor;
+    let [low20, median, mean] = [0, 1, 2].map(|at: usize| UncertainValue {
+        value: estimators[at].of(&sorted),
+        err: errs.map(|errs| errs[at]),
+    });
+    // With few values that differ by factors, the extrapolation can be negative. A time cannot.
+    let is_impossible = floor.value <= 0.0 && found.most > 0.0;
+    let t0 = if is_impossible { found.most } else { floor.value };
+    let mut times = TimeSummary {
+        t0: UncertainValue { value: t0, err: floor.err },
+        is_upper_limit: false,
+        limited_by: None,
+        lone_run: found.lone,
+        has_floor: floor.is_finite() && !is_impossible,
+        min: sorted.min(),
+        max: sorted.max(),
+        low20,
+        median,
+        mean,
+        sd: stats::sample_sd(wall).ok(),
+        cv: stats::cv(wall).ok(),
+        quantiles: [0.10, 0.25, 0.75, 0.90].map(|p| sorted.quantile(p)),
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile::of(&sorted, p)),
+    };
+    if found.met_quiet == Some(false) {
+        times.limit(found.most, LimitCause::Neighbours);
+    }
+    Some(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_below_zero_is_none() {
+        let times = |values: &[f64]| times(values, &LowRuns::of_values(values)).unwrap();
+        let found = times(&[12.0, 40.0, 90.0, 200.0, 300.0]);
+        assert_eq!((found.t0.value, found.has_floor), (12.0, false));
+        // A difference may be below zero.
+        assert!(times(&[-3.0, -2.0, -1.0, 5.0]).t0.value <= -3.0);
+    }
+}

@@ -1,0 +1,69 @@
+//! An attempt to be faster: whether a gain is shown, or out of reach.
+
+use std::cmp::Ordering;
+
+use stats::Invalid;
+use stats::relabel::{Estimand, Pairs};
+use stats::sequential::{SequentialDesign, SequentialTest};
+use stats::spending::{InterimPoint, Spending};
+
+use record::plan::{Plan, TrialRule};
+
+/// The outcome of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialOutcome {
+    /// The attempt is faster, by more than the rule asks for.
+    Faster,
+    /// A gain of the size that the rule aims at is refuted.
+    OutOfReach,
+}
+
+/// The two tests of a trial, which see the same pairs.
+#[derive(Debug)]
+pub struct GainTrial {
+    /// Whether the gain exceeds `at_least`.
+    gain: SequentialTest,
+    /// Whether it is below `aim`.
+    reach: SequentialTest,
+}
+
+impl GainTrial {
+    /// The trial of a rule, before any data. `alpha` is of both sides of the first test.
+    pub fn new(rule: &TrialRule, (alpha, seed): (f64, u64), estimand: Estimand) -> Self {
+        let test = |gain: f64, alpha: f64| {
+            SequentialTest::new(SequentialDesign {
+                spending: Spending { alpha, family: 1, n_min: 0 },
+                estimand,
+                margin: 0.0,
+                limit: (-gain).ln_1p(),
+                seed,
+            })
+        };
+        // The chance to miss a gain is that of one side alone.
+        Self { gain: test(rule.at_least, alpha), reach: test(rule.aim, 2.0 * rule.miss) }
+    }
+
+    /// The trial of a plan; `None` if it is no trial.
+    pub(super) fn of(plan: &Plan, estimand: Estimand, seed: u64) -> Option<Self> {
+        Some(Self::new(plan.trial.as_ref()?, (plan.policy.alpha, seed), estimand))
+    }
+
+    /// Takes the looks that are due, as [`SequentialTest::take`].
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<(), Invalid> {
+        self.gain.take(pairs, points)?;
+        self.reach.take(pairs, points)?;
+        Ok(())
+    }
+
+    /// The outcome, if the looks so far tell. A gain that is shown goes before one that is refuted.
+    pub fn outcome(&self) -> Option<TrialOutcome> {
+        let is = |test: &SequentialTest, side| test.side_of_limit(1.0) == Some(side);
+        if is(&self.gain, Ordering::Less) {
+            return Some(TrialOutcome::Faster);
+        }
+        is(&self.reach, Ordering::Greater).then_some(TrialOutcome::OutOfReach)
+    }
+}

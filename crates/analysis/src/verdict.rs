@@ -1,0 +1,306 @@
+//! Analysis × decision rule → verdict, with the reasons as data.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
+use record::plan::DecisionRule;
+use model::values::{Better, Estimand, FailOn, exit_code};
+
+/// The verdict on a candidate against the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The candidate takes less time, or is better in the quantity that decides.
+    Faster,
+    /// The candidate takes more time, or is worse.
+    Slower,
+    /// The difference, if any, is inside the margin.
+    Same,
+    /// The data do not decide yet.
+    Undecided,
+}
+
+/// A verdict and its evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether the difference is decided, but smaller than the margin that counts as the same.
+    pub within_margin: bool,
+    /// The interval behind the verdict.
+    pub interval: Option<RatioInterval>,
+    /// Ratio up to which a slowdown counts as the same.
+    pub same_limit: f64,
+    /// Upper end of the interval of the mean times' ratio, if the question is about them as well.
+    pub mean_hi: Option<f64>,
+    /// Reason why there is no test.
+    pub no_test: Option<NoTest>,
+    /// The direction in which the compared quantity is better. The interval is that of costs: above 1 is worse.
+    #[serde(skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
+}
+
+/// Judges one comparison.
+pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
+    let undecided = |no_test| Judgement {
+        verdict: Verdict::Undecided,
+        within_margin: false,
+        interval: None,
+        same_limit: 1.0 + policy.same_within,
+        mean_hi: None,
+        no_test,
+        better: policy.better,
+    };
+    match &comparison.evidence {
+        Evidence::Paired(paired) => of_paired(paired, policy),
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
+            undecided(Some(*because))
+        }
+    }
+}
+
+/// The decision of the test in words. The shown ratio has no time of the control in it: a ratio of 1 stays 1, but other
+/// ratios are further away from it, so it may be outside the margin.
+fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
+    let shown = paired.net_ratio.unwrap_or(paired.ratio);
+    let is_within = log_interval(shown).is_within(policy.same_within.ln_1p());
+    let verdict = match paired.decision {
+        PairedDecision::Different if paired.ratio.lo >= 1.0 => Verdict::Slower,
+        PairedDecision::Different => Verdict::Faster,
+        PairedDecision::Same if is_within => Verdict::Same,
+        PairedDecision::Same | PairedDecision::Undecided => Verdict::Undecided,
+    };
+    let within_margin = paired.decision == PairedDecision::Different && is_within;
+    // Someone who asks for one part of the distribution does not ask for the mean.
+    let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
+    let same_limit = 1.0 + policy.same_within;
+    let (interval, better) = (Some(shown), policy.better);
+    Judgement { verdict, within_margin, interval, same_limit, mean_hi, no_test: None, better }
+}
+
+fn log_interval(ratio: RatioInterval) -> stats::Interval {
+    stats::Interval { lo: ratio.lo.ln(), hi: ratio.hi.ln() }
+}
+
+/// Judges an interval of a ratio.
+pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
+    let margin = policy.same_within.ln_1p();
+    let direction = if ratio.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
+    let (verdict, within_margin) = match stats::IntervalVerdict::of(log_interval(ratio), margin) {
+        stats::IntervalVerdict::Different => (direction, false),
+        stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
+        stats::IntervalVerdict::Same => (Verdict::Same, false),
+        stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
+    };
+    let same_limit = 1.0 + policy.same_within;
+    Judgement {
+        verdict,
+        within_margin,
+        interval: Some(ratio),
+        same_limit,
+        mean_hi: None,
+        no_test: None,
+        better: policy.better,
+    }
+}
+
+/// The answer to `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateAnswer {
+    /// No slowdown is above the limit.
+    Pass,
+    /// A slowdown is certainly above the limit.
+    Fail,
+    /// A slowdown may be above the limit.
+    Undecided,
+}
+
+/// The answer to `--fail-on`, and the comparison that it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The answer.
+    pub answer: GateAnswer,
+    /// Index of the comparison that decides: the slowest of those that fail, are open, or pass. `None` without any.
+    pub by: Option<usize>,
+}
+
+impl Gate {
+    /// Judges all comparisons against the limit of `--fail-on`.
+    pub fn of(judgements: &[Judgement], fail_on: FailOn) -> Self {
+        let limit = fail_on.limit();
+        let slowest = |answer: GateAnswer| {
+            let all = judgements.iter().enumerate();
+            let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
+            let hi = |judgement: &Judgement| judgement.interval.map_or(f64::INFINITY, |it| it.hi);
+            let found = of_answer.max_by(|(_, one), (_, other)| hi(one).total_cmp(&hi(other)));
+            found.map(|(index, _)| Self { answer, by: Some(index) })
+        };
+        let found = slowest(GateAnswer::Fail).or_else(|| slowest(GateAnswer::Undecided));
+        let found = found.or_else(|| slowest(GateAnswer::Pass));
+        found.unwrap_or(Self { answer: GateAnswer::Pass, by: None })
+    }
+
+    /// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
+    /// otherwise.
+    pub fn exit_code(self) -> u8 {
+        match self.answer {
+            GateAnswer::Pass => exit_code::SUCCESS,
+            GateAnswer::Fail => exit_code::CHECK_FAILED,
+            GateAnswer::Undecided => exit_code::UNDECIDED,
+        }
+    }
+}
+
+impl Judgement {
+    /// Whether the slowdown is above this limit of the ratio.
+    pub fn answer(&self, limit: f64) -> GateAnswer {
+        let is_too_slow = self.verdict == Verdict::Slower
+            && self.interval.is_some_and(|interval| interval.lo > limit);
+        if is_too_slow {
+            GateAnswer::Fail
+        } else if self.is_within(limit) && self.mean_is_within(limit) {
+            GateAnswer::Pass
+        } else {
+            GateAnswer::Undecided
+        }
+    }
+
+    /// Whether the slowdown is certainly within the limit, or counts as the same.
+    pub fn is_within(&self, limit: f64) -> bool {
+        let limit_or_same = limit.max(self.same_limit);
+        let is_below = |limit: f64| self.interval.is_some_and(|interval| interval.hi <= limit);
+        match self.verdict {
+            Verdict::Faster => true,
+            Verdict::Slower => is_below(limit),
+            Verdict::Same | Verdict::Undecided => is_below(limit_or_same),
+        }
+    }
+
+    /// Whether the mean is certainly within the limit. A tail of slow runs can hide behind a typical time, so the mean has
+    /// to be bounded as well.
+    fn mean_is_within(&self, limit: f64) -> bool {
+        self.mean_hi.is_none_or(|hi| hi <= limit.max(self.same_limit))
+    }
+}
+
+/// Exit code of `--fail-on`.
+#[cfg(test)]
+pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
+    Gate::of(judgements, fail_on).exit_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::paired;
+    use model::values::{Better, Clock, ProcessValue};
+
+    const POLICY: DecisionRule = DecisionRule {
+        alpha: 0.01,
+        same_within: 0.01,
+        estimand: Estimand::Adaptive,
+        clock: Clock::Clean,
+        process_value: ProcessValue::Mean,
+        decide_on: None,
+        better: Better::Lower,
+    };
+
+    fn of(paired: PairedTest) -> Comparison {
+        Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }
+    }
+
+    fn comparison(lo: f64, hi: f64) -> Comparison {
+        of(paired((lo * hi).sqrt(), lo, hi))
+    }
+
+    #[track_caller]
+    fn check(lo: f64, hi: f64, verdict: Verdict, within_margin: bool) {
+        let found = judge(&comparison(lo, hi), &POLICY);
+        assert_eq!((found.verdict, found.within_margin), (verdict, within_margin));
+    }
+
+    #[test]
+    fn intervals_become_verdicts() {
+        check(1.02, 1.05, Verdict::Slower, false);
+        check(0.90, 0.95, Verdict::Faster, false);
+        check(1.002, 1.008, Verdict::Slower, true);
+        check(0.995, 1.005, Verdict::Same, false);
+        check(0.98, 1.05, Verdict::Undecided, false);
+        check(0.0, f64::INFINITY, Verdict::Undecided, false);
+    }
+
+    #[test]
+    fn the_decision_makes_the_verdict_and_not_the_interval() {
+        let decided = |decision| {
+            judge(&of(PairedTest { decision, ..paired(1.0, 0.995, 1.005) }), &POLICY).verdict
+        };
+        assert_eq!(decided(PairedDecision::Same), Verdict::Same);
+        assert_eq!(decided(PairedDecision::Undecided), Verdict::Undecided);
+        // A difference of a hundredth, of which the control takes nine tenths.
+        let net = RatioInterval { ratio: 1.0, lo: 0.98, hi: 1.02 };
+        let found = PairedTest { net_ratio: Some(net), ..paired(1.0, 0.998, 1.002) };
+        assert_eq!(judge(&of(found), &POLICY).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_check_passes_only_if_the_mean_is_bounded() {
+        let code = |hi: f64, estimand: Estimand, slower_pct: f64| {
+            let mean_ratio = RatioInterval { ratio: 1.2, lo: 0.9, hi };
+            let found = PairedTest { mean_ratio, ..paired(1.0, 0.995, 1.005) };
+            let judged = judge(&of(found), &DecisionRule { estimand, ..POLICY });
+            exit_code(&[judged], FailOn::slower(slower_pct))
+        };
+        assert_eq!(code(1.5, Estimand::Adaptive, 5.0), exit_code::UNDECIDED);
+        assert_eq!(code(1.5, Estimand::Typical, 5.0), exit_code::SUCCESS);
+        assert_eq!(code(1.5, Estimand::Adaptive, 60.0), exit_code::SUCCESS);
+        assert_eq!(code(1.009, Estimand::Adaptive, 0.0), exit_code::SUCCESS, "the margin");
+    }
+
+    #[test]
+    fn without_a_test_there_is_no_verdict() {
+        let because = NoTest::Sequential;
+        let comparison = Comparison { arm: 1, reference: 0, evidence: Evidence::None { because } };
+        let found = judge(&comparison, &POLICY);
+        assert_eq!((found.verdict, found.no_test), (Verdict::Undecided, Some(because)));
+    }
+
+    #[track_caller]
+    fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
+        let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
+        let judgements: Vec<_> = intervals.iter().map(judge).collect();
+        assert_eq!(exit_code(&judgements, FailOn::slower(slower_pct)), expected);
+    }
+
+    #[test]
+    fn the_exit_code_says_whether_something_got_slower() {
+        check_exit(&[], 0.0, 0);
+        check_exit(&[(1.02, 1.05)], 0.0, 1);
+        check_exit(&[(0.9, 0.95), (1.02, 1.05)], 0.0, 1);
+        check_exit(&[(0.9, 0.95), (0.995, 1.005)], 0.0, 0);
+        check_exit(&[(0.98, 1.05)], 0.0, 3);
+        // Slower, but certainly within the limit; or perhaps above it.
+        check_exit(&[(1.02, 1.03)], 5.0, 0);
+        check_exit(&[(1.02, 1.08)], 5.0, 3);
+        check_exit(&[(1.06, 1.08)], 5.0, 1);
+        check_exit(&[(0.98, 1.04)], 5.0, 0);
+    }
+
+    #[test]
+    fn the_gate_names_the_comparison_that_decides() {
+        let gate = |intervals: &[(f64, f64)]| {
+            let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
+            let judgements: Vec<_> = intervals.iter().map(judge).collect();
+            Gate::of(&judgements, FailOn::slower(5.0))
+        };
+        let found = |answer, by| Gate { answer, by };
+        let passed = gate(&[(0.9, 0.95), (1.01, 1.04), (1.0, 1.02)]);
+        assert_eq!(passed, found(GateAnswer::Pass, Some(1)), "the slowest of those that pass");
+        let open = gate(&[(1.02, 1.03), (0.98, 1.2), (0.9, 1.3)]);
+        assert_eq!(open, found(GateAnswer::Undecided, Some(2)));
+        let failed = gate(&[(0.9, 1.3), (1.06, 1.08), (1.2, 1.3)]);
+        assert_eq!(failed, found(GateAnswer::Fail, Some(2)), "a failure outranks an open one");
+        assert_eq!(gate(&[]), found(GateAnswer::Pass, None));
+    }
+}

@@ -1,0 +1,373 @@
+//! The comparisons of a session, during it and after its end. Both use interim analyses at the same numbers of pairs,
+//! so both come to the same decision.
+
+use rayon::prelude::*;
+use stats::Invalid;
+use stats::relabel;
+use stats::sequential::{Conclusion, SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, sizes};
+use stats::suspects::share_of_looks;
+use stats::verdict::IntervalVerdict;
+
+use crate::comparison::RatioInterval;
+use crate::end::end_reason;
+use crate::trial::{GainTrial, TrialOutcome};
+use crate::walls::Walls;
+use record::plan::{Plan, Stopping};
+use record::{EndReason, Event, Record};
+use model::values::Estimand;
+
+/// Separates the random stream of re-labellings from that of the schedule.
+pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// One arm against the reference.
+#[derive(Debug)]
+pub struct ArmComparison {
+    /// Index of the arm.
+    pub arm: usize,
+    /// Index of the reference.
+    pub reference: usize,
+    /// Number of comparisons in its family, itself included.
+    pub family: usize,
+    /// The sequential test so far.
+    pub test: SequentialTest,
+}
+
+/// Progress of the comparisons, for display: errors and expectations are rough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparisonProgress {
+    /// Comparisons that the session waits for.
+    pub n_comparisons: usize,
+    /// Comparisons that are not decided.
+    pub n_open: usize,
+    /// The arm of the first open one, and its reference.
+    pub arms: (usize, usize),
+    /// Ratio of that one, with its interval.
+    pub ratio: RatioInterval,
+    /// Blocks after which all comparisons are expected to be decided.
+    pub expected_blocks: f64,
+}
+
+/// All comparisons of a session.
+#[derive(Debug)]
+pub struct SessionComparisons {
+    /// The comparisons, in the order of the plan. The twin of the reference is the last.
+    comparisons: Vec<ArmComparison>,
+    /// The trial of the first comparison, if the session is one.
+    trial: Option<GainTrial>,
+    n_compared: usize,
+    /// Comparisons in the family, these included.
+    n_family: usize,
+    rule: LookRule,
+    /// Whether the session ended for another reason than a decision.
+    is_over: bool,
+}
+
+/// The times of the interim analyses, and the fraction of the session at each.
+#[derive(Clone, Copy, Debug)]
+struct LookRule {
+    stopping: Stopping,
+    /// Fewest blocks before an interim analysis. The last one, at the end of the budget, may have fewer.
+    n_blocks_min: usize,
+    n_blocks_max: usize,
+    budget_ns: u64,
+    /// Whether suspects get more time, so that less is spent.
+    has_suspects: bool,
+}
+
+impl LookRule {
+    fn of(plan: &Plan) -> Self {
+        let (n_min, n_max, budget_ns) = plan.blocks.bounds();
+        let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
+        let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
+        let n_blocks_max = n_max as usize;
+        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects }
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        let mut sizes = sizes(self.n_blocks_max);
+        sizes.retain(|&size| size >= self.n_blocks_min);
+        sizes
+    }
+
+    /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
+    /// whichever is larger. Neither depends on the labels of the arms, whatever their ratio is. Only the last point does
+    /// a little: the clock ends the session, and the last blocks take less time if the slower arm ran at a fast moment.
+    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
+        let n_pairs = walls.n_pairs(old, new);
+        let mut points = Vec::new();
+        if self.stopping != Stopping::AtTheEnd {
+            let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
+            points.extend(reached.map(|n_pairs| {
+                let fraction = self.fraction(walls, (old, new), n_pairs, false);
+                InterimPoint { n_pairs, fraction }
+            }));
+        }
+        if is_over {
+            points.retain(|point| point.n_pairs < n_pairs);
+            let fraction = self.fraction(walls, (old, new), n_pairs, true);
+            points.push(InterimPoint { n_pairs, fraction });
+        }
+        points
+    }
+
+    /// The fraction of a session at a look at so many pairs, or at its end.
+    fn fraction(
+        &self,
+        walls: &Walls,
+        (old, new): (usize, usize),
+        n_pairs: usize,
+        is_at_end: bool,
+    ) -> f64 {
+        if is_at_end && !self.has_suspects {
+            return 1.0;
+        }
+        let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
+        let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
+        let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
+        let fraction = of_time.max(of_blocks).min(1.0);
+        if self.has_suspects { share_of_looks(fraction, is_at_end) } else { fraction }
+    }
+}
+
+impl SessionComparisons {
+    /// The comparisons of a plan, before any data.
+    pub fn new(plan: &Plan) -> Self {
+        let compared = plan.compared();
+        let (n_compared, n_family) = (compared.len(), plan.family());
+        let in_family = compared.into_iter().map(|arm| (arm, n_family));
+        let comparisons = in_family
+            .chain(plan.twin().map(|twin| (twin, 1)))
+            .map(|(arm, family)| {
+                let question = SequentialDesign {
+                    spending: Spending { alpha: plan.policy.alpha, family, n_min: 0 },
+                    estimand: estimand_of(plan.policy.estimand),
+                    margin: plan.policy.same_within.ln_1p(),
+                    limit: plan.slower_limit.ln_1p(),
+                    seed: plan.seed ^ ORBIT_STREAM,
+                };
+                let reference = plan.reference_of(arm);
+                ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
+            })
+            .collect();
+        let trial =
+            GainTrial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
+        Self { comparisons, trial, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
+    }
+
+    /// The comparisons of a record, with the interim analyses that its session had.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn of(record: &Record, walls: &Walls) -> Result<Self, Invalid> {
+        let plan = &record.header.plan;
+        let mut watch = Self::new(plan);
+        watch.is_over = match plan.stopping {
+            Stopping::AtTheEnd => true,
+            // The last block and the end of the budget are independent of the labels of the arms, but not the last block
+            // of a suspect.
+            Stopping::WhenDecided | Stopping::AtADifference => {
+                end_reason(record) == Some(EndReason::Complete)
+                    && !record.events.contains(&Event::Suspect)
+            }
+        };
+        watch.take(walls)?;
+        Ok(watch)
+    }
+
+    /// Makes every interim analysis that is due. Returns whether there was one.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn take(&mut self, walls: &Walls) -> Result<bool, Invalid> {
+        let (rule, is_over) = (self.rule, self.is_over);
+        let taken = self.comparisons.par_iter_mut().map(|tested| {
+            let reference = tested.reference;
+            let points = rule.points(walls, reference, tested.arm, is_over);
+            if points.last().is_none_or(|last| last.n_pairs <= tested.test.n_pairs_seen()) {
+                return Ok(false);
+            }
+            tested.test.take(&walls.slots(reference, tested.arm).pairs()?, &points)
+        });
+        let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
+        let is_taken = taken.contains(&true);
+        if let (true, Some(trial), Some(first)) =
+            (is_taken, &mut self.trial, self.comparisons.first())
+        {
+            let points = rule.points(walls, first.reference, first.arm, is_over);
+            trial.take(&walls.slots(first.reference, first.arm).pairs()?, &points)?;
+        }
+        Ok(is_taken)
+    }
+
+    /// Blocks at the beginning that a look at all of these leaves out as warm-up: the most of any comparison. The times
+    /// of whole pairs decide, whichever arm is which.
+    pub fn n_warmup(&self, walls: &Walls) -> usize {
+        let of_one = |tested: &ArmComparison| {
+            let pairs = walls.slots(tested.reference, tested.arm).pairs().ok()?;
+            Some(tested.test.n_warmup(&pairs))
+        };
+        self.comparisons.iter().filter_map(of_one).max().unwrap_or(0)
+    }
+
+    /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
+    pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
+        self.rule.sizes().into_iter().find(|&size| size > n_blocks)
+    }
+
+    /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
+    pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
+        let family = self.candidates();
+        let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
+        family.iter().zip(holm_shares(&tests, self.n_family)).collect()
+    }
+
+    /// The comparisons of the candidates.
+    pub fn candidates(&self) -> &[ArmComparison] {
+        &self.comparisons[..self.n_compared]
+    }
+
+    /// The comparison of the reference with its twin.
+    pub fn twin(&self) -> Option<&ArmComparison> {
+        self.comparisons.get(self.n_compared)
+    }
+
+    /// The comparisons that the session waits for: the candidates, or the twin if there is no candidate.
+    pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
+        match self.twin() {
+            Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
+            _ => self.compared(),
+        }
+    }
+
+    /// The outcome of the trial, if the session is one and it is known.
+    pub fn trial(&self) -> Option<TrialOutcome> {
+        self.trial.as_ref()?.outcome()
+    }
+
+    /// Whether all awaited comparisons are decided, or one differs if that is enough.
+    pub fn is_decided(&self) -> bool {
+        if self.trial.is_some() {
+            return self.trial().is_some();
+        }
+        let awaited = self.awaited();
+        if self.rule.stopping == Stopping::AtADifference {
+            return awaited.iter().any(|(tested, share)| tested.test.is_different(*share));
+        }
+        awaited.iter().all(|(tested, share)| tested.test.is_settled(*share))
+    }
+
+    /// Progress after the last interim analysis: the number of open comparisons, and the first of them.
+    pub fn standing(&self) -> Option<ComparisonProgress> {
+        let awaited = self.awaited();
+        let open: Vec<&ArmComparison> = awaited
+            .iter()
+            .filter(|(tested, share)| !tested.test.is_settled(*share))
+            .map(|(tested, _)| *tested)
+            .collect();
+        let first = open.first()?;
+        let (log_ratio, err) = first.test.rough()?;
+        let expected = open.iter().filter_map(|tested| tested.test.expected_pairs());
+        Some(ComparisonProgress {
+            n_comparisons: awaited.len(),
+            n_open: open.len(),
+            arms: (first.arm, first.reference),
+            ratio: RatioInterval {
+                ratio: log_ratio.exp(),
+                lo: (log_ratio - err).exp(),
+                hi: (log_ratio + err).exp(),
+            },
+            expected_blocks: expected.fold(0.0, f64::max),
+        })
+    }
+
+    /// Whether half of each interval is at most this log ratio.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
+        let narrow = |found: &Conclusion| found.interval.half_width() <= half_width;
+        all_conclusions(walls, &self.awaited(), narrow)
+    }
+
+    /// Whether the size of each of these differences is known at its share of alpha: half of its interval is at most
+    /// `share_max` of the log ratio. Arms that are the same are so within the margin, which is size enough.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn is_sized(
+        &self,
+        walls: &Walls,
+        decided: &[(&ArmComparison, f64)],
+        share_max: f64,
+    ) -> Result<bool, Invalid> {
+        all_conclusions(walls, decided, |found| {
+            let half_width = found.interval.half_width();
+            let is_same = found.verdict == IntervalVerdict::Same;
+            half_width.is_finite() && (is_same || half_width / found.last.theta.abs() <= share_max)
+        })
+    }
+}
+
+/// Whether this holds for the conclusions of all comparisons, each at its share of alpha.
+fn all_conclusions(
+    walls: &Walls,
+    compared: &[(&ArmComparison, f64)],
+    holds: impl Fn(&Conclusion) -> bool,
+) -> Result<bool, Invalid> {
+    for (tested, share) in compared {
+        let pairs = walls.slots(tested.reference, tested.arm).pairs()?;
+        if !tested.test.conclude(&pairs, *share)?.is_some_and(|found| holds(&found)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The estimand as the `stats` crate names it.
+pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
+    match estimand {
+        Estimand::Adaptive => relabel::Estimand::Adaptive,
+        Estimand::Typical => relabel::Estimand::Typical,
+        Estimand::Floor => relabel::Estimand::Floor,
+        Estimand::Mean => relabel::Estimand::Mean,
+    }
+}
+
+/// The outcome of the trial of a record, if it is one and its looks tell.
+///
+/// # Errors
+/// The times are unfit for a test.
+pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
+    Ok(SessionComparisons::of(record, &Walls::of(record))?.trial())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::plan::suite::SuiteMembership;
+    use record::fixture::{record, run};
+
+    /// The last number of pairs depends on the labels of a suspect, so it has no look there.
+    #[test]
+    fn a_suspect_has_no_look_at_the_end_of_a_gate() {
+        let mut record = record(&["a", "b"]);
+        let (name, benchmark) = ("gate".to_owned(), "b".to_owned());
+        let suite =
+            SuiteMembership { name, benchmark, family: 1, is_gate: true, has_suspects: true };
+        record.header.plan.suite = Some(suite);
+        // A signal ended the first run of the fixture.
+        run(&mut record, 0, None, 1000);
+        for block in 0..12 {
+            run(&mut record, 0, Some(block), 1000 + u64::from(block % 3));
+            run(&mut record, 1, Some(block), 1010 + u64::from(block % 5));
+        }
+        let n_seen = |record: &Record| {
+            let found = SessionComparisons::of(record, &Walls::of(record)).unwrap();
+            found.candidates()[0].test.n_pairs_seen()
+        };
+        assert_eq!(n_seen(&record), 12);
+        record.events.insert(0, Event::Suspect);
+        assert_eq!(n_seen(&record), 10, "the last of the fixed numbers");
+    }
+}

@@ -1,0 +1,78 @@
+//! Files that wait for a CPU that is offline: they have vanished with it, or cannot name it now.
+
+use crate::Host;
+use crate::files::Unread;
+use crate::knobs::Format;
+use crate::mask::parse_cpu_mask;
+use model::values::read_cpu_list;
+
+const CPU: &str = "sys/devices/system/cpu";
+
+/// A file that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Path below the root.
+    pub path: String,
+    /// The CPUs that are offline.
+    pub cpus: Vec<usize>,
+}
+
+fn list(host: &Host, name: &str) -> Vec<usize> {
+    host.read(format!("{CPU}/{name}")).and_then(|list| read_cpu_list(&list)).unwrap_or_default()
+}
+
+/// The CPU of a file that vanishes with it, if that CPU is offline now.
+pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
+    let patterns = [
+        ("sys/devices/system/cpu/cpu", '/'),
+        ("sys/devices/system/cpu/cpufreq/policy", '/'),
+        ("dev/cpu/", '/'),
+        ("sys/devices/system/machinecheck/machinecheck", '/'),
+    ];
+    let number = patterns.iter().find_map(|(before, after)| {
+        path.strip_prefix(before)?.split(*after).next()?.parse::<usize>().ok()
+    })?;
+    let is_offline =
+        list(host, "present").contains(&number) || host.exists(format!("{CPU}/cpu{number}"));
+    (is_offline && !list(host, "online").contains(&number))
+        .then(|| Waiting { path: path.to_owned(), cpus: vec![number] })
+}
+
+/// Whether a file has vanished with a CPU that is offline.
+pub fn is_offline(host: &Host, path: &str) -> bool {
+    of_path(host, path).is_some()
+}
+
+impl Host {
+    /// Calls `look`, and names the first file that it passed over although it is there, with the reason. So a caller
+    /// that must not miss anything needs no other functions than one that may.
+    pub(super) fn watched<T>(&self, look: impl FnOnce() -> T) -> (T, Option<Unread>) {
+        let outer = self.begin_unread();
+        let value = look();
+        // The files of a CPU that is offline may stay, and no read of them succeeds.
+        let found = self.end_unread(outer);
+        (value, found.into_iter().find(|(path, _)| !is_offline(self, path)))
+    }
+}
+
+/// The CPUs that the kernel left out of a list because they are offline, although they were online when Stillwell
+/// began. Before Linux 6.2 it does so with the masks of tasks.
+pub(super) fn left_out(
+    host: &Host,
+    (path, format): (&str, Format),
+    old: &str,
+    now: &str,
+    online_before: &[usize],
+) -> Option<Waiting> {
+    let online = list(host, "online");
+    let parse = |text: &str| match format {
+        Format::CpuList | Format::Affinity => read_cpu_list(text.trim()),
+        Format::CpuMask => parse_cpu_mask(text.trim()).ok(),
+        _ => None,
+    };
+    let (old, now) = (parse(old)?, parse(now)?);
+    let is_missing =
+        |cpu: &usize| !now.contains(cpu) && !online.contains(cpu) && online_before.contains(cpu);
+    let cpus: Vec<usize> = old.into_iter().filter(is_missing).collect();
+    (!cpus.is_empty()).then(|| Waiting { path: path.to_owned(), cpus })
+}

@@ -1,0 +1,315 @@
+//! The report of `system boot`: kernel parameters that keep noise off some CPUs until the next reboot. It says which
+//! of them the running kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
+
+mod entry;
+mod loaders;
+mod parameter;
+mod quiet;
+
+use serde::Serialize;
+
+pub use entry::{BootEntry, ENTRY_ID, EntryLoader, add_entry, remove_entry};
+pub use loaders::Loader;
+pub use parameter::{BootParameter, BootState};
+pub(super) use quiet::noisy_services;
+
+use crate::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
+use model::values::{format_cpu_list, name_cpus, read_cpu_list};
+
+/// Kernel parameters for a machine.
+#[derive(Debug, Serialize)]
+pub struct BootAdvice {
+    /// The benchmark's CPUs.
+    pub cpus: Vec<usize>,
+    /// The CPUs for everything else.
+    pub others: Vec<usize>,
+    /// Reasons for these CPUs, if the user named none; pieces of a sentence.
+    pub recommended: Option<Recommendation>,
+    /// The recommended parameters, in the order of the command line.
+    pub parameters: Vec<BootParameter>,
+    /// The parameters that are missing or different now, as the user writes them on the command line.
+    pub line: String,
+    /// Parameters that the line leaves out, and why.
+    pub others_known: Vec<BootParameter>,
+    /// Warnings about these CPUs.
+    pub warnings: Vec<String>,
+    /// Instructions for each boot loader that was found.
+    pub loaders: Vec<Loader>,
+}
+
+impl BootAdvice {
+    /// Recommends kernel parameters for this machine.
+    ///
+    /// # Errors
+    /// The CPUs cannot be isolated, or no CPU can be recommended.
+    pub fn new(
+        host: &Host,
+        table: &[CpuRow],
+        asked: Option<&[usize]>,
+        no_smt: bool,
+        is_quiet: bool,
+    ) -> Result<Self, String> {
+        let found = recommend(table);
+        let (cpus, recommended) = match asked {
+            Some(asked) => (check(table, asked)?, None),
+            None if found.cpus.is_empty() => {
+                return Err(format!(
+                    "no CPU can be recommended for benchmarks: {}; name some with ⟦affinity⟧ LIST",
+                    found.why.join(", ")
+                ));
+            }
+            None => (found.cpus.clone(), Some(found)),
+        };
+        let online = table.iter().filter(|row| row.online).map(|row| row.cpu);
+        let others: Vec<usize> = online.filter(|cpu| !cpus.contains(cpu)).collect();
+        let running = Running::read(host);
+        let mut parameters = parameters(&running, &cpus, &others);
+        if is_quiet {
+            parameters.extend(quiet::parameters(host, &running.line));
+        }
+        let smt = smt(&running);
+        let mut others_known = others_known(&running);
+        if no_smt {
+            parameters.push(smt);
+        } else if table.iter().any(|row| row.siblings.len() > 1) {
+            others_known.insert(0, smt);
+        }
+        let missing = parameters.iter().filter(|parameter| {
+            matches!(parameter.now, BootState::Missing | BootState::Different { .. })
+        });
+        let missing: Vec<&BootParameter> = missing.collect();
+        let line = missing.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" ");
+        Ok(Self {
+            warnings: warnings(table, &cpus, no_smt),
+            loaders: loaders::find(host, &missing),
+            cpus,
+            others,
+            recommended,
+            line,
+            others_known,
+            parameters,
+        })
+    }
+}
+
+/// Checks that the CPUs exist, that none is in the boot CPU's core, and that they are not all CPUs.
+fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, String> {
+    let online: Vec<usize> = table.iter().filter(|row| row.online).map(|row| row.cpu).collect();
+    let list = format_cpu_list(asked);
+    if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
+        let online = format_cpu_list(&online);
+        return Err(format!("CPU {cpu} is not online; the CPUs of this machine are {online}"));
+    }
+    if asked.contains(&0) {
+        return Err(format!(
+            "⟦affinity⟧ {list} contains CPU 0, where the kernel boots and does its own work; leave it to everything else"
+        ));
+    }
+    Ok(asked.to_vec())
+}
+
+fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let chosen = || table.iter().filter(|row| cpus.contains(&row.cpu));
+    let mut split: Vec<usize> = chosen().flat_map(|row| row.siblings.iter().copied()).collect();
+    split.retain(|cpu| !cpus.contains(cpu));
+    split.sort_unstable();
+    split.dedup();
+    if !split.is_empty() && !no_smt {
+        warnings.push(format!(
+            "sibling threads are left to everything else: {}; name both threads of a core, or boot with ⟦no-smt⟧",
+            name_cpus(&split)
+        ));
+    }
+    let differ = |key: &dyn Fn(&CpuRow) -> Option<usize>| {
+        chosen().any(|row| key(row) != chosen().next().and_then(key))
+    };
+    if differ(&|row| Some(row.node)) {
+        warnings
+            .push("these CPUs are of several NUMA nodes; times depend on which one runs".into());
+    }
+    if differ(&|row| row.class.map(|class| class as usize)) {
+        warnings.push("these CPUs are of several kinds; times depend on which one runs".into());
+    }
+    if cpus.len() > 1 {
+        warnings.push(
+            "the scheduler does not spread threads over isolated CPUs: a benchmark with several threads has to bind each of \
+             them, or all run on one CPU"
+                .into(),
+        );
+    }
+    warnings
+}
+
+/// State of the running kernel.
+struct Running {
+    line: CommandLine,
+    cpu_last: usize,
+    /// `None` if the kernel is built without it.
+    nohz: Option<Vec<usize>>,
+    isolated: Vec<usize>,
+    is_guest: bool,
+    is_x86: bool,
+}
+
+impl Running {
+    fn read(host: &Host) -> Self {
+        let list = |path| host.read(path).and_then(|list: String| read_cpu_list(&list));
+        let line = CommandLine::read(host);
+        let possible = list("sys/devices/system/cpu/possible").unwrap_or_default();
+        Self {
+            cpu_last: possible.last().copied().unwrap_or(0),
+            nohz: list("sys/devices/system/cpu/nohz_full"),
+            isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
+            // ARM's /proc/cpuinfo has no vendor_id.
+            is_x86: host.read("proc/cpuinfo").is_some_and(|text| text.contains("vendor_id")),
+            is_guest: virtualisation::machine(host).is_some(),
+            line,
+        }
+    }
+
+    /// State of a parameter whose value is a list of CPUs.
+    fn list(&self, name: &str, cpus: &[usize]) -> BootState {
+        match self.line.value(name) {
+            None => BootState::Missing,
+            Some(_) if self.line.cpus(name, self.cpu_last) == cpus => BootState::Set,
+            Some(value) => BootState::Different { value: format!("{name}={value}") },
+        }
+    }
+
+    fn isolcpus(&self, cpus: &[usize]) -> BootState {
+        let Some(value) = self.line.value("isolcpus") else { return BootState::Missing };
+        let is_set = self.line.isolated().is_some_and(|found| found.domain && found.managed_irq);
+        match is_set && self.isolated == cpus {
+            true => BootState::Set,
+            false => BootState::Different { value: format!("isolcpus={value}") },
+        }
+    }
+
+    fn nohz_full(&self, cpus: &[usize]) -> BootState {
+        match &self.nohz {
+            None => BootState::Unsupported,
+            Some(nohz) if nohz == cpus => BootState::Set,
+            Some(_) => match self.line.value("nohz_full") {
+                Some(value) => BootState::Different { value: format!("nohz_full={value}") },
+                None => BootState::Missing,
+            },
+        }
+    }
+
+    /// State of `rcu_nocbs=`. `nohz_full=` implies it (kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
+    fn rcu_nocbs(&self, cpus: &[usize], nohz_full: &BootState) -> BootState {
+        let set = self.line.cpus("rcu_nocbs", self.cpu_last);
+        if cpus.iter().all(|cpu| set.contains(cpu)) {
+            return BootState::Set;
+        }
+        match nohz_full {
+            BootState::Unsupported => self.list("rcu_nocbs", cpus),
+            _ => BootState::Implied { by: "nohz_full=".into() },
+        }
+    }
+}
+
+fn parameters(running: &Running, cpus: &[usize], others: &[usize]) -> Vec<BootParameter> {
+    let (list, others_list) = (format_cpu_list(cpus), format_cpu_list(others));
+    let nohz_full = running.nohz_full(cpus);
+    vec![
+        BootParameter {
+            text: format!("isolcpus=managed_irq,domain,{list}"),
+            what: "the scheduler puts nothing on these CPUs by itself, and the queues of disks and network cards \
+                   interrupt others where they can",
+            cost: "the CPUs are lost to everything that is not bound to them, until the next boot",
+            now: running.isolcpus(cpus),
+        },
+        BootParameter {
+            text: format!("nohz_full={list}"),
+            what: "no tick 100 to 1000 times a second while one task runs alone on a CPU; its list must be that of \
+                   isolcpus=",
+            cost: "each system call takes longer, because the kernel counts time there instead",
+            now: nohz_full.clone(),
+        },
+        BootParameter {
+            text: format!("rcu_nocbs={list}"),
+            what: "the kernel's deferred frees (RCU callbacks) run on other CPUs",
+            cost: "a little more work for those",
+            now: running.rcu_nocbs(cpus, &nohz_full),
+        },
+        BootParameter {
+            text: format!("irqaffinity={others_list}"),
+            what: "interrupts of devices go to the other CPUs from the start; irqbalance and some drivers change that later",
+            cost: "those CPUs get all of them",
+            now: running.list("irqaffinity", others),
+        },
+    ]
+}
+
+fn smt(running: &Running) -> BootParameter {
+    BootParameter {
+        text: "nosmt".into(),
+        what: "one thread of each core, so that no sibling takes part of it; `nosmt=force` could not be undone without a boot",
+        cost: "a third or so of the machine's throughput, and the numbers of the CPUs have holes",
+        now: match running.line.value("nosmt") {
+            Some(_) => BootState::Set,
+            None => BootState::Missing,
+        },
+    }
+}
+
+fn others_known(running: &Running) -> Vec<BootParameter> {
+    let flag = |name: &str, text: &str, what, cost| BootParameter {
+        text: text.into(),
+        what,
+        cost,
+        now: match running.line.value(name) {
+            None => BootState::Missing,
+            Some("") if text == name => BootState::Set,
+            Some("") => BootState::Different { value: name.into() },
+            Some(value) if text == format!("{name}={value}") => BootState::Set,
+            Some(value) => BootState::Different { value: format!("{name}={value}") },
+        },
+    };
+    let mut known = vec![flag(
+        "mitigations",
+        "mitigations=off",
+        "faster system calls, without the defences against Spectre and its like",
+        "it changes what is measured and opens the machine; Stillwell only reports it",
+    )];
+    if !running.is_guest {
+        known.push(flag(
+            "skew_tick",
+            "skew_tick=1",
+            "the ticks of the CPUs do not all come at once and wait for each other",
+            "a little more power; it does nothing for CPUs without a tick",
+        ));
+    }
+    known.push(flag(
+        "nosoftlockup",
+        "nosoftlockup",
+        "no timer of the watchdog on any CPU; the knob `watchdog-cpus` keeps it off the benchmark's CPUs only",
+        "a CPU that hangs in the kernel is not reported",
+    ));
+    known.push(flag(
+        "rcu_nocb_poll",
+        "rcu_nocb_poll",
+        "the threads that run deferred frees look by themselves, so CPUs of rcu_nocbs= need not wake them",
+        "those threads wake up all the time, on the other CPUs",
+    ));
+    if !running.is_guest && running.is_x86 {
+        known.push(flag(
+            "tsc",
+            "tsc=nowatchdog",
+            "no timer that compares the TSC with another clock twice a second, on each CPU in turn",
+            "a TSC that goes wrong is not noticed",
+        ));
+        known.push(flag(
+            "processor.max_cstate",
+            "processor.max_cstate=1 intel_idle.max_cstate=0",
+            "no CPU ever sleeps deeply, so each wakes up at once",
+            "heat, and with it less turbo; `system tune` does the same for the benchmark's CPUs only",
+        ));
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests;

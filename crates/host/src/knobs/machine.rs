@@ -1,0 +1,136 @@
+//! Facts about the machine that several knobs need.
+
+use crate::files::Unread;
+use crate::mounts::{self, Mount};
+use crate::{Host, cpu, virtualisation};
+use model::values::{format_cpu_list, parse_cpu_list};
+
+const CPU: &str = "sys/devices/system/cpu";
+
+/// A machine, and the CPUs for its benchmarks.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    /// Its files.
+    pub host: &'a Host,
+    /// CPUs that are online.
+    pub online: Vec<usize>,
+    /// The benchmark's CPUs. Empty if the user named none and none is isolated.
+    pub bench: Vec<usize>,
+    /// CPUs for everything else. They exclude the benchmark's CPUs and, if other CPUs are left, their siblings.
+    pub others: Vec<usize>,
+    /// Directories of the cpufreq policies.
+    pub policies: Vec<String>,
+    /// The cpufreq driver.
+    pub driver: Option<String>,
+    /// The kind of virtual machine, if it is one.
+    pub virtualisation: Option<String>,
+    mounts: Vec<Mount>,
+    /// A file with such a fact that could not be read, although it is there.
+    pub(in crate) unread: Option<Unread>,
+}
+
+impl<'a> Machine<'a> {
+    /// Reads the facts about a machine. `bench` comes from [`bench_cpus`].
+    pub fn new(host: &'a Host, bench: Vec<usize>) -> Self {
+        let (mut machine, unread) = host.watched(|| Self::read(host, bench));
+        machine.unread = unread;
+        machine
+    }
+
+    fn read(host: &'a Host, bench: Vec<usize>) -> Self {
+        let online = online(host);
+        let siblings: Vec<usize> = bench.iter().flat_map(|cpu| siblings(host, *cpu)).collect();
+        let without_bench: Vec<usize> =
+            online.iter().copied().filter(|cpu| !bench.contains(cpu)).collect();
+        let free: Vec<usize> =
+            without_bench.iter().copied().filter(|cpu| !siblings.contains(cpu)).collect();
+        Self {
+            host,
+            others: if free.is_empty() { without_bench } else { free },
+            online,
+            bench,
+            policies: cpu::policies(host),
+            driver: cpu::scaling_driver(host),
+            virtualisation: virtualisation::machine(host),
+            mounts: mounts::read(host),
+            unread: None,
+        }
+    }
+
+    /// Directories `cpuN` of the online CPUs.
+    pub(super) fn cpu_directories(&self) -> impl Iterator<Item = String> {
+        self.online.iter().map(|cpu| format!("{CPU}/cpu{cpu}"))
+    }
+
+    /// Online siblings of the benchmark's CPUs that the benchmark does not use.
+    pub(super) fn idle_siblings(&self) -> Vec<usize> {
+        let all = self.bench.iter().flat_map(|cpu| siblings(self.host, *cpu));
+        let mut idle: Vec<usize> =
+            all.filter(|cpu| !self.bench.contains(cpu) && self.online.contains(cpu)).collect();
+        idle.sort_unstable();
+        idle.dedup();
+        idle
+    }
+
+    /// CPUs that nothing but the benchmark should use: its own and, if other CPUs are left, their siblings.
+    pub(super) fn spared(&self) -> Vec<usize> {
+        self.online.iter().copied().filter(|cpu| !self.others.contains(cpu)).collect()
+    }
+
+    /// Whether this CPU goes offline when sibling threads are switched off.
+    pub(in crate) fn is_second_thread(&self, cpu: usize) -> bool {
+        siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
+    }
+
+    /// The mount point of the path's file system, if it is read-only.
+    pub(super) fn sealed_by(&self, path: &str) -> Option<&str> {
+        let holds = |mount: &&Mount| {
+            let point = mount.relative_point();
+            let rest = path.strip_prefix(point);
+            rest.is_some_and(|rest| point.is_empty() || rest.is_empty() || rest.starts_with('/'))
+        };
+        // If several file systems are mounted at one point, the last one is on top.
+        let mounts = self.mounts.iter().filter(holds);
+        let mount = mounts.max_by_key(|mount| mount.relative_point().len())?;
+        mount.read_only.then_some(mount.point.as_str())
+    }
+}
+
+fn online(host: &Host) -> Vec<usize> {
+    let online = host.read(format!("{CPU}/online"));
+    online.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default()
+}
+
+fn siblings(host: &Host, cpu: usize) -> Vec<usize> {
+    let list = host.read(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
+    list.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default()
+}
+
+/// The benchmark's CPUs: those that the user `asked` for, or else those that the kernel was booted to leave alone, or
+/// else none.
+///
+/// # Errors
+/// A CPU is offline, or no CPU is left for everything else.
+pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, String> {
+    let online = online(host);
+    let Some(asked) = asked else {
+        let isolated = host.read(format!("{CPU}/isolated")).unwrap_or_default();
+        let mut isolated = parse_cpu_list(&isolated).unwrap_or_default();
+        isolated.retain(|cpu| online.contains(cpu));
+        return Ok(if isolated.len() < online.len() { isolated } else { Vec::new() });
+    };
+    if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
+        return Err(format!(
+            "CPU {cpu} is not online; the CPUs of this machine are {}",
+            format_cpu_list(&online)
+        ));
+    }
+    if online.iter().all(|cpu| asked.contains(cpu)) {
+        return Err(format!(
+            "⟦affinity⟧ {} are all CPUs of this machine; leave at least one core to everything else, for example CPU {}",
+            format_cpu_list(asked),
+            online.first().unwrap_or(&0)
+        ));
+    }
+    Ok(asked.to_vec())
+}

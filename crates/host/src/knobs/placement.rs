@@ -1,0 +1,357 @@
+//! The online CPUs, and other work that runs on the benchmark's CPUs.
+
+use crate::knobs::frequency::{
+    EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
+};
+use crate::knobs::tunables::{tunables, with_tunables};
+use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
+use crate::mask::format_cpu_mask;
+use crate::processes::movable_kernel_threads;
+use model::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
+
+const SMT: &str = "sys/devices/system/cpu/smt/control";
+const CPU_ONLINE: File =
+    File { path: "sys/devices/system/cpu/cpu#/online", format: Format::Number, undo: Undo::Cpus };
+const IRQ: File =
+    File { path: "proc/irq/#/smp_affinity_list", format: Format::CpuList, undo: Undo::Irqs };
+/// Stands for the CPU mask of a kernel thread.
+const KERNEL_THREAD: File =
+    File { path: "proc/#/status", format: Format::Affinity, undo: Undo::Settings };
+const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
+const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
+const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
+/// Advice of a knob that needs to know the benchmark's CPUs.
+const CHOOSE: &str = "say which CPUs benchmarks are to have, with ⟦affinity⟧ LIST";
+
+/// Daemons that rewrite our knobs stop first, because they would correct each of our writes. CPUs go offline next,
+/// because their files vanish with them.
+pub(super) const FIRST: &[Knob] = &[
+    Knob {
+        name: "power-daemons",
+        group: Group::Frequency,
+        noise: "daemons change governor, preference and limits while a benchmark runs",
+        files: &[
+            unit("sys/fs/cgroup/system.slice/power-profiles-daemon.service"),
+            unit("sys/fs/cgroup/system.slice/tlp.service"),
+            unit("sys/fs/cgroup/system.slice/auto-cpufreq.service"),
+            unit("sys/fs/cgroup/system.slice/tuned.service"),
+        ],
+        needs: "root and systemd",
+        sure: Confidence::Documented,
+        by_default: true,
+        look: daemons,
+    },
+    Knob {
+        name: "irqbalance",
+        group: Group::Topology,
+        noise: "irqbalance moves interrupts to other CPUs every ten seconds",
+        files: &[unit("sys/fs/cgroup/system.slice/irqbalance.service")],
+        needs: "root and systemd",
+        sure: Confidence::Documented,
+        by_default: true,
+        look: daemons,
+    },
+    Knob {
+        name: "smt",
+        group: Group::Topology,
+        noise: "what runs on the other thread of a core takes part of it; this takes them from the whole machine",
+        files: &with_tunables::<9, 16>([
+            File { path: SMT, format: Format::Word, undo: Undo::Smt },
+            CPU_ONLINE,
+            IRQ,
+            KERNEL_THREAD,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ]),
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: false,
+        look: smt,
+    },
+    Knob {
+        name: "siblings",
+        group: Group::Topology,
+        noise: "what runs on the other thread of a benchmark's core takes part of it; a shield keeps it idle and unplugs nothing",
+        files: &with_tunables::<8, 15>([
+            CPU_ONLINE,
+            IRQ,
+            KERNEL_THREAD,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ]),
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: false,
+        look: siblings,
+    },
+];
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "irqs",
+        group: Group::Topology,
+        noise: "interrupts of devices stop the benchmark for microseconds",
+        files: &[File { path: DEFAULT_IRQ, format: Format::CpuMask, undo: Undo::Irqs }, IRQ],
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: true,
+        look: irqs,
+    },
+    Knob {
+        name: "workqueues",
+        group: Group::Topology,
+        noise: "kernel threads for deferred work run on any CPU",
+        files: &[File { path: WORKQUEUES, format: Format::RequestedMask, undo: Undo::Workqueues }],
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: true,
+        look: workqueues,
+    },
+    Knob {
+        name: "kthreads",
+        group: Group::Topology,
+        noise: "other threads of the kernel (memory, RCU, file systems) run on any CPU",
+        files: &[KERNEL_THREAD],
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: true,
+        look: kernel_threads,
+    },
+    Knob {
+        name: "watchdog-cpus",
+        group: Group::Topology,
+        noise: "the watchdog's timer wakes each CPU every few seconds",
+        files: &[File { path: WATCHDOG, format: Format::CpuList, undo: Undo::Settings }],
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: true,
+        look: watchdog_cpus,
+    },
+];
+
+const fn unit(path: &'static str) -> File {
+    File { path, format: Format::Unit, undo: Undo::Daemons }
+}
+
+fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let wanted = knob.files.iter().map(|file| (file.path.to_owned(), "inactive".to_owned()));
+    knob.compare(machine.host, wanted, "there is no such service of systemd")
+}
+
+/// Lists files that change when CPUs go offline and come back.
+///
+/// The interrupts of an offline CPU move to another CPU and stay there. Its policy vanishes and comes back with the
+/// kernel's defaults. The CPU masks of some kernel threads change too (`kswapd_cpu_online()` in mm/vmscan.c).
+fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
+    let host = machine.host;
+    let cpus = host.list("sys/devices/system/cpu").into_iter();
+    let cpus = cpus.filter(|name| name.starts_with("cpu"));
+    let cpus = cpus.map(|name| format!("sys/devices/system/cpu/{name}/online"));
+    let irqs = host.list("proc/irq").into_iter();
+    let irqs = irqs.map(|name| format!("proc/irq/{name}/smp_affinity_list"));
+    let policy_files = [GOVERNOR_FILE, EPP_FILE, POLICY_BOOST_FILE, MIN_FREQ_FILE, MAX_FREQ_FILE];
+    let policies = machine.policies.iter().flat_map(move |policy| {
+        policy_files.map(|file| format!("{policy}/{}", file.path.rsplit('/').next().unwrap_or("")))
+    });
+    cpus.filter(|path| CPU_ONLINE.matches(path))
+        .chain(irqs.filter(|path| IRQ.matches(path)))
+        .chain(policies)
+        .chain(tunables(machine))
+        .chain(movable_kernel_threads(host).into_iter().flatten())
+        .filter(|path| host.exists(path))
+}
+
+fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let Some(control) = machine.host.read(SMT) else {
+        return Reading::absent("the kernel has no switch for sibling threads");
+    };
+    match control.as_str() {
+        // A hypervisor may show sibling threads without a switch for them.
+        "notsupported" | "notimplemented" if has_siblings(machine) => Reading::cannot(format!(
+            "the kernel cannot switch sibling threads here (/{SMT} is {control})"
+        )),
+        "notsupported" | "notimplemented" => Reading::absent("the CPUs have no sibling threads"),
+        // The file is readable, but the kernel refuses to switch threads on again: EPERM (kernel/cpu.c).
+        "forceoff" => Reading::only(super::State::Fine { now: control }),
+        // The value is a number on machines with more than two threads in a core.
+        _ if machine.bench.iter().any(|cpu| machine.is_second_thread(*cpu)) => {
+            Reading::cannot(format!(
+                "of CPUs {} some are second threads of a core, and would go; choose the first threads",
+                format_cpu_list(&machine.bench)
+            ))
+        }
+        _ => {
+            let wanted = if control == "1" { "1" } else { "off" };
+            knob.compare(machine.host, [(SMT.to_owned(), wanted.to_owned())], "")
+                .keeping(hotplug_companions(machine))
+        }
+    }
+}
+
+fn has_siblings(machine: &Machine<'_>) -> bool {
+    machine.online.iter().any(|cpu| machine.is_second_thread(*cpu))
+}
+
+fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let threads = machine.host.read("sys/devices/system/cpu/smt/active");
+    if machine.bench.is_empty() {
+        return match threads.as_deref() {
+            Some("1") => Reading::reported("sibling threads are in use", Some(CHOOSE)),
+            _ => Reading::absent("no sibling thread is in use"),
+        };
+    }
+    let idle = machine.idle_siblings();
+    if idle.is_empty() {
+        return match threads.as_deref() {
+            Some("1") => Reading::only(super::State::Fine { now: "whole cores".into() }),
+            _ => Reading::absent("no sibling thread is in use"),
+        };
+    }
+    let wanted =
+        idle.iter().map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
+    let mut reading = knob
+        .compare(machine.host, wanted, "the kernel cannot take CPUs offline")
+        .keeping(hotplug_companions(machine));
+    if !reading.settings.is_empty() {
+        let now = format!("{} in use", name_cpus(&idle));
+        reading.state = super::State::NotTuned { now, wanted: "offline".into() };
+    }
+    reading
+}
+
+/// Moves only interrupts that may go to a benchmark CPU. The administrator's choices for the others stay.
+fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    if !host.exists(DEFAULT_IRQ) {
+        return Reading::absent("the kernel shows no interrupts");
+    }
+    if machine.bench.is_empty() {
+        let default = host.read(DEFAULT_IRQ);
+        let cpus = default.and_then(|mask| crate::mask::parse_cpu_mask(&mask).ok());
+        let Some(cpus) = cpus else {
+            return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
+        };
+        let now = format!("new ones go to {}", name_cpus(&cpus));
+        return Reading::reported(now, Some(CHOOSE));
+    }
+    let spared = machine.spared();
+    let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
+    let mut wanted = Vec::new();
+    let default = host.read(DEFAULT_IRQ).unwrap_or_default();
+    let default_cpus = crate::mask::parse_cpu_mask(&default).unwrap_or_default();
+    if reaches_bench(&default_cpus) {
+        wanted.push((DEFAULT_IRQ.to_owned(), format_cpu_mask(&machine.others)));
+    }
+    let mut irqs: Vec<u32> =
+        host.list("proc/irq").iter().filter_map(|name| name.parse().ok()).collect();
+    irqs.sort_unstable();
+    for irq in irqs {
+        let path = format!("proc/irq/{irq}/smp_affinity_list");
+        let cpus = host.read(&path).and_then(|list| parse_cpu_list(&list).ok());
+        if cpus.is_some_and(|cpus| reaches_bench(&cpus)) {
+            wanted.push((path, format_cpu_list(&machine.others)));
+        }
+    }
+    if wanted.is_empty() {
+        return Reading::only(super::State::Fine {
+            now: "none on the CPUs of the benchmark".into(),
+        });
+    }
+    let n_irqs = wanted.len();
+    let mut reading = knob.compare(host, wanted, "");
+    reading.state = super::State::NotTuned {
+        now: format!("{n_irqs} may go to {}", name_cpus(&spared)),
+        wanted: name_cpus(&machine.others),
+    };
+    reading
+}
+
+/// Removes the benchmark's CPUs from the mask. The mask must not become empty.
+fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let parse = |mask: &str| crate::mask::parse_cpu_mask(mask).ok();
+    let in_force = machine.host.read(WORKQUEUES);
+    let spared = machine.spared();
+    if let Some(now) = in_force.clone()
+        && !spared.is_empty()
+        && parse(&now).is_some_and(|cpus| !cpus.iter().any(|cpu| spared.contains(cpu)))
+    {
+        return Reading::only(super::State::Fine { now });
+    }
+    let now = machine.host.read_knob(Format::RequestedMask, WORKQUEUES);
+    let cpus = now.as_deref().and_then(parse);
+    // A write sets the mask in force too (`workqueue_set_unbound_cpumask()` in kernel/workqueue.c), so it would give the CPUs
+    // of a partition back to the work queues.
+    if !spared.is_empty() && in_force.as_deref().and_then(parse) != cpus {
+        return Reading::cannot(
+            "a partition keeps CPUs from the work queues, and a write would give them back",
+        );
+    }
+    without_bench(knob, machine, WORKQUEUES, now, cpus, format_cpu_mask)
+}
+
+/// Keeps the administrator's CPU masks, except for the benchmark's CPUs and their siblings.
+fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let Some(threads) = movable_kernel_threads(host) else {
+        return Reading::absent("the threads of the kernel cannot be seen here");
+    };
+    if machine.bench.is_empty() {
+        return Reading::reported(format!("{} can be moved", threads.len()), Some(CHOOSE));
+    }
+    let spared = machine.spared();
+    let wanted = threads.into_iter().filter_map(|path| {
+        let mut cpus = read_cpu_list(&host.read_knob(Format::Affinity, &path)?)?;
+        spared.iter().find(|cpu| cpus.contains(cpu))?;
+        cpus.retain(|cpu| machine.others.contains(cpu));
+        let cpus = if cpus.is_empty() { &machine.others } else { &cpus };
+        Some((path, format_cpu_list(cpus)))
+    });
+    let mut reading = knob.compare(host, wanted, "");
+    reading.state = match reading.settings.len() {
+        0 => super::State::Fine { now: "none on the CPUs of the benchmark".into() },
+        n => super::State::NotTuned {
+            now: format!("{n} may run on {}", name_cpus(&spared)),
+            wanted: name_cpus(&machine.others),
+        },
+    };
+    reading
+}
+
+fn watchdog_cpus(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    if machine.host.read("proc/sys/kernel/watchdog").as_deref() == Some("0") {
+        return Reading::only(super::State::Fine { now: "the watchdog is off".into() });
+    }
+    let now = machine.host.read(WATCHDOG);
+    let cpus = now.as_deref().and_then(|list| parse_cpu_list(list).ok());
+    without_bench(knob, machine, WATCHDOG, now, cpus, format_cpu_list)
+}
+
+fn without_bench(
+    knob: &Knob,
+    machine: &Machine<'_>,
+    path: &str,
+    now: Option<String>,
+    cpus: Option<Vec<usize>>,
+    format: fn(&[usize]) -> String,
+) -> Reading {
+    let (Some(now), Some(mut cpus)) = (now, cpus) else {
+        return Reading::absent("this kernel has no such mask");
+    };
+    if machine.bench.is_empty() {
+        return Reading::reported(now, Some(CHOOSE));
+    }
+    let (n_before, spared) = (cpus.len(), machine.spared());
+    cpus.retain(|cpu| !spared.contains(cpu));
+    let wanted = match cpus.len() {
+        n if n == n_before => now,
+        0 => format(&machine.others),
+        _ => format(&cpus),
+    };
+    knob.compare(machine.host, [(path.to_owned(), wanted)], "")
+}

@@ -1,0 +1,263 @@
+//! Settings that matter to real-time engineers. Most of them cost something or only explain a pause, so `tune` turns them
+//! by name or shows them (docs/machine.md compares them with the profiles of tuned).
+
+use crate::knobs::kernel::switch;
+use crate::knobs::knob::distinct;
+use crate::knobs::reported::row;
+use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
+use crate::mask::parse_cpu_mask;
+use model::values::name_cpus;
+
+const CPU: &str = "sys/devices/system/cpu";
+const QUEUES: &str = "sys/devices/virtual/workqueue";
+const NET: &str = "sys/class/net";
+/// Centiseconds between two rounds of writing back. One minute leaves room for a benchmark, and loses no more than that.
+const WRITEBACK_CS: u64 = 6000;
+/// Longest wake-up time that stays allowed, µs, as in the knob `idle-states`.
+const LATENCY_US_MAX: u64 = 10;
+
+const fn number(path: &'static str) -> File {
+    File { path, format: Format::Number, undo: Undo::Settings }
+}
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "compaction",
+        group: Group::Memory,
+        noise: "the kernel compacts memory twice a second before anybody asks for huge pages",
+        files: &[number("proc/sys/vm/compaction_proactiveness")],
+        needs: "root",
+        sure: Confidence::Documented,
+        by_default: true,
+        look: |knob, machine| switch(knob, machine, "0", "this kernel compacts only on demand"),
+    },
+    Knob {
+        name: "writeback",
+        group: Group::Memory,
+        noise: "the kernel writes files back every 5 s; a longer time costs more data after a crash",
+        files: &[number("proc/sys/vm/dirty_writeback_centisecs")],
+        needs: "root",
+        sure: Confidence::Documented,
+        by_default: false,
+        look: writeback,
+    },
+    Knob {
+        name: "fair-server",
+        group: Group::Kernel,
+        noise: "a real-time task gives way for 50 ms of each second while others wait; without that it can stop the machine",
+        files: &[number("sys/kernel/debug/sched/fair_server/cpu#/runtime")],
+        needs: "root, Linux 6.12 and a mounted debugfs",
+        sure: Confidence::Documented,
+        by_default: false,
+        look: fair_server,
+    },
+    Knob {
+        name: "deep-idle",
+        group: Group::Frequency,
+        noise: "each idle state above 10 µs by its own switch; `idle-states` has one limit for all and costs less",
+        files: &[number("sys/devices/system/cpu/cpu#/cpuidle/state#/disable")],
+        needs: "root",
+        sure: Confidence::Documented,
+        by_default: false,
+        look: deep_idle,
+    },
+    row(
+        "workqueue-masks",
+        Group::Topology,
+        "queues like `writeback` have masks of their own; the kernel applies that of `workqueues` on top",
+        workqueue_masks,
+    ),
+    row(
+        "network-queues",
+        Group::Topology,
+        "the kernel may hand received packets to any CPU of a queue's mask (RPS), and sends by XPS",
+        network_queues,
+    ),
+    row(
+        "vulnerabilities",
+        Group::Kernel,
+        "each mitigation in force makes system calls or context switches slower",
+        vulnerabilities,
+    ),
+    row(
+        "microcode",
+        Group::Kernel,
+        "microcode changes the times of instructions, so results of two versions differ",
+        microcode,
+    ),
+];
+
+fn writeback(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let now = machine.host.read_value::<u64>(knob.files[0].path).unwrap_or(0);
+    // Zero means never.
+    let wanted = if now == 0 { 0 } else { now.max(WRITEBACK_CS) };
+    switch(knob, machine, &wanted.to_string(), "this kernel does not show it")
+}
+
+/// The benchmark's CPUs, or all if the user named none.
+fn chosen<'a>(machine: &'a Machine<'_>) -> &'a [usize] {
+    if machine.bench.is_empty() { &machine.online } else { &machine.bench }
+}
+
+fn fair_server(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let wanted = chosen(machine).iter().map(|cpu| {
+        (format!("sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), "0".to_owned())
+    });
+    knob.compare(machine.host, wanted, "this kernel has no fair server, or debugfs is not mounted")
+}
+
+fn deep_idle(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let mut wanted = Vec::new();
+    for cpu in chosen(machine) {
+        let directory = format!("{CPU}/cpu{cpu}/cpuidle");
+        for state in host.list(&directory).iter().filter(|name| name.starts_with("state")) {
+            let latency_us = host.read_value::<u64>(format!("{directory}/{state}/latency"));
+            if latency_us.is_some_and(|us| us > LATENCY_US_MAX) {
+                wanted.push((format!("{directory}/{state}/disable"), "1".to_owned()));
+            }
+        }
+    }
+    knob.compare(host, wanted, "no idle state takes longer than 10 µs to leave")
+}
+
+fn workqueue_masks(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let names = machine.host.list(QUEUES);
+    let masks: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let mask =
+                parse_cpu_mask(&machine.host.read(format!("{QUEUES}/{name}/cpumask"))?).ok()?;
+            Some(name_cpus(&mask))
+        })
+        .collect();
+    match masks.len() {
+        0 => Reading::absent("no queue shows a mask of its own"),
+        n => Reading::reported(format!("{} ({n} of them)", distinct(masks.iter())), None),
+    }
+}
+
+/// The masks of a queue of a network device, with the way of the packets
+/// (Documentation/networking/scaling.rst, "RPS" and "XPS").
+const QUEUE_MASKS: [(&str, &str); 2] = [("rps_cpus", "to"), ("xps_cpus", "from")];
+
+/// Names the queues that may hand received packets to the benchmark's CPUs, and those that send from them.
+fn network_queues(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let (mut n_queues, mut found) = (0, Vec::new());
+    for device in host.list(NET) {
+        let directory = format!("{NET}/{device}/queues");
+        for queue in host.list(&directory) {
+            for (file, way) in QUEUE_MASKS {
+                let Some(mask) = host.read(format!("{directory}/{queue}/{file}")) else { continue };
+                n_queues += 1;
+                let cpus = parse_cpu_mask(&mask).unwrap_or_default();
+                if chosen(machine).iter().any(|cpu| cpus.contains(cpu)) {
+                    found.push(format!("{device}/{queue} {way} {}", name_cpus(&cpus)));
+                }
+            }
+        }
+    }
+    match (n_queues, found.is_empty()) {
+        (0, _) => Reading::absent("no network device shows queues"),
+        (_, true) => Reading::reported("no queue has these CPUs in its mask", None),
+        _ => Reading::reported(
+            found.join(", "),
+            Some(
+                "write a mask of other CPUs to rps_cpus or xps_cpus in /sys/class/net/DEVICE/queues/QUEUE",
+            ),
+        ),
+    }
+}
+
+fn vulnerabilities(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let directory = format!("{CPU}/vulnerabilities");
+    let named = |start: &str| {
+        let is_so = |name: &String| {
+            machine
+                .host
+                .read(format!("{directory}/{name}"))
+                .is_some_and(|text| text.starts_with(start))
+        };
+        machine.host.list(&directory).into_iter().filter(is_so).collect::<Vec<_>>()
+    };
+    let (mitigated, vulnerable) = (named("Mitigation"), named("Vulnerable"));
+    match (mitigated.is_empty(), vulnerable.is_empty()) {
+        (true, true) if machine.host.list(&directory).is_empty() => {
+            Reading::absent("the kernel shows none")
+        }
+        (true, true) => Reading::reported("not affected", None),
+        (_, true) => Reading::reported(format!("mitigated: {}", mitigated.join(", ")), None),
+        (true, _) => Reading::reported(format!("not mitigated: {}", vulnerable.join(", ")), None),
+        _ => Reading::reported(
+            format!("mitigated: {}; not: {}", mitigated.join(", "), vulnerable.join(", ")),
+            None,
+        ),
+    }
+}
+
+fn microcode(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let versions = machine.cpu_directories();
+    let versions: Vec<String> =
+        versions.filter_map(|cpu| machine.host.read(format!("{cpu}/microcode/version"))).collect();
+    let all = distinct(versions.iter());
+    match (all.is_empty(), all.contains(", ")) {
+        (true, _) => Reading::absent("the kernel shows no microcode"),
+        (_, false) => Reading::reported(all, None),
+        (_, true) => Reading::reported(all, Some("load one version on all CPUs, best at boot")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::expand;
+    use crate::knobs::{State, knob};
+
+    const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
+        sys/devices/system/cpu/cpu2/cpuidle/state1/latency = 2\n\
+        sys/devices/system/cpu/cpu2/cpuidle/state1/disable = 0\n\
+        sys/devices/system/cpu/cpu2/cpuidle/state2/latency = 133\n\
+        sys/devices/system/cpu/cpu2/cpuidle/state2/disable = 0\n\
+        sys/devices/system/cpu/cpu{0-2}/microcode/version = 0x42\n\
+        sys/devices/system/cpu/cpu3/microcode/version = 0x43\n\
+        sys/devices/system/cpu/vulnerabilities/l1tf = Not affected\n\
+        sys/devices/system/cpu/vulnerabilities/spectre_v1 = Mitigation: usercopy\n\
+        sys/devices/system/cpu/vulnerabilities/mds = Vulnerable: no microcode\n\
+        sys/kernel/debug/sched/fair_server/cpu2/runtime = 50000000\n\
+        sys/class/net/eth0/queues/rx-0/rps_cpus = c\n\
+        sys/class/net/eth0/queues/rx-1/rps_cpus = 3\n\
+        sys/class/net/eth0/queues/tx-0/xps_cpus = 4\n\
+        sys/class/net/eth0/queues/tx-1/xps_cpus = 1\n\
+        sys/devices/virtual/workqueue/writeback/cpumask = f\n\
+        proc/sys/vm/dirty_writeback_centisecs = 500\n\
+        proc/sys/vm/compaction_proactiveness = 20\n";
+
+    #[track_caller]
+    fn check(name: &str, settings: &[(&str, &str)], now: &str) {
+        let (_directory, host) = expand(MACHINE);
+        let reading = knob(name).unwrap().read(&Machine::new(&host, vec![2]));
+        let found: Vec<(&str, &str)> =
+            reading.settings.iter().map(|s| (s.path.as_str(), s.wanted.as_str())).collect();
+        assert_eq!(found, settings, "{name}");
+        let shown = match &reading.state {
+            State::NotTuned { now, .. } | State::Reported { now, .. } => now.clone(),
+            state => format!("{state:?}"),
+        };
+        assert_eq!(shown, now, "{name}");
+    }
+
+    #[test]
+    fn each_is_read_for_the_cpus_of_the_benchmark() {
+        let state = "sys/devices/system/cpu/cpu2/cpuidle/state2/disable";
+        check("deep-idle", &[(state, "1")], "0");
+        let server = "sys/kernel/debug/sched/fair_server/cpu2/runtime";
+        check("fair-server", &[(server, "0")], "50000000");
+        check("writeback", &[("proc/sys/vm/dirty_writeback_centisecs", "6000")], "500");
+        check("compaction", &[("proc/sys/vm/compaction_proactiveness", "0")], "20");
+        check("network-queues", &[], "eth0/rx-0 to CPUs 2-3, eth0/tx-0 from CPU 2");
+        check("workqueue-masks", &[], "CPUs 0-3 (1 of them)");
+        check("vulnerabilities", &[], "mitigated: spectre_v1; not: mds");
+        check("microcode", &[], "0x42, 0x43");
+    }
+}

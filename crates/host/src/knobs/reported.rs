@@ -1,0 +1,272 @@
+//! Settings that Stillwell only shows, because they need a reboot or a decision of the user.
+
+use crate::boot::noisy_services;
+use crate::knobs::knob::distinct;
+use crate::knobs::{Confidence, Group, Knob, Machine, Reading};
+
+pub(super) const fn row(
+    name: &'static str,
+    group: Group,
+    noise: &'static str,
+    look: fn(&Knob, &Machine<'_>) -> Reading,
+) -> Knob {
+    Knob {
+        name,
+        group,
+        noise,
+        files: &[],
+        needs: "cannot be set while the machine runs",
+        sure: Confidence::Documented,
+        by_default: false,
+        look,
+    }
+}
+
+pub(super) const KNOBS: &[Knob] = &[
+    row(
+        "virtualisation",
+        Group::Topology,
+        "a hypervisor takes the CPU away without a trace, and topology and clock may be made up",
+        virtualisation,
+    ),
+    row(
+        "isolcpus",
+        Group::Topology,
+        "the scheduler puts other tasks on the CPUs of the benchmark",
+        |_, machine| {
+            boot_list(
+                machine,
+                "sys/devices/system/cpu/isolated",
+                "isolcpus=managed_irq,domain,LIST",
+            )
+        },
+    ),
+    row(
+        "nohz-full",
+        Group::Kernel,
+        "the tick interrupts each busy CPU 100 to 1000 times a second",
+        |_, machine| boot_list(machine, "sys/devices/system/cpu/nohz_full", "nohz_full=LIST"),
+    ),
+    row(
+        "rcu-nocbs",
+        Group::Kernel,
+        "callbacks of RCU run on the CPU that queued them",
+        |_, machine| {
+            // See kernel/rcu/tree_nocb.h, `rcu_init_nohz`.
+            let nohz = machine.host.read("sys/devices/system/cpu/nohz_full").unwrap_or_default();
+            match nohz.as_str() {
+                "" | "(null)" => boot_flag(
+                    machine,
+                    "rcu_nocbs",
+                    Some("boot with rcu_nocbs=LIST; nohz_full= implies it"),
+                ),
+                list => Reading::reported(format!("{list}, implied by nohz_full="), None),
+            }
+        },
+    ),
+    row("max-cstate", Group::Frequency, "deep idle states wake up late", |_, machine| {
+        boot_flag(machine, "max_cstate", None)
+    }),
+    row(
+        "clock-source",
+        Group::Kernel,
+        "a slow clock is read by a trap or from a device",
+        clock_source,
+    ),
+    row(
+        "mitigations",
+        Group::Kernel,
+        "mitigations make system calls slower; they are part of what is measured",
+        |_, m| boot_flag(m, "mitigations", None),
+    ),
+    row("power-supply", Group::Frequency, "on battery the clock is lower", power_supply),
+    row("throttling", Group::Frequency, "a hot processor lowers its clock", throttling),
+    row("hybrid", Group::Topology, "cores of different kinds have different speeds", hybrid),
+    row(
+        "huge-pages",
+        Group::Memory,
+        "huge pages change what is measured, not only its noise",
+        huge_pages,
+    ),
+    row("swap", Group::Memory, "what was swapped out comes back with a major fault", swap),
+    row(
+        "resctrl",
+        Group::Memory,
+        "neighbours share the last-level cache and the memory bandwidth",
+        resctrl,
+    ),
+    row(
+        "minimal-target",
+        Group::Kernel,
+        "services that start work by themselves run on any CPU; a minimal target has none of them",
+        minimal_target,
+    ),
+];
+
+/// Compares what runs with what a quiet boot would run.
+fn minimal_target(_: &Knob, machine: &Machine<'_>) -> Reading {
+    match noisy_services(machine.host) {
+        None => Reading::absent("no service of systemd is seen here"),
+        Some(names) if names.is_empty() => {
+            Reading::reported("nothing runs that a quiet boot leaves out", None)
+        }
+        Some(names) => Reading::reported(
+            format!("running: {}", names.join(", ")),
+            Some("a quiet boot leaves them out; see ⟦quiet-boot⟧"),
+        ),
+    }
+}
+
+fn virtualisation(_: &Knob, machine: &Machine<'_>) -> Reading {
+    match &machine.virtualisation {
+        None => Reading::reported("none seen", None),
+        Some(kind) => Reading::reported(
+            kind.clone(),
+            Some(
+                "frequency, idle states and turbo belong to the hypervisor; compare only within one session",
+            ),
+        ),
+    }
+}
+
+fn boot_list(machine: &Machine<'_>, path: &str, parameter: &str) -> Reading {
+    match machine.host.read(path).as_deref() {
+        None => Reading::absent(format!(
+            "this kernel is built without {}",
+            parameter.split('=').next().unwrap_or("")
+        )),
+        // The kernel writes `(null)` for a mask that it never allocated.
+        Some("" | "(null)") => Reading::reported(
+            "no CPU",
+            Some(&format!("boot with {parameter}; see `stillwell system boot`")),
+        ),
+        Some(list) => Reading::reported(list, None),
+    }
+}
+
+/// Parameters of the kernel command line are words. A module's parameter begins with the module's name.
+fn boot_flag(machine: &Machine<'_>, name: &str, advice: Option<&str>) -> Reading {
+    let cmdline = machine.host.read("proc/cmdline").unwrap_or_default();
+    let is_it = |word: &&str| {
+        let key = word.split('=').next().unwrap_or("");
+        key.rsplit('.').next() == Some(name)
+    };
+    let found: Vec<&str> = cmdline.split_ascii_whitespace().filter(is_it).collect();
+    if found.is_empty() {
+        Reading::reported("not set", advice)
+    } else {
+        Reading::reported(found.join(" "), None)
+    }
+}
+
+fn clock_source(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let Some(source) = machine.host.read(path) else {
+        return Reading::absent("the kernel shows no clock source");
+    };
+    let is_slow = crate::gaps::SLOW_CLOCK_SOURCES.contains(&source.as_str());
+    let advice = "find in dmesg why the usual one was given up, or boot with tsc=reliable";
+    Reading::reported(source, is_slow.then_some(advice))
+}
+
+/// Looks for a connected charger. Its type is `Mains`, or `USB` for a USB-C charger.
+fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let directory = "sys/class/power_supply";
+    let (mut has_battery, mut is_plugged, mut n_chargers) = (false, false, 0);
+    for name in host.list(directory) {
+        let read = |file| host.read(format!("{directory}/{name}/{file}")).unwrap_or_default();
+        match read("type").as_str() {
+            // The battery of a mouse has the scope `Device`.
+            "Battery" => has_battery |= read("scope") != "Device",
+            "Mains" | "USB" => {
+                n_chargers += 1;
+                is_plugged |= read("online") == "1";
+            }
+            _ => {}
+        }
+    }
+    match (has_battery, is_plugged) {
+        (false, _) if n_chargers == 0 => Reading::absent("there is no battery"),
+        (_, true) | (false, _) => Reading::reported("mains", None),
+        (true, false) => Reading::reported("battery", Some("plug the charger in")),
+    }
+}
+
+/// Counts how often each CPU and package was throttled since boot
+/// (Documentation/ABI/stable/sysfs-devices-system-cpu).
+fn throttling(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let counts = machine.cpu_directories().filter_map(|cpu| {
+        machine.host.read_value::<u64>(format!("{cpu}/thermal_throttle/core_throttle_count"))
+    });
+    let counts: Vec<u64> = counts.collect();
+    match counts.iter().max() {
+        None => Reading::absent("this processor does not count it"),
+        Some(0) => Reading::reported("never since boot", None),
+        Some(n) => Reading::reported(
+            format!("{n} times since boot"),
+            Some("see whether it happens during a benchmark, and cool the machine"),
+        ),
+    }
+}
+
+fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let kinds = ["cpu_core", "cpu_atom"];
+    let cpus = kinds.map(|kind| host.read(format!("sys/devices/{kind}/cpus")));
+    if let [Some(fast), Some(slow)] = &cpus {
+        return Reading::reported(
+            format!("P {fast}, E {slow}"),
+            Some("choose ⟦affinity⟧ of one kind"),
+        );
+    }
+    let capacities = machine.cpu_directories();
+    let capacities = capacities.filter_map(|cpu| host.read(format!("{cpu}/cpu_capacity")));
+    let capacities: Vec<String> = capacities.collect();
+    let kinds = distinct(capacities.iter());
+    if kinds.contains(", ") {
+        return Reading::reported(
+            format!("capacities {kinds}"),
+            Some("choose ⟦affinity⟧ of one kind"),
+        );
+    }
+    Reading::absent("all cores are of one kind, as far as the kernel says")
+}
+
+fn huge_pages(_: &Knob, machine: &Machine<'_>) -> Reading {
+    match crate::look::transparent_hugepages(machine.host) {
+        Some(mode) => Reading::reported(mode, None),
+        None => Reading::absent("this kernel has no transparent huge pages"),
+    }
+}
+
+/// The first line of /proc/swaps is a heading.
+fn swap(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let swaps = machine.host.read("proc/swaps").unwrap_or_default();
+    let used_kib = swaps
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_ascii_whitespace().nth(3)?.parse::<u64>().ok());
+    match (swaps.lines().count(), used_kib.sum::<u64>()) {
+        (0 | 1, _) => Reading::reported("off", None),
+        (_, 0) => Reading::reported("on, nothing is swapped out", None),
+        (_, kib) => Reading::reported(
+            format!("{kib} KiB are swapped out"),
+            Some(
+                "free memory, then run `swapoff -a` and `swapon` with the same devices afterwards",
+            ),
+        ),
+    }
+}
+
+fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
+    let directory = "sys/fs/resctrl";
+    if machine.host.exists(format!("{directory}/schemata")) {
+        return Reading::reported("mounted", None);
+    }
+    if machine.host.exists(directory) {
+        let advice = "mount -t resctrl resctrl /sys/fs/resctrl, and ⟦isolate⟧ gives the benchmark a part of its own";
+        return Reading::reported("not mounted", Some(advice));
+    }
+    Reading::absent("this processor or kernel cannot divide the cache")
+}

@@ -1,0 +1,77 @@
+//! Jobs that wake up in the middle of a benchmark: timers of systemd, and cron.
+
+use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, State, Undo};
+use crate::services::{CRON_SERVICES, DueUnit, Jobs, jobs, when};
+
+/// Stands for the timers of systemd, which have no file of their own.
+const TIMERS: File =
+    File { path: "run/systemd/timers/*", format: Format::Timer, undo: Undo::Daemons };
+
+const fn daemon(path: &'static str) -> File {
+    File { path, format: Format::Unit, undo: Undo::Daemons }
+}
+
+/// The last knob: each later one would read the state of every timer again.
+pub(super) const KNOBS: &[Knob] = &[Knob {
+    name: "services",
+    group: Group::Kernel,
+    noise: "updates, indexers, trims and jobs of cron wake up in the middle of a benchmark; those that were due run afterwards",
+    files: &[
+        TIMERS,
+        daemon("sys/fs/cgroup/system.slice/cron.service"),
+        daemon("sys/fs/cgroup/system.slice/crond.service"),
+        daemon("sys/fs/cgroup/system.slice/cronie.service"),
+        daemon("sys/fs/cgroup/system.slice/fcron.service"),
+    ],
+    needs: "root and systemd",
+    sure: Confidence::Tested,
+    by_default: false,
+    look: services,
+}];
+
+fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    match jobs(machine.host) {
+        Jobs::Systemd { due, updating } => of_systemd(knob, machine, &due, &updating),
+        Jobs::Unasked(units) => Reading::cannot(format!(
+            "systemd cannot be asked here; enabled are {}",
+            units.join(", ")
+        )),
+        Jobs::Cron(daemon) => Reading::cannot(format!(
+            "systemd does not run this machine; the next job of {} is due {}, so stop it by hand",
+            daemon.unit,
+            when(daemon.due_s)
+        )),
+        Jobs::None => Reading::absent("no timer of systemd is enabled, and no cron is running"),
+    }
+}
+
+fn of_systemd(knob: &Knob, machine: &Machine<'_>, due: &[DueUnit], updating: &[String]) -> Reading {
+    let path = |unit: &String| match unit.strip_suffix(".service") {
+        Some(name) if CRON_SERVICES.contains(&name) => {
+            format!("sys/fs/cgroup/system.slice/{unit}")
+        }
+        _ => TIMERS.path.replace('*', unit),
+    };
+    let wanted = due.iter().map(|due| (path(&due.unit), "inactive".to_owned()));
+    let mut reading = knob.compare(machine.host, wanted, "no timer is active");
+    let updating = match updating {
+        [] => String::new(),
+        names => format!("; wait for the end of {}, which is never stopped", names.join(", ")),
+    };
+    let is_active =
+        |due: &&DueUnit| reading.settings.iter().any(|setting| setting.path == path(&due.unit));
+    let shown: Vec<String> = due
+        .iter()
+        .filter(is_active)
+        .map(|due| format!("{} {}", due.unit, when(due.due_s)))
+        .collect();
+    reading.state = match (shown.is_empty(), updating.is_empty()) {
+        (true, true) => State::Fine { now: "nothing is due within a day".into() },
+        (true, false) => State::CannotSet { why: format!("nothing is due within a day{updating}") },
+        (false, _) => State::NotTuned {
+            now: format!("{}{updating}", shown.join(", ")),
+            wanted: "stopped".into(),
+        },
+    };
+    reading
+}

@@ -1,0 +1,385 @@
+//! Restores the files in the journal. It restores only files that still hold Stillwell's value. The order ensures
+//! that no step undoes an earlier one. It continues after a failure.
+//!
+//! What cannot be read is not gone: it stays in the journal, and so does everything that depends on it.
+
+use std::io;
+
+use anyhow::{Context as _, Result};
+
+use crate::absent::{self, Waiting};
+use crate::files::{is_gone, reason_unread};
+use crate::journal::{self, Item, Store};
+use crate::knobs::Undo;
+use crate::processes::pid_of;
+use crate::{Host, shield, unplug};
+use model::values::read_cpu_list;
+use model::words::{in_words, reason};
+
+pub use outcome::{Aftermath, Foreign, Restoration};
+
+mod outcome;
+
+/// One round may not be enough, because the kernel adjusts limits to one another.
+const ROUNDS: usize = 3;
+
+/// The part of the changes that a session puts back.
+#[derive(Debug)]
+pub enum Extent {
+    /// Everything.
+    All,
+    /// The shield, and these knobs that were turned for it. Another session has tuned the machine for longer.
+    Shield(Vec<String>),
+    /// Nothing. The shield belongs to another session.
+    Nothing,
+}
+
+/// The state of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FileState {
+    /// It has its original value.
+    Original,
+    /// It has Stillwell's value, or a value that the kernel set in consequence.
+    Ours,
+    /// It has another program's value.
+    Foreign(String),
+    /// It does not exist.
+    Missing,
+    /// It exists, but belongs to something else.
+    Replaced,
+    /// It exists and cannot be read, for this reason.
+    Unreadable(String),
+}
+
+/// The outcome of [`reset`].
+#[derive(Debug)]
+pub enum Reset {
+    /// There is no journal, or one without a whole line.
+    Nothing,
+    /// The journal is of an earlier boot, and is set aside.
+    OfAnotherBoot,
+    /// It was restored.
+    Restored(Box<Restoration>),
+}
+
+/// Restores what the journal lists.
+///
+/// # Errors
+/// Another session is tuning, or the journal cannot be read.
+pub fn reset(host: &Host) -> Result<Reset> {
+    try_reset(host).context("nothing was put back; run `stillwell system reset` again")
+}
+
+fn try_reset(host: &Host) -> Result<Reset> {
+    if journal::is_of_another_boot(host)? {
+        // Opening sets it aside.
+        Store::open(host)?;
+        return Ok(Reset::OfAnotherBoot);
+    }
+    if journal::look(host)?.is_none() {
+        return Ok(Reset::Nothing);
+    }
+    let mut store = Store::open(host)?;
+    if store.journal.begun.is_empty() {
+        return Ok(Reset::Nothing);
+    }
+    Ok(Reset::Restored(Box::new(restore(host, &mut store))))
+}
+
+/// Restores everything. Removes the journal unless something could not be restored.
+pub fn restore(host: &Host, store: &mut Store) -> Restoration {
+    put_back(host, store, &Extent::All)
+}
+
+/// Removes the shield and restores the knobs that were turned for it. Other knobs stay as they are.
+pub fn take_down(host: &Host, store: &mut Store) -> Restoration {
+    let raised = store.journal.shield.as_ref();
+    let knobs = raised.map(|raised| raised.knobs.clone()).unwrap_or_default();
+    put_back(host, store, &Extent::Shield(knobs))
+}
+
+/// Ends a change that failed in the middle: puts back at once what was changed.
+pub fn undo(host: &Host, store: &mut Store, extent: &Extent) -> Aftermath {
+    let is_untouched = store.journal.is_untouched();
+    let restored = put_back(host, store, extent);
+    if matches!(extent, Extent::Shield(_)) && !store.journal.begun.is_empty() {
+        // The tuning that goes on is whole. Without the line the next session only puts it back.
+        store.done().ok();
+    }
+    if is_untouched && restored.is_complete() {
+        Aftermath::Unchanged
+    } else {
+        Aftermath::of(&restored)
+    }
+}
+
+/// Puts back a part of the changes. Removes the journal if nothing is left in it.
+pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Restoration {
+    let is_wanted = |item: &Item| match extent {
+        Extent::All => true,
+        Extent::Shield(knobs) => knobs.iter().any(|name| name == item.knob.name),
+        Extent::Nothing => false,
+    };
+    let mut result = Restoration::default();
+    if matches!(extent, Extent::Nothing) {
+        return result;
+    }
+    lower_shield(host, store, &mut result);
+    let items = store.journal.items.iter().filter(|item| is_wanted(item)).cloned().collect();
+    let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
+    result.failed.extend(unread);
+    let is_whole = paths.len() == store.journal.items.len();
+    // Sets of CPUs take only CPUs that are online, and a write to a set changes the masks of its tasks.
+    if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
+        let (mut left, unread) = host.watched(|| unplug::put_back(host, &unplugged));
+        left.failed.extend(unread);
+        result.foreign.extend(foreign(left.foreign));
+        if left.failed.is_empty() && left.waiting.is_empty() {
+            store.plugged();
+        }
+        result.waiting.extend(left.waiting);
+        result.failed.extend(left.failed);
+    }
+    if result.is_complete() {
+        let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
+        let is_over = is_whole && result.waiting.is_empty() && store.journal.unplugged.is_none();
+        if !is_over {
+            store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
+            store.waiting(waiting);
+        } else if let Err(error) = store.remove() {
+            result.failed.push(("run/stillwell/journal".into(), in_words(&error)));
+        }
+    }
+    result
+}
+
+/// The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
+fn lower_shield(host: &Host, store: &mut Store, result: &mut Restoration) {
+    let Some(raised) = store.journal.shield.clone() else { return };
+    let lower = || {
+        let cache = shield::give_cache_back(host, &raised);
+        result.foreign = foreign(cache.foreign);
+        result.failed = cache.failed;
+        result.failed.extend(shield::lower(host, &raised));
+    };
+    let ((), unread) = host.watched(lower);
+    result.failed.extend(unread);
+    if result.failed.is_empty() {
+        store.lowered();
+        result.lowered = Some(raised);
+    }
+}
+
+fn foreign(files: Vec<(String, String, String)>) -> Vec<Foreign> {
+    files.into_iter().map(|(path, now, old)| Foreign { path, now, old }).collect()
+}
+
+/// Restores these files and returns their paths.
+fn restore_items(
+    host: &Host,
+    store: &mut Store,
+    mut items: Vec<Item>,
+    result: &mut Restoration,
+) -> Vec<String> {
+    let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
+    items.sort_by_key(|item| item.file.undo);
+    let standings: Vec<FileState> = items.iter().map(|item| standing(host, item)).collect();
+    let brings = |undo: &[Undo]| {
+        let mut all = items.iter().zip(&standings);
+        all.any(|(item, it)| undo.contains(&item.file.undo) && *it == FileState::Ours)
+    };
+    let (brings_cpus, brings_tunables) =
+        (brings(&[Undo::Smt, Undo::Cpus]), brings(&[Undo::Governor]));
+    let (mut ours, mut unreadable) = (Vec::new(), Vec::new());
+    for (item, standing) in items.into_iter().zip(standings) {
+        let path = item.kept.path.clone();
+        match standing {
+            FileState::Original => {
+                // Restoring other files may change it.
+                ours.push((item, false));
+            }
+            FileState::Ours => ours.push((item, true)),
+            // The files of a CPU return with the CPU.
+            FileState::Missing | FileState::Unreadable(_) if brings_cpus => {
+                ours.push((item, true));
+            }
+            FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
+                ours.push((item, true));
+            }
+            FileState::Missing | FileState::Unreadable(_)
+                if let Some(waiting) = waiting(host, &item) =>
+            {
+                result.waiting.push(waiting);
+            }
+            FileState::Missing | FileState::Replaced => result.gone.push(path),
+            FileState::Unreadable(why) => {
+                // Restoring other files may change it, and that is then ours too.
+                unreadable.push(path.clone());
+                result.failed.push((path, why));
+            }
+            FileState::Foreign(now) => {
+                let old = item.kept.old.trim_end().to_owned();
+                result.foreign.push(Foreign { path, now, old });
+            }
+        }
+    }
+    if ours.iter().any(|(_, is_changed)| *is_changed) {
+        let paths = ours.iter().map(|(item, _)| item.kept.path.clone());
+        store.restoring(paths.chain(unreadable).collect());
+    }
+    let begin = store.journal.begun.first();
+    let online_before = begin.and_then(|begin| read_cpu_list(&begin.online)).unwrap_or_default();
+    let errors = write_back(host, &ours);
+    for ((item, is_changed), error) in ours.into_iter().zip(errors) {
+        judge(host, &item, is_changed, error, &online_before, result);
+    }
+    paths
+}
+
+/// The CPU that a file waits for. The switch of a CPU stays when it goes.
+fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
+    let is_switch = matches!(item.file.undo, Undo::Smt | Undo::Cpus);
+    absent::of_path(host, &item.kept.path).filter(|_| !is_switch)
+}
+
+/// Writes the original values until all files hold them, and returns the last error of each.
+fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
+    let mut errors: Vec<Option<io::Error>> = ours.iter().map(|_| None).collect();
+    for round in 0..ROUNDS {
+        let mut is_quiet = true;
+        for (index, (item, _)) in ours.iter().enumerate() {
+            match content(host, item) {
+                Ok(Content::Text(now)) if item.file.format.same(&now, &item.kept.old) => {
+                    // The kernel may not show a write from just before a kill yet.
+                    let is_due = item.is_written && item.file.undo == Undo::Limits && round == 0;
+                    if !is_due {
+                        continue;
+                    }
+                }
+                Ok(Content::Text(_)) => is_quiet = false,
+                Ok(Content::Gone | Content::Replaced) => continue,
+                Err(_) => {
+                    is_quiet = false;
+                    continue;
+                }
+            }
+            let written = host.write_knob(item.knob, &item.kept.path, &item.kept.old);
+            errors[index] = written.err();
+        }
+        if is_quiet {
+            break;
+        }
+    }
+    let is_back = |item: &Item| match content(host, item) {
+        Ok(Content::Text(now)) => host.is_still(item.file.format, &item.kept.old, &now),
+        Ok(Content::Gone | Content::Replaced) => true,
+        Err(_) => false,
+    };
+    host.wait_until(|| {
+        let mut items = ours.iter().zip(&errors);
+        items.all(|((item, _), error)| error.is_some() || is_back(item))
+    });
+    errors
+}
+
+/// Looks at a file after it was written, and says how it is.
+fn judge(
+    host: &Host,
+    item: &Item,
+    is_changed: bool,
+    error: Option<io::Error>,
+    online_before: &[usize],
+    result: &mut Restoration,
+) {
+    let path = item.kept.path.clone();
+    let old = || item.kept.old.trim_end().to_owned();
+    let now = match content(host, item) {
+        Ok(Content::Text(now)) => now,
+        other => {
+            if let Some(waiting) = waiting(host, item) {
+                result.waiting.push(waiting);
+            } else if let Err(error) = other {
+                result.failed.push((path, reason_unread(&error)));
+            } else {
+                result.gone.push(path);
+            }
+            return;
+        }
+    };
+    let file = (path.as_str(), item.file.format);
+    if let Some(waiting) = absent::left_out(host, file, &item.kept.old, &now, online_before) {
+        result.waiting.push(waiting);
+    } else if host.is_still(item.file.format, &item.kept.old, &now) {
+        result.restored.extend(is_changed.then_some(path));
+    } else if !item.is_written && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) {
+        // It moved with a CPU, and the kernel refuses to move it: EPERM since Linux 6.12, EIO before.
+        result.foreign.push(Foreign { path, now, old: old() });
+    } else {
+        let why = error.map_or(format!("it still holds {now:?}"), |e| explain(&path, &e));
+        result.failed.push((path, why));
+    }
+}
+
+/// Tells if the error means an interrupt (kernel/irq/proc.c) or a kernel thread that cannot be moved
+/// (`PF_NO_SETAFFINITY` in `__sched_setaffinity()`).
+pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(libc::EIO | libc::EPERM) => path.starts_with("proc/irq/"),
+        Some(libc::EINVAL) => pid_of(path).is_some(),
+        _ => false,
+    }
+}
+
+/// Describes the kernel's error, and its cause if known.
+pub(super) fn explain(path: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c. A user without root fails at open instead: EACCES.
+        Some(libc::EPERM) if path.ends_with("/no_turbo") => {
+            format!("{}: turbo is off in the BIOS, or the processor has none", reason(error))
+        }
+        Some(libc::EROFS) => {
+            let mount = path.split('/').next().unwrap_or(path);
+            format!("/{mount} is mounted read-only; run `mount -o remount,rw /{mount}` first")
+        }
+        _ => reason(error),
+    }
+}
+
+/// What is at the path of a file in the journal.
+enum Content {
+    Text(String),
+    Gone,
+    /// It belongs to something else.
+    Replaced,
+}
+
+/// Reads a file in the journal.
+///
+/// # Errors
+/// It cannot be read just now.
+fn content(host: &Host, item: &Item) -> io::Result<Content> {
+    let read = || Ok((host.read_item(item)?, host.identity(&item.kept.path)?));
+    match read() {
+        Ok((now, identity)) if identity == item.kept.identity => Ok(Content::Text(now)),
+        Ok(_) => Ok(Content::Replaced),
+        Err(error) if is_gone(&error) => Ok(Content::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn standing(host: &Host, item: &Item) -> FileState {
+    let now = match content(host, item) {
+        Ok(Content::Text(now)) => now,
+        Ok(Content::Gone) => return FileState::Missing,
+        Ok(Content::Replaced) => return FileState::Replaced,
+        Err(error) => return FileState::Unreadable(reason_unread(&error)),
+    };
+    if item.file.format.same(&now, &item.kept.old) {
+        return FileState::Original;
+    }
+    let is_ours = item.is_restoring
+        || item.is_waiting
+        || item.is_pending
+        || item.ours.iter().any(|ours| host.is_still(item.file.format, ours, &now));
+    if is_ours { FileState::Ours } else { FileState::Foreign(now) }
+}

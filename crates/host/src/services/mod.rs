@@ -1,0 +1,150 @@
+//! Jobs that may fall into a measurement: timers of systemd, and jobs of cron (systemd.timer(5), crontab(5)).
+
+mod crontab;
+mod systemd;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use jiff::Zoned;
+
+use crate::Host;
+use crate::processes::Process;
+
+pub use systemd::is_timer_name;
+
+/// Jobs of this time ahead count. Nobody knows how long a session lasts, and a timer that is not running costs nothing.
+const HORIZON_S: i64 = 24 * 3600;
+/// Daemons that execute the jobs of crontabs. They are stopped, which leaves their running jobs alone (`KillMode=process`
+/// in the units of Debian and Fedora).
+pub const CRON_SERVICES: [&str; 4] = ["cron", "crond", "cronie", "fcron"];
+/// Services that change packages. Half an update is worse than noise, so these are never stopped.
+const UPDATERS: [&str; 6] = [
+    "apt-daily",
+    "apt-daily-upgrade",
+    "dnf-automatic-install",
+    "dnf-makecache",
+    "packagekit",
+    "snapd.refresh",
+];
+/// Names of programs, as `ps -o comm` shows them, and what executes them. Names are cut off after 15 bytes.
+const STARTED_BY: [(&str, &str); 22] = [
+    ("apt.systemd.dai", "apt-daily.timer"),
+    ("unattended-upgr", "apt-daily-upgrade.timer"),
+    ("apt-get", "apt-daily.timer"),
+    ("apt-check", "apt-daily.timer"),
+    ("apt-config", "apt-daily.timer"),
+    ("dnf-automatic", "dnf-automatic.timer"),
+    ("dnf", "dnf-makecache.timer"),
+    ("mandb", "man-db.timer"),
+    ("updatedb", "updatedb.timer"),
+    ("updatedb.plocat", "plocate-updatedb.timer"),
+    ("updatedb.mlocat", "mlocate-updatedb.timer"),
+    ("fstrim", "fstrim.timer"),
+    ("logrotate", "logrotate.timer"),
+    ("systemd-tmpfile", "systemd-tmpfiles-clean.timer"),
+    ("fwupdmgr", "fwupd-refresh.timer"),
+    ("e2scrub_all", "e2scrub_all.timer"),
+    ("btrfs-scrub", "btrfs-scrub.timer"),
+    ("anacron", "anacron.timer"),
+    ("run-parts", "cron"),
+    ("cron", "cron"),
+    ("crond", "cron"),
+    ("rsnapshot", "cron"),
+];
+
+/// The timer or daemon that executes programs of this name.
+pub fn started_by(program: &str) -> Option<&'static str> {
+    STARTED_BY.iter().find(|(name, _)| *name == program).map(|(_, unit)| *unit)
+}
+
+/// A unit that may start a job in a measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueUnit {
+    /// Its name: `fstrim.timer`, `cron.service`.
+    pub unit: String,
+    /// Time until its next job, s. `None` if nothing tells.
+    pub due_s: Option<i64>,
+}
+
+/// What may run jobs here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Jobs {
+    /// systemd runs the machine. The units with a job ahead, the next first, and updaters that run just now.
+    Systemd { due: Vec<DueUnit>, updating: Vec<String> },
+    /// systemd cannot be asked, but these are enabled or running.
+    Unasked(Vec<String>),
+    /// Without systemd, the daemon that runs jobs and the time until its next one.
+    Cron(DueUnit),
+    /// Nothing.
+    None,
+}
+
+/// Looks for jobs.
+pub fn jobs(host: &Host) -> Jobs {
+    // A crontab speaks of the time of the machine.
+    let now = Zoned::now();
+    let cron_s = crontab::next_s(host, now.datetime());
+    if let Some(timers) = timers::active(host, now.timestamp().as_second()) {
+        let mut due: Vec<DueUnit> = timers
+            .into_iter()
+            .filter(|timer| timer.due_s.is_none_or(|due_s| due_s <= HORIZON_S))
+            .collect();
+        let daemon = CRON_SERVICES.iter().find(|name| is_running(host, name));
+        due.extend(
+            daemon
+                .filter(|_| cron_s.is_some())
+                .map(|name| DueUnit { unit: format!("{name}.service"), due_s: cron_s.flatten() }),
+        );
+        due.sort_by_key(|unit| (unit.due_s.unwrap_or(i64::MAX), unit.unit.clone()));
+        let updating = UPDATERS.iter().filter(|name| is_running(host, name));
+        return Jobs::Systemd { due, updating: updating.map(|name| (*name).to_owned()).collect() };
+    }
+    let enabled = enabled(host);
+    if !enabled.is_empty() {
+        return Jobs::Unasked(enabled);
+    }
+    match cron_s.zip(cron_process(host)) {
+        Some((due_s, unit)) => Jobs::Cron(DueUnit { unit, due_s }),
+        None => Jobs::None,
+    }
+}
+
+/// Whether a service has processes.
+fn is_running(host: &Host, name: &str) -> bool {
+    host.is_active(&format!("sys/fs/cgroup/system.slice/{name}.service"))
+}
+
+/// The timers that start at boot, and cron daemons of systemd that are running. Without the first process of systemd they
+/// are only files.
+fn enabled(host: &Host) -> Vec<String> {
+    if host.read("proc/1/comm").is_some_and(|name| name != "systemd") {
+        return Vec::new();
+    }
+    let wants =
+        ["etc/systemd/system/timers.target.wants", "usr/lib/systemd/system/timers.target.wants"];
+    let mut units: Vec<String> = wants.iter().flat_map(|directory| host.list(directory)).collect();
+    units.retain(|name| is_timer_name(name));
+    let daemons = CRON_SERVICES.iter().filter(|name| is_running(host, name));
+    units.extend(daemons.map(|name| format!("{name}.service")));
+    units.sort();
+    units.dedup();
+    units
+}
+
+/// The name of a running daemon that executes crontabs.
+fn cron_process(host: &Host) -> Option<String> {
+    let pids = host.list("proc").into_iter().filter_map(|name| name.parse().ok());
+    let names = pids.filter_map(|pid| Some(Process::read(host, pid)?.name));
+    names.into_iter().find(|name| CRON_SERVICES.contains(&name.as_str()))
+}
+
+/// A time span in words: `now`, `in 12 min`, `in 3 h`.
+pub fn when(due_s: Option<i64>) -> String {
+    match due_s {
+        None => "at a time that nothing tells".into(),
+        Some(s) if s < 60 => "now".into(),
+        Some(s) if s < 2 * 3600 => format!("in {} min", s / 60),
+        Some(s) => format!("in {} h", s / 3600),
+    }
+}

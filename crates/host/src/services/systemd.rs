@@ -1,0 +1,93 @@
+//! Asks systemctl, and starts and stops timers. Timers have no processes, so no file tells whether they are active.
+
+use std::io;
+use std::process::Stdio;
+
+use crate::Host;
+#[cfg(test)]
+use crate::files::READ_BYTES_MAX;
+use crate::invoker::system_command;
+
+/// Longest name of a unit (systemd.unit(5)).
+const NAME_BYTES_MAX: usize = 255;
+
+/// Whether this is the name of a timer and nothing else: no path, no option (systemd.unit(5)).
+pub fn is_timer_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'_' | b'.' | b'\\' | b'@')
+    };
+    name.len() <= NAME_BYTES_MAX
+        && !name.starts_with(['-', '.'])
+        && name.bytes().all(is_allowed)
+        && name.strip_suffix(".timer").is_some_and(|stem| !stem.is_empty())
+}
+
+impl Host {
+    /// The answer of systemctl. `None` if systemd does not run this machine, or systemctl cannot be executed.
+    pub(in crate) fn ask_systemd(&self, arguments: &[&str]) -> Option<String> {
+        self.try_ask_systemd(arguments).ok()
+    }
+
+    /// The answer of systemctl. Its exit code is no error: `is-active` has one for each state.
+    fn try_ask_systemd(&self, arguments: &[&str]) -> io::Result<String> {
+        #[cfg(test)]
+        if self.root != std::path::Path::new("/") {
+            // The text format of a machine ends a path at an equals sign.
+            let words = arguments.join(" ").replace('=', ":");
+            return self.try_read(format!("fake/systemctl/{words}").as_ref(), READ_BYTES_MAX);
+        }
+        // See sd_booted(3).
+        if self.root != std::path::Path::new("/")
+            || !self.try_exists("run/systemd/system".as_ref())?
+        {
+            return Err(io::Error::other("systemd does not run this machine"));
+        }
+        let mut command = system_command("systemctl");
+        let output = command.args(arguments).stdin(Stdio::null()).output()?;
+        let text = String::from_utf8(output.stdout);
+        text.map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Reads whether a timer is active. The path stands for the timer; its last part is the name.
+    pub(in crate) fn timer_state(&self, path: &str) -> io::Result<String> {
+        let unit = timer_of(path)?;
+        let state = match self.try_ask_systemd(&["is-active", "--", unit]) {
+            Ok(state) => state,
+            // Without systemctl its timer is not gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(io::Error::other("systemctl cannot be found"));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(if state.trim() == "active" { "active" } else { "inactive" }.into())
+    }
+
+    /// Starts or stops a timer. It does not touch the service of the timer.
+    pub(in crate) fn switch_timer(&self, path: &str, value: &str) -> io::Result<()> {
+        self.switch(timer_of(path)?, value)
+    }
+
+    /// Starts or stops a unit.
+    pub(in crate) fn switch(&self, unit: &str, value: &str) -> io::Result<()> {
+        let verb = if value == "active" { "start" } else { "stop" };
+        if self.root != std::path::Path::new("/") {
+            return Err(io::Error::other("services belong to the machine that is running"));
+        }
+        let mut command = system_command("systemctl");
+        command.args(["--no-ask-password", verb, "--", unit]).stdin(Stdio::null());
+        let output = command.output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(io::Error::other(format!("systemctl {verb} {unit}: {}", said.trim())))
+    }
+}
+
+fn timer_of(path: &str) -> io::Result<&str> {
+    let unit = path.rsplit('/').next().unwrap_or(path);
+    if is_timer_name(unit) {
+        return Ok(unit);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{unit:?} is no name of a timer")))
+}

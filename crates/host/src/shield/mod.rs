@@ -1,0 +1,153 @@
+//! The shield: CPUs that run only the benchmark.
+//!
+//! It uses the best mechanism that the machine has: a version 2 control group partition, version 1 sets of CPUs, or
+//! CPUs that the kernel was booted to leave alone.
+//!
+//! The journal records the shield before the first write. Removing the shield looks at the machine, not at the
+//! journal, to see how far the setup came. So a kill at any point is safe (docs/isolation.md).
+
+mod explain;
+#[cfg(test)]
+mod fake;
+mod force;
+mod group;
+mod isolation;
+mod names;
+mod neighbours;
+mod place;
+pub mod session;
+mod site;
+mod systemd;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod version1;
+mod version2;
+mod watch;
+
+use crate::Host;
+use crate::resctrl::{self, CacheReturn};
+use model::values::format_cpu_list;
+use model::words::reason;
+
+pub use explain::no_shield_without_rights;
+pub use force::{put_in_force, strays};
+pub use isolation::{CacheRequest, Isolation, ShieldKind, ShieldPlan, ShieldRequest};
+pub use place::{Placement, place};
+pub use site::{Site, find};
+pub use verify::{expected_partition, verify};
+pub use watch::Watch;
+
+pub use tasks::{Mask, Masks};
+pub(super) use tasks::{Task, bind_again, bound, read_task};
+
+/// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
+/// systemd units.
+const OURS: &[&str] = &[
+    "stillwell",
+    "stillwell-user",
+    "stillwell-system",
+    "stillwell.slice",
+    "stillwell-shield.service",
+];
+
+/// Knobs that remove noise which comes from no task: interrupts, deferred work, kernel timers.
+pub const KNOBS: &[&str] = &["irqbalance", "irqs", "workqueues", "watchdog-cpus"];
+
+/// Plans a shield for these CPUs and writes nothing. The second value says why there is no better kind.
+pub fn plan(
+    host: &Host,
+    placement: &Placement,
+    request: &ShieldRequest,
+) -> (ShieldPlan, Vec<String>) {
+    let site = find(host);
+    let (how, mut why) = site.how(&placement.shielded);
+    let mut raised = ShieldPlan {
+        how,
+        cpus: placement.shielded.clone(),
+        bound: placement.bound.clone(),
+        balanced: request.balanced,
+        switched_on: false,
+        masks: Masks::default(),
+        neighbours: Vec::new(),
+        knobs: Vec::new(),
+        cache: None,
+    };
+    if how == ShieldKind::Cpusets {
+        version1::plan(host, &site, &mut raised, request.kernel_threads);
+    } else {
+        prepare(host, &mut raised);
+    }
+    why.extend(placement.notes.iter().cloned());
+    (raised, why)
+}
+
+/// Records the state that a partition will have to undo.
+fn prepare(host: &Host, raised: &mut ShieldPlan) {
+    let site = find(host);
+    match raised.how {
+        ShieldKind::Partition => version2::plan(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::plan_delegated(host, &site, raised),
+        ShieldKind::Cpusets | ShieldKind::Boot | ShieldKind::Affinity => {}
+    }
+}
+
+/// Makes the shield and returns notes for the user. The journal must already have it.
+///
+/// # Errors
+/// The shield cannot be made, with the reason. [`lower`] removes the parts that were made.
+pub fn raise(
+    host: &Host,
+    raised: &ShieldPlan,
+    kernel_threads: bool,
+) -> Result<Vec<String>, String> {
+    let site = find(host);
+    match raised.how {
+        ShieldKind::Partition => version2::raise(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::raise_delegated(host, &site, raised),
+        ShieldKind::Cpusets => version1::raise(host, &site, raised, kernel_threads),
+        ShieldKind::Boot | ShieldKind::Affinity => Ok(Vec::new()),
+    }
+}
+
+/// Gives the shield's part of the cache back.
+pub fn give_cache_back(host: &Host, raised: &ShieldPlan) -> CacheReturn {
+    raised.cache.as_ref().map(|cache| resctrl::remove(host, cache)).unwrap_or_default()
+}
+
+/// Removes the shield, or the parts of it that exist, but its part of the cache. Returns each part that is left, and
+/// why.
+pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
+    let site = find(host);
+    match raised.how {
+        ShieldKind::Partition => version2::lower(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::lower_delegated(host, &site, raised),
+        ShieldKind::Cpusets => version1::lower(host, &site, raised),
+        ShieldKind::Boot | ShieldKind::Affinity => Vec::new(),
+    }
+}
+
+/// Moves a process into the shield.
+///
+/// # Errors
+/// The kernel refuses, with an explanation.
+pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
+    let site = find(host);
+    let Some(path) = group_of(&site, raised.how) else { return Ok(()) };
+    let procs = format!("{path}/cgroup.procs");
+    let cpus = format_cpu_list(&raised.cpus);
+    host.write_group(&procs, &pid.to_string())
+        .map_err(reason)
+        .map_err(|why| format!("cannot put process {pid} on the shielded CPUs {cpus}: {why}"))
+}
+
+/// The directory of the commands' group.
+fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
+    match how {
+        ShieldKind::Partition => Some(version2::local(site)?),
+        ShieldKind::DelegatedPartition => Some(version2::delegated(site)?),
+        ShieldKind::Cpusets => Some(version1::user(site)?),
+        ShieldKind::Boot | ShieldKind::Affinity => None,
+    }
+}

@@ -1,0 +1,222 @@
+//! The way to standard output and standard error. A file, a command or an error of another program may contain escape
+//! sequences; this is the one place that keeps them from the terminal.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, IsTerminal, Write};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstyle::Style;
+use formats::csv_cell::is_hidden;
+use rustix::termios::{Winsize, tcgetwinsize};
+
+use model::words::byte_of;
+
+/// The beginning of our own escape sequences inside this program: a random number, so that no file can contain it. It is
+/// a valid sequence, so width and colour filters treat it as one.
+static OURS: LazyLock<String> =
+    LazyLock::new(|| format!("\u{1b}[{:020};", RandomState::new().hash_one("stillwell")));
+/// The sequence that [`OURS`] stands for.
+const CSI: &str = "\u{1b}[";
+
+/// A text in a style; the escape sequences of the style reach the terminal.
+pub fn paint(style: Style, text: &str) -> String {
+    let ours = |sequence: String| sequence.replace(CSI, &OURS);
+    format!("{}{text}{}", ours(style.render().to_string()), ours(style.render_reset().to_string()))
+}
+
+/// Adds a text; what a terminal would obey is written as `\u{1b}`. Only our own colours, line ends and tabs stay.
+fn escape(out: &mut String, text: &str) {
+    for (index, part) in text.split(OURS.as_str()).enumerate() {
+        if index > 0 {
+            out.push_str(CSI);
+        }
+        for char in part.chars() {
+            if let Some(byte) = byte_of(char) {
+                out.push_str(&format!("\\x{byte:02x}"));
+            } else if is_hidden(char) && !matches!(char, '\n' | '\t') {
+                out.extend(char.escape_default());
+            } else {
+                out.push(char);
+            }
+        }
+    }
+}
+
+/// A text as the terminal may get it.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape(&mut out, text);
+    out
+}
+
+/// Writes text with everything escaped that is not ours.
+#[derive(Debug)]
+pub struct Escaping<W: Write> {
+    to: W,
+    /// The end of the last write: the beginning of a character or of one of our sequences.
+    held: Vec<u8>,
+}
+
+impl<W: Write> Escaping<W> {
+    fn new(to: W) -> Self {
+        Self { to, held: Vec::new() }
+    }
+
+    /// Escapes what is held, except for a beginning that may still go on.
+    fn pass(&mut self, is_end: bool) -> io::Result<()> {
+        let kept = if is_end { 0 } else { unfinished(&self.held) };
+        let rest = self.held.split_off(self.held.len() - kept);
+        let bytes = std::mem::replace(&mut self.held, rest);
+        self.to.write_all(escaped(&String::from_utf8_lossy(&bytes)).as_bytes())
+    }
+}
+
+/// Length of the end that may be the beginning of a character or of one of our sequences.
+fn unfinished(bytes: &[u8]) -> usize {
+    let ours = OURS.as_bytes();
+    let of_ours = (1..ours.len()).rev().find(|&n| bytes.ends_with(&ours[..n]));
+    let cut = || bytes.utf8_chunks().last().map_or(0, |last| last.invalid().len());
+    // Only the beginning of a valid character can go on; at most three bytes of one can be missing.
+    of_ours.unwrap_or_else(|| Some(cut()).filter(|&n| n < 4).unwrap_or(0))
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        self.pass(false)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl<W: Write> Drop for Escaping<W> {
+    fn drop(&mut self) {
+        self.pass(true).ok();
+    }
+}
+
+/// Standard error, for one message.
+pub fn stderr() -> Escaping<impl Write> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    Escaping::new(anstream::stderr())
+}
+
+/// Whether standard output is thrown away, so that a fuzzer can run verbs.
+#[cfg(any(test, stillwell_fuzz))]
+static IS_MUTE: AtomicBool = AtomicBool::new(false);
+
+/// Throws standard output away from now on.
+#[cfg(any(test, stillwell_fuzz))]
+pub fn mute() {
+    IS_MUTE.store(true, Ordering::Relaxed);
+}
+
+fn is_mute() -> bool {
+    #[cfg(any(test, stillwell_fuzz))]
+    return IS_MUTE.load(Ordering::Relaxed);
+    #[cfg(not(any(test, stillwell_fuzz)))]
+    false
+}
+
+/// Writes finished text to standard output. Colours are taken out unless it is a terminal that wants them.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn write_text(text: &str) -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    let mut stdout = anstream::stdout().lock();
+    let text = escaped(text);
+    if is_mute() {
+        return Ok(());
+    }
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Passes on what other code wrote to standard output and is not there yet.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn flush() -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    io::stdout().flush()
+}
+
+/// Whether a verb asked for [`data`].
+static HAS_DATA: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process wrote data to standard output, or is about to.
+pub fn has_data() -> bool {
+    HAS_DATA.load(Ordering::Relaxed)
+}
+
+/// Standard output for data, such as CSV: unchanged into a file or a pipe, escaped on a terminal.
+pub fn data() -> Box<dyn Write> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    let stdout = io::stdout();
+    HAS_DATA.store(true, Ordering::Relaxed);
+    if is_mute() {
+        return Box::new(io::sink());
+    }
+    escaping_on_terminal(stdout.lock())
+}
+
+/// A file or a stream for data: unchanged, or escaped if it is a terminal.
+pub fn escaping_on_terminal(to: impl Write + IsTerminal + 'static) -> Box<dyn Write> {
+    if to.is_terminal() { Box::new(Escaping::new(to)) } else { Box::new(to) }
+}
+
+/// Columns of the terminal that standard output is, if it is one that knows.
+pub fn columns() -> Option<usize> {
+    size().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// Lines of the terminal that standard output is, if it is one that knows.
+pub fn lines() -> Option<usize> {
+    size().map(|size| usize::from(size.ws_row)).filter(|&lines| lines > 0)
+}
+
+fn size() -> Option<Winsize> {
+    #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
+    tcgetwinsize(io::stdout()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+
+    use super::*;
+
+    #[test]
+    fn only_our_own_sequences_stay() {
+        let red = AnsiColor::Red.on_default().bold();
+        let text =
+            format!("{}\u{1b}[31m\u{1b}]0;x\u{7}\r\u{9b}2J\u{202e}\n\té", paint(red, "ours"));
+        let expected = "\u{1b}[1m\u{1b}[31mours\u{1b}[0m\\u{1b}[31m\\u{1b}]0;x\\u{7}\\r\\u{9b}2J\\u{202e}\n\té";
+        assert_eq!(escaped(&text), expected);
+    }
+
+    #[test]
+    fn a_text_may_be_written_in_any_pieces() {
+        let red = AnsiColor::Red.on_default();
+        let text = format!("a{}\u{1b}[2J é\u{202e}漢 \u{1b}[", paint(red, "b"));
+        let bytes = [text.as_bytes(), b"\xff\xe6z\xe6"].concat();
+        for n in 1..bytes.len() {
+            let mut out = Vec::new();
+            let mut to = Escaping::new(&mut out);
+            for piece in bytes.chunks(n) {
+                to.write_all(piece).unwrap();
+            }
+            drop(to);
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                format!("{}\u{fffd}\u{fffd}z\u{fffd}", escaped(&text)),
+                "pieces of {n}"
+            );
+        }
+    }
+}

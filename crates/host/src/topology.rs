@@ -1,0 +1,86 @@
+//! The topology of the CPUs, from `/sys/devices/system/{cpu,node}`.
+
+use std::collections::BTreeSet;
+
+use crate::{Host, Topology};
+use model::values::parse_cpu_list;
+
+/// Counts sockets, cores, CPUs and nodes. `None` when the kernel does not show them.
+pub(super) fn read(host: &Host) -> Option<Topology> {
+    let online = parse_cpu_list(&host.read("sys/devices/system/cpu/online")?).ok()?;
+    let mut sockets = BTreeSet::new();
+    let mut cores = BTreeSet::new();
+    for cpu in &online {
+        let directory = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        sockets.insert(host.read(format!("{directory}/physical_package_id"))?);
+        cores.insert(core(host, &directory)?);
+    }
+    // A kernel without NUMA lacks this directory; then all memory is one node.
+    let nodes = host.read("sys/devices/system/node/online");
+    let nodes = nodes.and_then(|list| parse_cpu_list(&list).ok()).map_or(1, |nodes| nodes.len());
+    Some(Topology {
+        n_sockets: count(sockets.len()),
+        n_cores: count(cores.len()),
+        n_cpus: count(online.len()),
+        n_nodes: count(nodes.max(1)),
+    })
+}
+
+/// Returns a key that only the threads of one core share: the list of its threads. `core_id` alone repeats in every
+/// package and, on some machines, in every die (Documentation/ABI/stable/sysfs-devices-system-cpu).
+fn core(host: &Host, directory: &str) -> Option<String> {
+    let read = |file: &str| host.read(format!("{directory}/{file}"));
+    // Before Linux 5.3 the name is `thread_siblings_list`.
+    if let Some(threads) = read("core_cpus_list").or_else(|| read("thread_siblings_list")) {
+        return Some(threads);
+    }
+    let die = read("die_id").unwrap_or_default();
+    Some(format!("{}/{die}/{}", read("physical_package_id")?, read("core_id")?))
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).expect("a list of CPUs is capped")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::expand;
+
+    #[track_caller]
+    fn check(files: &str, expect: Option<[u32; 4]>) {
+        let (_directory, host) = expand(files);
+        let found = read(&host).map(|t| [t.n_sockets, t.n_cores, t.n_cpus, t.n_nodes]);
+        assert_eq!(found, expect, "{files}");
+    }
+
+    #[test]
+    fn core_ids_repeat_in_each_package() {
+        let mut files = String::from("sys/devices/system/cpu/online = 0-3\n");
+        for (cpu, package, core) in [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1)] {
+            let directory = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+            files += &format!("{directory}/physical_package_id = {package}\n");
+            files += &format!("{directory}/core_id = {core}\n");
+        }
+        check(&files, Some([2, 4, 4, 1]));
+    }
+
+    /// With sibling threads switched off, the numbers have holes.
+    #[test]
+    fn offline_cpus_are_not_counted() {
+        let mut files = String::from("sys/devices/system/cpu/online = 0,2\n");
+        for cpu in [0, 2] {
+            let directory = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+            files += &format!("{directory}/physical_package_id = 0\n");
+            files += &format!("{directory}/core_cpus_list = {cpu}\n");
+        }
+        files += "sys/devices/system/node/online = 0-1\n";
+        check(&files, Some([1, 2, 2, 2]));
+    }
+
+    #[test]
+    fn nothing_shown() {
+        check("", None);
+        check("sys/devices/system/cpu/online = 0-1\n", None);
+    }
+}

@@ -1,0 +1,77 @@
+//! How tracefs describes the kernel's tracepoints (Documentation/trace/events.rst).
+
+use std::io;
+
+use crate::Host;
+use crate::sys;
+
+/// Folders of events, where tracefs may be mounted.
+pub const EVENT_FOLDERS: [&str; 2] =
+    ["sys/kernel/tracing/events", "sys/kernel/debug/tracing/events"];
+
+/// The file `format` of an event.
+#[derive(Clone, Debug)]
+pub struct EventFormat {
+    text: String,
+}
+
+impl EventFormat {
+    /// Reads it; `name` is for example `sched/sched_switch`.
+    pub fn read(host: &Host, events: &str, name: &str) -> Option<Self> {
+        Some(Self { text: host.read(format!("{events}/{name}/format"))? })
+    }
+
+    /// Number of the event.
+    pub fn id(&self) -> Option<u64> {
+        self.text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()
+    }
+
+    /// Offset of a field: `field:pid_t next_pid; offset:56; size:4; signed:1;`.
+    pub fn offset(&self, name: &str) -> Option<usize> {
+        self.text.lines().find_map(|line| {
+            let (declared, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
+            let declared = declared.split('[').next()?.split_ascii_whitespace().next_back()?;
+            let offset = rest.trim().strip_prefix("offset:")?.split(';').next()?.parse().ok()?;
+            (declared == name).then_some(offset)
+        })
+    }
+}
+
+/// The event at which a task becomes ready: its number, and the place of the task's number.
+pub fn wake_tracepoint(host: &Host) -> Option<(u64, usize)> {
+    let find = |host: &Host| {
+        let mut found = EVENT_FOLDERS.iter();
+        let format = found.find_map(|events| EventFormat::read(host, events, "sched/sched_waking"));
+        format.and_then(|format| Some((format.id()?, format.offset("pid")?)))
+    };
+    with_tracefs(host, find).ok().flatten()
+}
+
+/// Number of the event at the start of each system call.
+pub fn system_call_tracepoint(host: &Host) -> Option<u64> {
+    let find = |host: &Host| {
+        let mut found = EVENT_FOLDERS.iter();
+        found.find_map(|events| EventFormat::read(host, events, "raw_syscalls/sys_enter")?.id())
+    };
+    with_tracefs(host, find).ok().flatten()
+}
+
+/// Reads tracefs. If that finds nothing, one thread mounts it for itself alone, and reads again.
+///
+/// # Errors
+/// tracefs is not mounted where it belongs, and cannot be mounted.
+pub fn with_tracefs<T: Send + 'static>(
+    host: &Host,
+    read: impl Fn(&Host) -> Option<T> + Send + 'static,
+) -> io::Result<Option<T>> {
+    if let Some(found) = read(host) {
+        return Ok(Some(found));
+    }
+    let host = host.clone();
+    let mount = move || {
+        sys::mount_tracefs_for_this_thread()?;
+        Ok(read(&host))
+    };
+    // Nothing is timed yet, and the thread ends here.
+    std::thread::Builder::new().spawn(mount)?.join().unwrap_or(Ok(None))
+}

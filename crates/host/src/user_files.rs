@@ -1,0 +1,293 @@
+//! Files that a user names, and those that Stillwell keeps in a user's directories: the one way to open them.
+//!
+//! Under sudo, doas and pkexec each is opened with the rights of the caller, by a descriptor of its directory. A link in
+//! the place of the file is refused then, and so is all but a regular file. So a link that a benchmark makes leads
+//! nowhere that its user could not write to, and a FIFO hangs nothing (docs/security.md).
+#![expect(clippy::disallowed_methods, reason = "this is where files of the user are opened")]
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, accessat, fchmod, fstat,
+    fstatfs, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::invoking_user;
+use crate::sys::{has_files_of_another, with_files_of};
+
+/// Calls `act` with the file rights of the caller. The front end and the launcher have them anyway; a verb that changes
+/// the machine has not.
+fn as_caller<T>(act: impl FnOnce() -> T) -> T {
+    match invoking_user().filter(|_| !has_files_of_another()) {
+        Some(user) => with_files_of(&user, act),
+        None => act(),
+    }
+}
+
+/// A directory that stays the same one, also if another takes its name.
+#[derive(Debug)]
+pub struct UserDirectory(OwnedFd);
+
+impl UserDirectory {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// There is none, or the caller may not open it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        as_caller(|| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory = openat(CWD, path, flags, Mode::empty())?;
+            // The kernel compares the effective user with the owner of files in /proc/sys, whoever opens files
+            // (`test_perm()` in fs/proc/proc_sysctl.c).
+            if has_files_of_another() && fstatfs(&directory)?.f_type == PROC_SUPER_MAGIC {
+                return Err(Errno::ACCESS.into());
+            }
+            Ok(Self(directory))
+        })
+        .map_err(explained)
+    }
+
+    /// The directory of a file, and the name of the file in it.
+    ///
+    /// # Errors
+    /// As [`UserDirectory::open`], or the path has no name.
+    pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((Self::open(directory_of(path))?, name))
+    }
+
+    /// Tells with lent rights, before anything is measured, if a file can be made or replaced.
+    ///
+    /// # Errors
+    /// The caller may not write to the directory, or what is there is no regular file.
+    pub fn check_place(&self, name: &OsStr) -> io::Result<()> {
+        if !has_files_of_another() {
+            return Ok(());
+        }
+        if let Some(refused) = self.refused(name) {
+            return Err(refused);
+        }
+        // With `AT_EACCESS` the kernel checks the user that the thread opens files as (`do_faccessat()` in fs/open.c).
+        let may = accessat(&self.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        may.map_err(|error| explained(error.into()))
+    }
+
+    /// Opens a regular file. It never waits: a FIFO is opened at once, and refused.
+    ///
+    /// # Errors
+    /// The kernel's answer, or what is there is no regular file.
+    pub fn open_file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        as_caller(|| {
+            let no_link = OFlags::NOFOLLOW;
+            let flags = if has_files_of_another() { flags | no_link } else { flags };
+            let opened = openat(&self.0, name, flags, Mode::from_raw_mode(mode));
+            let file = opened.map_err(|error| match error {
+                Errno::LOOP | Errno::NXIO | Errno::ISDIR => {
+                    self.refused(name).unwrap_or(error.into())
+                }
+                error => error.into(),
+            })?;
+            match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+                FileType::RegularFile => Ok(file.into()),
+                other => Err(refusal(other)),
+            }
+        })
+        .map_err(explained)
+    }
+
+    /// The error about a file that is no regular one.
+    fn refused(&self, name: &OsStr) -> Option<io::Error> {
+        let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let found = FileType::from_raw_mode(found.st_mode);
+        (found != FileType::RegularFile).then(|| refusal(found))
+    }
+
+    /// Writes a file under another name, and gives it this one when it is complete. A file that is there is replaced, and
+    /// keeps its mode; what is not a regular file is refused.
+    ///
+    /// # Errors
+    /// The kernel's answer, or the error of `write`.
+    pub fn replace<E: From<io::Error>>(
+        &self,
+        name: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(refused) = self.refused(name) {
+            return Err(refused.into());
+        }
+        let part = format!(".stillwell-{:016x}", RandomState::new().hash_one(name));
+        let part = OsStr::new(&part);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+        let mut file = self.open_file(part, flags, mode)?;
+        let put = || -> Result<(), E> {
+            write(&mut file)?;
+            let old = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
+            let named = as_caller(|| {
+                if let Ok(old) = old {
+                    fchmod(&file, Mode::from_raw_mode(old.st_mode & 0o777))?;
+                }
+                renameat(&self.0, part, &self.0, name)
+            });
+            named.map_err(|error| explained(error.into()))?;
+            Ok(())
+        };
+        let done = put();
+        if done.is_err() {
+            as_caller(|| unlinkat(&self.0, part, AtFlags::empty())).ok();
+        }
+        done
+    }
+}
+
+/// The directory of a file.
+pub fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Opens a file for writing, with more flags. Only a regular file is opened.
+///
+/// # Errors
+/// As [`UserDirectory::open_file`].
+pub fn open_to_write(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
+    let (directory, name) = UserDirectory::of(path)?;
+    directory.open_file(name, flags | OFlags::WRONLY, mode)
+}
+
+/// Makes a new file; what is there, a link included, stays.
+///
+/// # Errors
+/// `AlreadyExists`, or as [`UserDirectory::open_file`].
+pub fn create_new(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
+    open_to_write(path, flags | OFlags::CREATE | OFlags::EXCL, mode)
+}
+
+/// Replaces a file as a whole ([`UserDirectory::replace`]).
+///
+/// # Errors
+/// As there.
+pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
+    let (directory, name) = UserDirectory::of(path)?;
+    directory.replace(name, mode, |file| {
+        io::Write::write_all(file, text)?;
+        file.sync_all()
+    })
+}
+
+/// Makes a directory, and those that it is in. One that exists keeps its mode.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
+    as_caller(|| DirBuilder::new().recursive(true).mode(mode).create(path)).map_err(explained)
+}
+
+/// Opens a regular file for reading. It never waits: `O_NONBLOCK` opens a FIFO without a writer (open(2)), and the type
+/// is refused afterwards. With lent rights (sudo, doas, pkexec) the file is opened as the caller, and a link in its
+/// place is refused.
+///
+/// # Errors
+/// The kernel's answer, or the path names something else than a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    match UserDirectory::of(path) {
+        Ok((directory, name)) => directory.open_file(name, OFlags::RDONLY, 0),
+        // `.` and `..` are directories.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(refusal(FileType::Directory))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn refusal(found: FileType) -> io::Error {
+    let name = match found {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::Symlink => "a link",
+        _ => "a device",
+    };
+    let text =
+        format!("it is {name}; only a regular file is possible here: remove it, or name another");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// Adds to an error of missing rights whose rights they were.
+fn explained(error: io::Error) -> io::Error {
+    match invoking_user() {
+        Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let text = format!(
+                "{error}; files are opened as user {}, who called sudo, doas or pkexec: name a place that this user may \
+                 write to",
+                user.uid
+            );
+            io::Error::new(error.kind(), text)
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let whole = folder.path().join("file");
+        File::create(&whole).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&whole, &link).unwrap();
+        open_regular(&whole).unwrap();
+        // Without lent rights a link is followed.
+        open_regular(&link).unwrap();
+        let only = |what: &str| {
+            format!(
+                "it is {what}; only a regular file is possible here: remove it, or name another"
+            )
+        };
+        for (path, what) in [
+            (fifo.as_path(), "a FIFO"),
+            (folder.path(), "a directory"),
+            (Path::new(".."), "a directory"),
+            (Path::new("/dev/null"), "a device"),
+        ] {
+            assert_eq!(open_regular(path).unwrap_err().to_string(), only(what));
+            let written = open_to_write(path, OFlags::APPEND, 0);
+            assert!(written.is_err(), "{}", path.display());
+        }
+        for (path, what) in [(&fifo, "a FIFO"), (&link, "a link")] {
+            assert_eq!(replace(path, 0o600, b"x").unwrap_err().to_string(), only(what));
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        replace(&path, 0o600, b"old").unwrap();
+        let (directory, name) = UserDirectory::of(&path).unwrap();
+        let failed = directory.replace(name, 0o666, |file| {
+            io::Write::write_all(file, b"half")?;
+            Err(io::Error::other("no"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no");
+        assert_eq!(io::read_to_string(open_regular(&path).unwrap()).unwrap(), "old");
+        replace(&path, 0o666, b"new").unwrap();
+        assert_eq!(io::read_to_string(open_regular(&path).unwrap()).unwrap(), "new");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        // Nothing else is left.
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! One child that has ended, and its row.
+
+use crate::proc_counts::{CpuTimes, Waits};
+use crate::stalls::{RunTimes, Stall, TaskTotals};
+use crate::wire::RowId;
+use record::Row;
+use host::sys::{LaunchedChild, Usage};
+use model::values::metric::Metric;
+
+/// Two counts of CPU time agree to this share: those of ticks and of switches differ a little. A task that took so much
+/// of a run's CPU time is its only one.
+const COUNTS_AGREE: f64 = 0.99;
+/// CPU time that a task may use after the launcher saw its end, ns.
+const AFTER_END_NS: u64 = 100_000;
+
+/// Result of one child.
+pub struct ChildRun {
+    pub launched: LaunchedChild,
+    pub ended_ns: u64,
+    pub exit: i32,
+    pub timed_out: bool,
+    pub usage: Usage,
+    /// Times of its first task.
+    pub first_task: Option<CpuTimes>,
+    /// What the launcher waited for a CPU until it saw its end.
+    pub waits: Waits,
+    pub stderr: Vec<u8>,
+    pub stderr_bytes: u64,
+}
+
+impl ChildRun {
+    /// Its row, without the counts of perf events.
+    pub fn row(&self, id: RowId, clock_origin_ns: u64) -> Row {
+        let started_ns = self.launched.exec_ns.saturating_sub(clock_origin_ns);
+        let mut row = Row {
+            cpu: Some(self.launched.cpu),
+            exit: self.exit,
+            timed_out: self.timed_out,
+            ..Row::new(id.step, id.arm, id.block, started_ns)
+        };
+        let usage = &self.usage;
+        for (metric, value) in [
+            (Metric::WallNs, self.ended_ns - self.launched.exec_ns),
+            (Metric::SpawnNs, self.launched.exec_ns - self.launched.cloned_ns),
+            (Metric::UserUs, usage.user_us),
+            (Metric::SysUs, usage.sys_us),
+            (Metric::MaxrssKib, usage.maxrss_kib),
+            (Metric::MinorFaults, usage.minor_faults),
+            (Metric::MajorFaults, usage.major_faults),
+            (Metric::VoluntarySwitches, usage.voluntary_switches),
+            (Metric::InvoluntarySwitches, usage.involuntary_switches),
+        ] {
+            row.set(metric, Some(value));
+        }
+        let probe = self.launched.probe;
+        row.set(Metric::OneChainNs, probe.map(|probe| probe.one_chain_ns));
+        row.set(Metric::FourChainsNs, probe.map(|probe| probe.four_chains_ns));
+        row.set(Metric::RunQueueWaitNs, self.first_task.map(|times| times.waited_ns));
+        row
+    }
+
+    /// The part of a run's wall time that is not its own; `None` if nothing tells. The row has the run's counts.
+    ///
+    /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
+    pub fn stall(&self, totals: Option<TaskTotals>, row: &Row) -> Option<Stall> {
+        let first = self.first_task.zip(self.before()).map(|(after, before)| after.since(before));
+        let usage_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
+        // Its probe and its delay are not in the usage any more.
+        let probe_ns = self.launched.probe.map_or(0, |probe| probe.all_ns);
+        let first_ran_ns = self.first_task.map_or(0, |times| times.ran_ns);
+        let first_used_ns = first_ran_ns.saturating_sub(self.launched.delayed_ns + probe_ns);
+        let others_usage_ns = usage_ns.saturating_sub(first_used_ns);
+        let run = RunTimes {
+            started_ns: self.launched.exec_ns,
+            ended_ns: self.ended_ns,
+            usage_ns,
+            others_usage_ns,
+            busy_ns: self.least_busy_ns(),
+            task_clock_ns: row.get(Metric::TaskClockNs),
+            first,
+            launcher: self.waits,
+        };
+        if let Some(totals) = totals {
+            return Some(totals.stall(&run));
+        }
+        let is_single = first_ran_ns as f64 >= COUNTS_AGREE * usage_ns as f64;
+        is_single.then(|| Stall::of_single(&run)).flatten()
+    }
+
+    /// Times of the child just before its exec.
+    fn before(&self) -> Option<CpuTimes> {
+        CpuTimes::parse(self.launched.schedstat.as_bytes())
+    }
+
+    fn least_busy_ns(&self) -> u64 {
+        let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
+        let launch_ns = self.launched.exec_ns - self.launched.cloned_ns;
+        let waited_ns = self.before().map_or(0, |times| times.waited_ns);
+        // The delay is not in the usage any more.
+        least_busy_ns(cpu_ns, launch_ns, waited_ns + self.launched.delayed_ns)
+    }
+}
+
+/// CPU time of a run between its start and its end, at least: its usage has some from before and after. Its launch took
+/// `launch_ns`; of `idle_ns` of it, in which the child waited for a CPU, the usage has none.
+fn least_busy_ns(cpu_ns: u64, launch_ns: u64, idle_ns: u64) -> u64 {
+    let outside_ns = launch_ns.saturating_sub(idle_ns) + AFTER_END_NS;
+    ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::least_busy_ns;
+
+    #[test]
+    fn a_launch_that_waits_uses_no_time_of_the_run() {
+        assert_eq!(least_busy_ns(10_000_000, 400_000, 0), 9_400_000);
+        assert_eq!(least_busy_ns(10_000_000, 22_400_000, 22_000_000), 9_400_000);
+        // Another count of the wait may be longer than the launch.
+        assert_eq!(least_busy_ns(10_000_000, 400_000, 500_000), 9_800_000);
+        assert_eq!(least_busy_ns(100_000, 400_000, 0), 0);
+    }
+}

@@ -1,0 +1,264 @@
+//! Plan → commands: finds programs, builds environments, chooses streams.
+#![expect(clippy::disallowed_methods, reason = "looks at files")]
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use model::harness::RESULT_FILE;
+use host;
+use crate::prepared::is_telling;
+use crate::programs;
+use crate::value::ValueTask;
+use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
+use record::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
+use host::sys::User;
+use model::values::OutputTarget;
+use model::words::bytes_of;
+
+/// Shell for hooks when commands are executed directly.
+const HOOK_SHELL: &str = "sh";
+
+/// The environments and the commands of a plan.
+#[derive(Debug)]
+pub struct Commands {
+    /// Each different set of variables once.
+    environments: Vec<Vec<Bytes>>,
+    environment_of_arm: Vec<u32>,
+    stdin: Option<Bytes>,
+    hook_shell: Vec<String>,
+    loud: Vec<bool>,
+    /// The user of the commands, if it is not our own.
+    run_as: Option<User>,
+    /// File for the standard output of runs that are validated, or that say a value there.
+    captured_stdout: Option<Bytes>,
+    /// File that runs write their value to.
+    result_file: Option<Bytes>,
+}
+
+impl Commands {
+    /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
+    pub fn new(
+        plan: &Plan,
+        run_as: Option<&User>,
+        [captured_stdout, result_file]: [Option<&Path>; 2],
+    ) -> Self {
+        let mut inherited = host::environment_for(run_as);
+        if plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover) {
+            inherited.retain(|(name, _)| !is_telling(name.as_bytes()));
+        }
+        let mut distinct: Vec<Vec<(String, String)>> = Vec::new();
+        let environment_of_arm = plan
+            .arms
+            .iter()
+            .map(|arm| {
+                let mut environment = plan.process.environment_of(arm);
+                if let Some(file) = result_file.filter(|_| has_own_file(arm)) {
+                    let file = file.to_string_lossy();
+                    let values = environment.iter_mut().map(|(_, value)| value);
+                    values.for_each(|value| *value = value.replace(RESULT_FILE, &file));
+                }
+                let known = distinct.iter().position(|set| *set == environment);
+                let index = known.unwrap_or_else(|| {
+                    distinct.push(environment);
+                    distinct.len() - 1
+                });
+                u32::try_from(index)
+                    .expect("fewer environments than arms, which are counted in u32")
+            })
+            .collect();
+        Self {
+            environments: distinct.iter().map(|set| environment(&inherited, set)).collect(),
+            environment_of_arm,
+            stdin: plan.input.as_ref().map(|path| path.clone().into_bytes()),
+            hook_shell: plan.shell.clone().unwrap_or_else(|| vec![HOOK_SHELL.into()]),
+            loud: vec![false; plan.arms.len()],
+            run_as: run_as.cloned(),
+            captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
+            result_file: result_file.map(|path| path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+
+    /// All environments, for a batch.
+    pub fn environments(&self) -> &[Vec<Bytes>] {
+        &self.environments
+    }
+
+    /// Stops keeping the standard error of this arm, because it is too long.
+    pub fn mark_loud(&mut self, arm: usize) {
+        self.loud[arm] = true;
+    }
+
+    /// The command of an arm.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
+        let Arm { output, accept, role, value, .. } = &plan.arms[arm];
+        let argv = plan.argv(arm, block);
+        let directory = plan.arms[arm].directory(block);
+        let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
+        let captured = self.captured_stdout.as_ref();
+        let captured = captured.filter(|_| is_captured && !role.is_control());
+        let environment = self.environment_of_arm[arm];
+        if let Some(input) = &plan.input {
+            refuse_fifo("⟦input⟧", input)?;
+        }
+        if let OutputTarget::File(path) = output {
+            refuse_fifo("⟦output⟧", path)?;
+        }
+        Ok(Command {
+            path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
+            argv: self.arguments(&argv, has_own_file(&plan.arms[arm])),
+            environment,
+            directory: directory.map(|directory| directory.as_bytes().to_vec()),
+            stdin: self.stdin.clone(),
+            stdout: match (captured, output) {
+                (Some(path), _) => StdoutTarget::File(path.clone()),
+                (None, OutputTarget::Null) => StdoutTarget::Null,
+                (None, OutputTarget::Pipe) => StdoutTarget::Pipe,
+                (None, OutputTarget::Inherit) => StdoutTarget::Inherit,
+                (None, OutputTarget::File(path)) => StdoutTarget::File(path.clone().into_bytes()),
+            },
+            stderr: match output {
+                OutputTarget::Inherit => StderrTarget::Inherit,
+                _ if self.loud[arm] => StderrTarget::Null,
+                _ => StderrTarget::Keep,
+            },
+            accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
+            value: value.as_ref().and_then(|rule| self.value_task(rule, directory)),
+        })
+    }
+
+    /// The arguments, with the path of the file for the value.
+    fn arguments(&self, argv: &[String], has_own_file: bool) -> Vec<Bytes> {
+        let file = self.result_file.as_ref().filter(|_| has_own_file);
+        let file = file.map(|file| String::from_utf8_lossy(file).into_owned());
+        let filled = |word: &String| match &file {
+            Some(file) => bytes_of(&word.replace(RESULT_FILE, file)),
+            None => bytes_of(word),
+        };
+        argv.iter().map(filled).collect()
+    }
+
+    /// The place of a value, seen from the current directory.
+    fn value_task(&self, rule: &ValueRule, directory: Option<&str>) -> Option<ValueTask> {
+        let mut folder = None;
+        let path = match &rule.source {
+            ValueSource::Stdout => self.captured_stdout.clone()?,
+            ValueSource::OwnFolder(file) => {
+                folder = Some((self.result_file.clone()?, file.clone()));
+                self.captured_stdout.clone()?
+            }
+            ValueSource::OwnFile => self.result_file.clone()?,
+            ValueSource::File(path) => {
+                let path = OsString::from_vec(bytes_of(path));
+                Path::new(directory.unwrap_or_default()).join(path).into_os_string().into_vec()
+            }
+        };
+        Some(ValueTask { rule: rule.clone(), path, folder })
+    }
+
+    /// A hook's command, executed by the shell with the environment of an arm.
+    ///
+    /// # Errors
+    /// There is no such shell.
+    pub fn of_hook(
+        &self,
+        plan: &Plan,
+        (arm, block): (usize, Option<u32>),
+        command: &str,
+    ) -> Result<Command, String> {
+        let directory = plan.arms[arm].directory(block);
+        let environment = self.environment_of_arm[arm];
+        let inherit = plan.arms[arm].output == OutputTarget::Inherit;
+        let command = plan.hook(command, block);
+        let words = self.hook_shell.iter().map(String::as_str).chain(["-c", &command]);
+        Ok(Command {
+            path: self.find(self.hook_shell[0].as_bytes(), environment)?,
+            argv: words.map(bytes_of).collect(),
+            environment,
+            directory: directory.map(|directory| directory.as_bytes().to_vec()),
+            stdin: None,
+            stdout: if inherit { StdoutTarget::Inherit } else { StdoutTarget::Null },
+            stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
+            accept: ExitRule::Statuses(vec![0]),
+            value: None,
+        })
+    }
+
+    /// The validator's command: a hook that reads the captured standard output.
+    ///
+    /// # Errors
+    /// There is no such shell.
+    pub fn of_validator(
+        &self,
+        plan: &Plan,
+        run: (usize, Option<u32>),
+        command: &str,
+    ) -> Result<Command, String> {
+        let command = for_arm(command, run.0);
+        let hook = self.of_hook(plan, run, &command)?;
+        Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
+    }
+
+    fn find(&self, program: &[u8], environment: u32) -> Result<Bytes, String> {
+        programs::find(program, &self.environments[environment as usize], self.run_as.as_ref())
+    }
+}
+
+/// Whether the standard output of an arm's runs has their value.
+pub(super) fn has_value_in_stdout(arm: &Arm) -> bool {
+    arm.value.as_ref().is_some_and(ValueRule::is_in_stdout)
+}
+
+/// Opening a FIFO blocks until the other end is opened. The launcher waits for the child's exec and would hang too.
+fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.file_type().is_fifo() => {
+            Err(format!("{option} {path}: it is a FIFO, and each run would wait for its other end"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a temporary file or directory takes the place of `{result}` in an arm's arguments and variables.
+pub(super) fn has_own_file(arm: &Arm) -> bool {
+    arm.value.as_ref().is_some_and(ValueRule::has_own_file)
+}
+
+/// The variables that a process of this user inherits.
+pub(super) fn inherited_environment(run_as: Option<&User>) -> Vec<(Bytes, Bytes)> {
+    let inherited = host::environment_for(run_as).into_iter();
+    inherited.map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
+}
+
+fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {
+    let is_set = |name: &OsString| set.iter().any(|(other, _)| name.as_bytes() == other.as_bytes());
+    let kept = inherited.iter().filter(|(name, _)| !is_set(name));
+    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    // If a name is given twice, the last value counts.
+    let last = |(index, (name, _)): &(usize, &(String, String))| {
+        !set[index + 1..].iter().any(|(later, _)| later == name)
+    };
+    let added = set.iter().enumerate().filter(last);
+    kept.chain(added.map(|(_, (name, value))| format!("{name}={value}").into_bytes())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_replaced_not_repeated() {
+        let inherited = [("A".into(), "1".into()), ("B".into(), "2".into())];
+        let set =
+            [("A".to_owned(), "3".to_owned()), ("C".into(), "4".into()), ("C".into(), "5".into())];
+        let found: Vec<_> = environment(&inherited, &set)
+            .into_iter()
+            .map(|entry| String::from_utf8(entry).unwrap())
+            .collect();
+        assert_eq!(found, ["B=2", "A=3", "C=5"]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Perf events around a run. The launcher opens them once, with `inherit` and `enable_on_exec`. Its own copies never
+//! start. Each child's copies start at its exec, and the kernel adds them up when the child ends. Opening events for
+//! every child would cost 100 µs a run; inherited events and all other evidence together cost about 25 µs.
+
+use perf_event::events::{Event, Hardware, Software};
+use perf_event::{Builder, Counter, ReadFormat};
+
+use crate::child_run::ChildRun;
+use crate::stalls::TaskTotals;
+use crate::switches::SwitchLog;
+use crate::wire::WakeTracepoint;
+use record::Row;
+use model::values::metric::{Metric, MetricSource};
+use model::words::reason;
+
+/// The open events, with their counts before the run.
+pub struct Counters {
+    counters: Vec<OpenCounter>,
+    switches: Option<SwitchLog>,
+    /// Whether something has run since the counts were read.
+    is_stale: bool,
+    /// An event without `inherit`. If a task has only inherited events, the kernel treats the contexts of parent and
+    /// child as interchangeable. It then swaps them when it switches between the two (kernel/events/core.c,
+    /// `context_equiv`). The child's exec would start the launcher's own events, permanently.
+    _anchor: Option<Counter>,
+}
+
+struct OpenCounter {
+    metric: Metric,
+    counter: Counter,
+    before: CounterReading,
+}
+
+#[derive(Clone, Copy, Default)]
+struct CounterReading {
+    count: u64,
+    enabled_ns: u64,
+    running_ns: u64,
+}
+
+/// An event that this machine cannot count: the event, the reason, the remedy.
+pub type CounterGap = (String, String, String);
+
+impl Counters {
+    /// No events at all.
+    pub fn none() -> Self {
+        Self { counters: Vec::new(), switches: None, is_stale: true, _anchor: None }
+    }
+
+    /// Opens everything that this machine and this user's rights allow.
+    pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<CounterGap>) {
+        let mut gaps = Vec::new();
+        let mut counters = Vec::new();
+        let software = [(Metric::TaskClockNs, Software::TASK_CLOCK)];
+        for (metric, event) in software {
+            try_open(metric, event, false, &mut counters, &mut gaps);
+        }
+        let hardware = [
+            (Metric::Cycles, Hardware::CPU_CYCLES),
+            (Metric::Instructions, Hardware::INSTRUCTIONS),
+            (Metric::Branches, Hardware::BRANCH_INSTRUCTIONS),
+            (Metric::BranchMisses, Hardware::BRANCH_MISSES),
+            (Metric::CacheReferences, Hardware::CACHE_REFERENCES),
+            (Metric::CacheMisses, Hardware::CACHE_MISSES),
+        ];
+        for (metric, event) in hardware {
+            try_open(metric, event, false, &mut counters, &mut gaps);
+        }
+        let switches = SwitchLog::open(cpus, wake)
+            .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
+            .ok();
+        // The switch records also show migrations, so no event is needed for them: each inherited event costs a run
+        // some microseconds. Without switch records, counting migrations needs more rights than a user has: they
+        // happen in the kernel, so an event that excludes the kernel counts none.
+        if switches.is_none() {
+            try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
+        }
+        let anchor =
+            Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
+        (Self { counters, switches, is_stale: true, _anchor: anchor }, gaps)
+    }
+
+    /// The metrics that rows will have.
+    pub fn metrics(&self) -> Vec<Metric> {
+        let mut metrics: Vec<_> = self.counters.iter().map(|open| open.metric).collect();
+        if self.switches.is_some() {
+            metrics.extend([Metric::PreemptedNs, Metric::Migrations]);
+            metrics.extend([Metric::RunnableMax, Metric::CrowdedNs]);
+        }
+        if metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware) {
+            metrics.push(Metric::RunningPpm);
+        }
+        metrics
+    }
+
+    /// Reads the counts before a run. The counts after the last run serve, unless something else has run since.
+    pub fn before(&mut self) {
+        if !self.is_stale {
+            return;
+        }
+        for open in &mut self.counters {
+            open.before = read(&mut open.counter).unwrap_or_default();
+        }
+        if let Some(switches) = &mut self.switches {
+            switches.discard();
+        }
+    }
+
+    /// Notes that a run or a hook was executed: the counts have changed.
+    pub fn something_ran(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log of them.
+    pub fn after(&mut self, row: &mut Row, run: &ChildRun) -> Option<TaskTotals> {
+        self.is_stale = false;
+        let mut least_running_ppm = 1_000_000;
+        for open in &mut self.counters {
+            let Some(after) = read(&mut open.counter) else { continue };
+            let before = std::mem::replace(&mut open.before, after);
+            let enabled_ns = after.enabled_ns - before.enabled_ns;
+            let running_ns = after.running_ns - before.running_ns;
+            // An event that was never scheduled has no count, which is not the same as zero.
+            if enabled_ns > 0 && running_ns == 0 {
+                continue;
+            }
+            row.set(open.metric, Some(after.count - before.count));
+            if running_ns < enabled_ns {
+                let ppm = u128::from(running_ns) * 1_000_000 / u128::from(enabled_ns);
+                least_running_ppm = least_running_ppm.min(ppm as u64);
+            }
+        }
+        if least_running_ppm < 1_000_000 {
+            row.set(Metric::RunningPpm, Some(least_running_ppm));
+        }
+        let first = run.launched.pid.cast_unsigned();
+        let switches = self.switches.as_mut()?;
+        let totals = switches.add_up(first, run.launched.exec_ns, run.ended_ns);
+        // Records that did not fit are still in the buffers.
+        self.is_stale |= totals.is_none();
+        row.set(Metric::PreemptedNs, totals.map(|totals| totals.preempted_ns));
+        row.set(Metric::Migrations, totals.map(|totals| totals.migrations));
+        row.set(Metric::RunnableMax, totals.map(|totals| totals.n_runnable_max));
+        row.set(Metric::CrowdedNs, totals.map(|totals| totals.crowded_ns));
+        totals
+    }
+}
+
+fn try_open(
+    metric: Metric,
+    event: impl Event + Clone,
+    needs_kernel: bool,
+    counters: &mut Vec<OpenCounter>,
+    gaps: &mut Vec<CounterGap>,
+) {
+    // Count the kernel too if the rights allow it. Otherwise count user time alone, which is better than nothing.
+    let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
+    let mut error = None;
+    for &with_kernel in attempts {
+        match build(event.clone(), with_kernel) {
+            Ok(counter) => {
+                counters.push(OpenCounter { metric, counter, before: CounterReading::default() });
+                return;
+            }
+            Err(cause) => error = Some(cause),
+        }
+    }
+    gaps.extend(error.map(|error| explain(metric, &error)));
+}
+
+fn build(event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
+    let mut builder = Builder::new(event);
+    builder
+        .observe_self()
+        .any_cpu()
+        .inherit(true)
+        .enabled(false)
+        .enable_on_exec(true)
+        .exclude_kernel(!with_kernel)
+        .exclude_hv(true)
+        .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+    builder.build()
+}
+
+fn read(counter: &mut Counter) -> Option<CounterReading> {
+    let data = counter.read_full().ok()?;
+    let ns = |time: Option<std::time::Duration>| time.map_or(0, |time| time.as_nanos() as u64);
+    Some(CounterReading {
+        count: data.count(),
+        enabled_ns: ns(data.time_enabled()),
+        running_ns: ns(data.time_running()),
+    })
+}
+
+/// Explains an error of perf_event_open(2).
+fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
+    let (why, fix) = match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => (
+            "this machine does not offer the event (a virtual machine without a performance monitoring unit?)",
+            "measure on bare metal, or ask for the PMU to be passed to the guest",
+        ),
+        Some(libc::EACCES | libc::EPERM) => (
+            "the kernel does not allow it to this user (kernel.perf_event_paranoid, or a seccomp filter)",
+            "set kernel.perf_event_paranoid to 1 or lower, or give CAP_PERFMON",
+        ),
+        Some(libc::ENOSYS) => {
+            ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
+        }
+        Some(libc::EMFILE) => ("too many open files", "raise the limit of open files (ulimit -n)"),
+        _ => ("perf_event_open failed", "see perf_event_open(2)"),
+    };
+    (metric.info().name.to_owned(), format!("{why}: {}", reason(error)), fix.to_owned())
+}

@@ -1,0 +1,420 @@
+//! The runner that makes real processes. It turns steps into jobs for the launcher, and the launcher's answers into
+//! an outcome.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use tempfile::{NamedTempFile, TempDir};
+
+use host::{self, CacheMonitors, Gap, Host};
+use crate::cache_use::no_cache_counts;
+use crate::commands::{Commands, has_own_file, has_value_in_stdout};
+use crate::harnesses::folder_of_results;
+use crate::jobs::{JobOrigin, JobPurpose, job};
+use crate::launch_failure::explain_launch;
+use crate::memory_use::TREE_MEMORY;
+use crate::policy::{mode_number, policy_numbers};
+use crate::process::{InterruptTolerance, LauncherProcess};
+use crate::survivors::add_survivors;
+use crate::wire::{
+    Batch, BatchStop, Command, FairPlaySettings, Job, LauncherSettings, RowDestination,
+    SamplingSettings, WakeTracepoint,
+};
+use crate::{Hook, MeasurementFailure, Outcome, Runner};
+use record::plan::Plan;
+use record::{Event, Survivors};
+use record::schedule::Step;
+use host::sys::{User, with_files_of};
+use host::terminal;
+use model::values::DecideOn;
+use model::values::metric::Metric;
+use model::words::in_words;
+
+/// Jobs with the same arm, directory, block (where it matters) and purpose have the same command.
+type CommandKey<'a> = (u32, Option<&'a str>, Option<u32>, JobPurpose);
+
+/// Makes real processes.
+#[derive(Debug)]
+pub struct ExecRunner<'a> {
+    plan: &'a Plan,
+    process: LauncherProcess,
+    /// User of the hooks, if it is not our own.
+    run_as: Option<User>,
+    commands: Commands,
+    maxrss_floor_kib: u64,
+    evidence_ns: Option<u64>,
+    survivors: Vec<Survivors>,
+    /// Holds the standard output of the run that is to be validated, or that says a value.
+    _captured: Option<NamedTempFile>,
+    /// Holds the file that a run writes its value to.
+    _results: Option<TempDir>,
+}
+
+/// Metrics that the launcher can collect on this machine.
+#[derive(Debug)]
+pub struct MetricSupport {
+    /// Metrics beyond those that are always there.
+    pub metrics: Vec<Metric>,
+    /// Metrics that the launcher cannot collect.
+    pub gaps: Vec<Gap>,
+}
+
+impl<'a> ExecRunner<'a> {
+    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `sampling` asks for samples of the
+    /// runs. `enter` moves the process with this id to the place of its runs before its first request.
+    ///
+    /// # Errors
+    /// The launcher cannot be started, or cannot do all that the plan asks for.
+    pub fn start(
+        plan: &'a Plan,
+        run_as: Option<User>,
+        cache: CacheMonitors,
+        sampling: Option<SamplingSettings>,
+        enter: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, MetricSupport)> {
+        let says_value = plan.arms.iter().any(has_value_in_stdout);
+        // The child opens it, so it belongs to the child's user (Documentation/admin-guide/sysctl/fs.rst,
+        // `protected_regular`).
+        let made = (plan.validate.is_some() || says_value).then(|| match &run_as {
+            Some(user) => with_files_of(user, NamedTempFile::new),
+            None => NamedTempFile::new(),
+        });
+        let captured = made.transpose().context("cannot make a temporary file for the output")?;
+        let results =
+            plan.arms.iter().any(has_own_file).then(|| folder_of_results(run_as.as_ref()));
+        let results = results.transpose().context("cannot make a temporary directory")?;
+        let process = &plan.process;
+        let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
+        let open = LauncherSettings {
+            timeout_ns: plan.timeout_ns,
+            evidence: plan.evidence,
+            tree_memory: plan.needs_tree_memory(),
+            wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
+            launcher_cpus: process.launcher_cpus.clone(),
+            affinity: process.affinity.clone(),
+            memory: process.memory.as_ref().map(|it| (mode_number(it.mode), it.nodes.clone())),
+            nice: process.nice,
+            policy: process.sched.map(policy_numbers),
+            no_aslr: process.no_aslr,
+            rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
+            run_as: run_as.clone(),
+            files_of: host::invoking_user(),
+            cache: if plan.evidence { cache } else { CacheMonitors::default() },
+            sampling,
+            fair_play: plan
+                .fair_play
+                .as_ref()
+                .map(|rules| FairPlaySettings { is_undercover: rules.is_undercover }),
+        };
+        let (process, opened) = LauncherProcess::start(open, enter)?;
+        let result_file = results.as_ref().map(|folder| folder.path().join("result"));
+        let files = [captured.as_ref().map(NamedTempFile::path), result_file.as_deref()];
+        let commands = Commands::new(plan, run_as.as_ref(), files);
+        let metrics: Vec<Metric> =
+            opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
+        let of_launcher = opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix });
+        let gaps = of_launcher.chain(no_cache_counts(plan, &metrics)).collect();
+        let evidence = MetricSupport { metrics, gaps };
+        if plan.policy.decide_on == Some(DecideOn::TreeMemory)
+            && let Some(gap) = evidence.gaps.iter().find(|gap| gap.what == TREE_MEMORY)
+        {
+            return Err(anyhow!("⟦decide-on⟧ {TREE_MEMORY}: {}; {}", gap.why, gap.fix));
+        }
+        Ok((
+            Self {
+                plan,
+                process,
+                run_as,
+                commands,
+                maxrss_floor_kib: 0,
+                evidence_ns: None,
+                survivors: Vec::new(),
+                _captured: captured,
+                _results: results,
+            },
+            evidence,
+        ))
+    }
+
+    /// The process that makes the runs.
+    pub fn launcher(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sets the record that the rows go to.
+    ///
+    /// # Errors
+    /// The launcher cannot open the record.
+    pub fn keep(
+        &mut self,
+        record: &Path,
+        columns: Vec<String>,
+        clock_origin_ns: u64,
+    ) -> Result<()> {
+        let record = record.as_os_str().as_bytes().to_vec();
+        self.process.keep(RowDestination { record, columns, clock_origin_ns })
+    }
+
+    /// The jobs of one step, with the commands of the hooks.
+    fn jobs(&self, step: &Step) -> Vec<(JobPurpose, &'a str)> {
+        let arm = &self.plan.arms[step.arm as usize];
+        let validate = self.plan.validate.as_deref().filter(|_| !arm.role.is_control());
+        let hook = |hook, command: Option<&'a str>| Some((JobPurpose::Hook(hook), command?));
+        [
+            hook(Hook::Prepare, arm.prepare.as_deref()),
+            Some((JobPurpose::Run, "")),
+            hook(Hook::Validate, validate),
+            hook(Hook::Conclude, arm.conclude.as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn is_undercover(&self) -> bool {
+        self.plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover)
+    }
+
+    fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
+        let (plan, arm) = (self.plan, step.arm as usize);
+        match purpose {
+            JobPurpose::Run => self.commands.of_arm(plan, arm, step.block),
+            JobPurpose::Hook(Hook::Validate) => {
+                self.commands.of_validator(plan, (arm, step.block), hook)
+            }
+            JobPurpose::Hook(_) => self.commands.of_hook(plan, (arm, step.block), hook),
+        }
+    }
+
+    /// Runs part of the jobs of some steps.
+    fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
+        let (outcome, open_step) = match self.batch(steps, wanted) {
+            Ok((batch, origins)) => {
+                let sent = self.send(batch, steps, &origins, InterruptTolerance::None);
+                sent.map_err(|error| self.conclude_without_launcher(steps, &origins, error))?
+            }
+            Err(failure) => (Outcome::failed(failure), None),
+        };
+        match open_step {
+            Some(step) => self.conclude(step, outcome),
+            None => Ok(outcome),
+        }
+    }
+
+    /// Makes the batch of these jobs, with the origin of each.
+    fn batch(
+        &self,
+        steps: &[Step],
+        wanted: impl Fn(JobPurpose) -> bool,
+    ) -> Result<(Batch, Vec<JobOrigin<'a>>), MeasurementFailure> {
+        let mut batch =
+            Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
+        let mut origins = Vec::new();
+        let has_words = self.plan.fair_play.as_ref().is_some_and(|rules| !rules.words.is_empty());
+        let mut known: HashMap<CommandKey<'_>, u32> = HashMap::new();
+        for (index, step) in steps.iter().enumerate() {
+            for (purpose, hook) in
+                self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
+            {
+                let directory = self.plan.arms[step.arm as usize].directory(step.block);
+                let block = step.block.filter(|_| has_words);
+                let command = match known.entry((step.arm, directory, block, purpose)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        let position = u32::try_from(batch.commands.len());
+                        let arm = (purpose == JobPurpose::Run).then_some(step.arm as usize);
+                        let command = self.command(step, purpose, hook);
+                        let start = |why| MeasurementFailure::Start { arm, why };
+                        batch.commands.push(command.map_err(start)?);
+                        *new.insert(position.expect("a batch has fewer than 2^32 commands"))
+                    }
+                };
+                batch.jobs.push(job(step, purpose, command, self.is_undercover()));
+                origins.push(JobOrigin { index, purpose, hook });
+            }
+        }
+        Ok((batch, origins))
+    }
+
+    /// Runs a batch. The second value is the step that was interrupted, if its conclude hook is still to run.
+    fn send(
+        &mut self,
+        batch: Batch,
+        steps: &[Step],
+        origins: &[JobOrigin<'_>],
+        tolerance: InterruptTolerance,
+    ) -> Result<(Outcome, Option<Step>)> {
+        if tolerance == InterruptTolerance::None && self.process.take_interrupt() {
+            // None of these jobs has begun, so no step is open.
+            return Ok((Outcome { interrupted: true, failure: None }, None));
+        }
+        let arm_of_command: HashMap<u32, usize> = batch
+            .jobs
+            .iter()
+            .filter_map(|job| Some((job.command, job.row?.arm as usize)))
+            .collect();
+        let (done, interrupted) = self.process.run(batch, tolerance)?;
+        self.maxrss_floor_kib = done.maxrss_floor_kib;
+        self.evidence_ns = done.evidence_ns;
+        add_survivors(&mut self.survivors, &done.survivors);
+        let left = done.survivors.iter().find(|it| self.plan.refuses_survivors && it.n_left > 0);
+        let left = left.map(|it| MeasurementFailure::Survivors(it.clone()));
+        for command in &done.loud_commands {
+            arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
+        }
+        if matches!(done.stop, Some(BatchStop::Interrupted)) && !interrupted {
+            let text = "stillwell: a command or another program sent SIGTERM to the launcher, the \
+                        parent of the commands; the session ends";
+            writeln!(terminal::stderr(), "{text}").ok();
+        }
+        let Some(stop) = done.stop else {
+            return Ok((Outcome { interrupted, failure: left }, None));
+        };
+        let origin = origins[done.n_done as usize];
+        let step = steps[origin.index];
+        let is_due = origin.purpose != JobPurpose::Hook(Hook::Conclude);
+        let outcome = match self.failure(&step, origin, stop) {
+            Some(failure) => Outcome { interrupted, failure: Some(failure) },
+            None => Outcome { interrupted: true, failure: None },
+        };
+        Ok((outcome, is_due.then_some(step)))
+    }
+
+    /// The failure behind a stop; `None` after an interrupt.
+    fn failure(
+        &self,
+        step: &Step,
+        origin: JobOrigin<'_>,
+        stop: BatchStop,
+    ) -> Option<MeasurementFailure> {
+        let arm = step.arm as usize;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Some(match (stop, origin.purpose) {
+            (BatchStop::Interrupted, _) => return None,
+            (BatchStop::Failed { exit, timed_out, stderr }, JobPurpose::Run) => {
+                MeasurementFailure::Run {
+                    step: step.step,
+                    arm,
+                    exit,
+                    timed_out,
+                    stderr: text(stderr),
+                }
+            }
+            (BatchStop::Failed { exit, stderr, .. }, JobPurpose::Hook(hook)) => {
+                MeasurementFailure::Hook {
+                    hook,
+                    arm,
+                    command: origin.hook.into(),
+                    exit,
+                    stderr: text(stderr),
+                }
+            }
+            (BatchStop::NoValue { why, stderr }, _) => {
+                MeasurementFailure::Value { step: step.step, arm, why, stderr: text(stderr) }
+            }
+            (BatchStop::Launch { stage, errno }, _) => {
+                let program = &self.plan.arms[arm].argv[0];
+                let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
+                let why = explain_launch(self.plan, program, stage, errno);
+                MeasurementFailure::Start { arm, why }
+            }
+            (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
+        })
+    }
+
+    /// After a failure or ^C, the conclude hook of the current step must still run.
+    fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
+        let is_conclude = |purpose| purpose == JobPurpose::Hook(Hook::Conclude);
+        // A launcher that did not answer was killed.
+        self.process.revive(self.run_as.clone())?;
+        let concluded = match self.batch(&[step], is_conclude) {
+            Ok((batch, origins)) => {
+                self.send(batch, &[step], &origins, InterruptTolerance::Once)?.0
+            }
+            Err(failure) => Outcome::failed(failure),
+        };
+        Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
+    }
+
+    /// After the launcher was killed, another one runs the conclude hook of the step that was open. Returns the error
+    /// of the session.
+    fn conclude_without_launcher(
+        &mut self,
+        steps: &[Step],
+        origins: &[JobOrigin<'_>],
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        let origin = self.process.last_job().and_then(|job| origins.get(job as usize));
+        let conclude = JobPurpose::Hook(Hook::Conclude);
+        let step = origin.filter(|origin| origin.purpose != conclude).map(|it| steps[it.index]);
+        let is_due = |step: &Step| self.plan.arms[step.arm as usize].conclude.is_some();
+        let Some(step) = step.filter(is_due).filter(|_| self.process.has_ended()) else {
+            return error;
+        };
+        let revived = self.process.revive(self.run_as.clone());
+        let concluded = revived.and_then(|()| self.conclude(step, Outcome::default()));
+        match concluded {
+            Ok(Outcome { failure: None, .. }) => error,
+            _ => anyhow!("{}; the hook ⟦conclude⟧ failed too", in_words(&error)),
+        }
+    }
+
+    fn run_cold(&mut self, step: &Step) -> Result<Outcome> {
+        let steps = std::slice::from_ref(step);
+        let is_prepare = |purpose| purpose == JobPurpose::Hook(Hook::Prepare);
+        let prepared = self.run_jobs(steps, is_prepare)?;
+        if prepared.is_end() {
+            return Ok(prepared);
+        }
+        host::drop_caches()?;
+        self.run_jobs(steps, |purpose| !is_prepare(purpose))
+    }
+}
+
+impl Runner for ExecRunner<'_> {
+    fn last_words(&self) -> Option<Event> {
+        Some(Event::Launcher {
+            maxrss_floor_kib: self.maxrss_floor_kib,
+            evidence_ns: self.evidence_ns,
+            survivors: self.survivors.clone(),
+        })
+    }
+
+    fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
+        if !self.plan.cold_cache {
+            return self.run_jobs(steps, |_| true);
+        }
+        for step in steps {
+            let outcome = self.run_cold(step)?;
+            if outcome.is_end() {
+                return Ok(outcome);
+            }
+        }
+        Ok(Outcome::default())
+    }
+
+    fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
+        let command_line = match self.commands.of_hook(self.plan, (arm, None), command) {
+            Ok(command_line) => command_line,
+            Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { arm: None, why })),
+        };
+        let batch = Batch {
+            environments: self.commands.environments().to_vec(),
+            commands: vec![command_line],
+            jobs: vec![Job { command: 0, row: None, iteration: None, padding_bytes: None }],
+        };
+        if hook == Hook::Cleanup {
+            self.process.revive(self.run_as.clone())?;
+        }
+        let arm = u32::try_from(arm).expect("arms are counted in u32");
+        let step = Step { step: 0, arm, block: None, round: 0, padding_bytes: None };
+        let origin = JobOrigin { index: 0, purpose: JobPurpose::Hook(hook), hook: command };
+        let tolerance =
+            if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };
+        Ok(self.send(batch, &[step], &[origin], tolerance)?.0)
+    }
+}

@@ -1,0 +1,229 @@
+//! Asks programs whether they are of a benchmark framework, and for their benchmarks.
+#![expect(clippy::disallowed_methods, reason = "reads and executes the programs")]
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use tempfile::TempDir;
+
+use model::harness::{Harness, HarnessOutput, RESULT_FILE};
+use host::{Host, Process, environment_for};
+use crate::programs;
+use crate::supervised::wait_for;
+use record::plan::Arm;
+use record::plan::programs::ProgramBenchmark;
+use host::sys::{self, User, with_files_of};
+use model::words::{bytes_of, reason};
+
+/// Lines of its output that a message about a program quotes.
+const QUOTED_LINES: usize = 5;
+/// What a program says beyond this is not read.
+const SAID_BYTES_MAX: u64 = 64 << 20;
+/// Longest time between two looks at a program, where the kernel has no pidfds (Linux before 5.3).
+const LOOK_NS: u64 = 10_000_000;
+
+/// The user as whom programs are asked, and how long they may take to answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    pub run_as: Option<&'a User>,
+    pub limit: Duration,
+}
+
+/// The framework of a program; `None` if it is of none that is known.
+///
+/// # Errors
+/// The program cannot be executed, or does not answer in time.
+pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String> {
+    let Some(file) = file_of(arm, asker.run_as) else { return Ok(None) };
+    // Not each script that is called so is one: it is asked. Of `java -jar FILE`, the benchmarks are in the jar.
+    let jars = arm.argv.iter().filter(|word| word.ends_with(".jar"));
+    let jars = jars.map(|jar| Path::new(directory_of(arm).unwrap_or_default()).join(jar));
+    let files = std::iter::once(file).chain(jars);
+    let bytes: Vec<u8> = files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect();
+    let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
+    let Some(first) = may_be.next() else { return Ok(None) };
+    let output = execute(&first.question(&arm.argv), arm, asker)?;
+    let answer = [output.stdout, output.stderr].concat();
+    let answer = String::from_utf8_lossy(&answer);
+    let mut asked = std::iter::once(first).chain(may_be);
+    Ok(asked.find(|harness| harness.has_answered(&answer)))
+}
+
+/// Whether a file may be a program of a framework.
+pub fn is_marked(path: &Path) -> bool {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    Harness::ALL.into_iter().any(|harness| harness.may_have_made(&bytes, &[]))
+}
+
+/// What a program of a framework lists.
+#[derive(Debug, Default)]
+pub struct BenchmarkList {
+    pub benchmarks: Vec<ProgramBenchmark>,
+    /// How it failed, although it may have listed some: a run of all is the list of some frameworks.
+    pub failure: Option<String>,
+}
+
+impl BenchmarkList {
+    /// Whether it has no benchmark.
+    pub fn is_empty(&self) -> bool {
+        self.benchmarks.is_empty()
+    }
+}
+
+/// The benchmarks of a program of a framework.
+///
+/// # Errors
+/// The program cannot be executed, or does not answer in time.
+pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, String> {
+    let folder = folder_of_results(asker.run_as)
+        .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
+    let file = folder.path().join("result");
+    let shown = file.to_string_lossy().into_owned();
+    let listing = harness.listing(&arm.argv).into_iter();
+    let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
+    let output = execute(&listing, arm, asker)?;
+    let text = match harness.output() {
+        HarnessOutput::File => std::fs::read(&file).unwrap_or_default(),
+        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
+    };
+    let text = String::from_utf8_lossy(&text);
+    let names = harness.list(&text);
+    let how = match (output.status.code(), output.status.signal()) {
+        (Some(0), _) => None,
+        (Some(status), _) => Some(format!("it exited with {status}")),
+        (None, signal) => Some(format!("signal {} ended it", signal.unwrap_or_default())),
+    };
+    let asked =
+        |how: &str| format!("asked for its {} benchmarks, {how}{}", harness.name(), said(&output));
+    let failure = how.map(|how| asked(&how));
+    let listed = |name: String| ProgramBenchmark {
+        iteration_ns: harness.listed_ns(&text, &name),
+        name,
+        inner_loops: 1,
+        has_own_timer: true,
+        harness: Some(harness),
+    };
+    Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
+}
+
+/// A temporary directory of the user of the programs.
+pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDir> {
+    match run_as {
+        Some(user) => with_files_of(user, tempfile::tempdir),
+        None => tempfile::tempdir(),
+    }
+}
+
+fn directory_of(arm: &Arm) -> Option<&str> {
+    arm.directory(None)
+}
+
+/// The file of a program; `None` if there is no such program, about which the caller says more.
+fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let environment = [b"PATH=", path.as_bytes()].concat();
+    let program = programs::seen_from(directory_of(arm), arm.argv.first()?);
+    let found = programs::find(&program, &[environment], run_as).ok()?;
+    Some(PathBuf::from(OsString::from_vec(found)))
+}
+
+fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, String> {
+    let bytes: Vec<Vec<u8>> = words.iter().map(|word| bytes_of(word)).collect();
+    let Some((program, arguments)) = bytes.split_first() else {
+        return Err("there is no program".into());
+    };
+    let mut command = Command::new(OsStr::from_bytes(program));
+    command.args(arguments.iter().map(|word| OsStr::from_bytes(word))).stdin(Stdio::null());
+    if let Some(user) = asker.run_as {
+        command.env_clear().envs(environment_for(Some(user)));
+        sys::run_as(&mut command, user.clone());
+    }
+    command.envs(arm.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(directory) = directory_of(arm) {
+        command.current_dir(Path::new(directory));
+    }
+    // Files and not pipes: nothing has to be read while the program runs, nor after its end if others go on.
+    let [mut stdout, mut stderr] = [said_file()?, said_file()?];
+    let share = |file: &File| file.try_clone().map_err(reason);
+    command.stdout(share(&stdout)?).stderr(share(&stderr)?);
+    let mut child =
+        command.spawn().map_err(|error| format!("it cannot be executed: {}", reason(error)))?;
+    if !has_ended_within(&child, asker.limit)? {
+        kill_with_descendants(child.id());
+        child.wait().ok();
+        let asked = words.get(arm.argv.len()..).unwrap_or_default().join(" ");
+        let limit_s = asker.limit.as_secs_f64();
+        return Err(format!(
+            "asked with {asked}, it did not end within {limit_s} s; give it longer with ⟦timeout⟧"
+        ));
+    }
+    let status = child.wait().map_err(reason)?;
+    Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
+}
+
+/// Kills a process and all that it has started. A process that its parent left alone is not found.
+fn kill_with_descendants(root: u32) {
+    let host = Host::new("/");
+    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> =
+        numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?.parent))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+        kill_process(pid, Signal::KILL).ok();
+    }
+}
+
+fn said_file() -> Result<File, String> {
+    tempfile::tempfile().map_err(|error| format!("cannot make a temporary file: {}", reason(error)))
+}
+
+fn text_in(file: &mut File) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    file.rewind().map_err(reason)?;
+    file.take(SAID_BYTES_MAX).read_to_end(&mut bytes).map_err(reason)?;
+    Ok(bytes)
+}
+
+/// Waits for the end of a program, but not for longer than this.
+fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+    let deadline = Instant::now() + limit;
+    loop {
+        if sys::has_exited(child.id().cast_signed()) {
+            return Ok(true);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+        let mut fds: Vec<PollFd<'_>> =
+            pidfd.iter().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+        let look_ns = if fds.is_empty() { left_ns.min(LOOK_NS) } else { left_ns };
+        wait_for(&mut fds, look_ns).map_err(|error| error.to_string())?;
+    }
+}
+
+/// The end of its output, for a message.
+fn said(output: &Output) -> String {
+    let text = [&output.stderr[..], &output.stdout[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(QUOTED_LINES);
+    let quoted: String = lines[from..].iter().map(|line| format!("\n  | {line}")).collect();
+    if quoted.is_empty() { "; it said nothing".into() } else { format!("; it said:{quoted}") }
+}

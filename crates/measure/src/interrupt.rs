@@ -1,0 +1,152 @@
+//! ^C and SIGTERM of the front end, as a descriptor to wait for.
+
+use std::io::Read as _;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use host::sys;
+
+/// The default action of the signals while no [`Interrupt`] lives, and the number of living ones.
+static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Catchers {
+    n: usize,
+    /// Whether signals have their usual effect again.
+    are_gone: Arc<AtomicBool>,
+}
+
+/// Signals that have arrived. While a value of this type lives, signals do not end the process. Afterwards they have
+/// their usual effect again.
+#[derive(Debug)]
+pub struct Interrupt {
+    pipe: UnixStream,
+    actions: Vec<SigId>,
+    is_counted: bool,
+}
+
+impl Interrupt {
+    /// Starts to catch them.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn catch() -> Result<Self> {
+        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
+        pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
+        // An ignored signal stays ignored: nohup(1) counts on that.
+        let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|&signal| !sys::is_ignored(signal))
+            .collect();
+        let mut interrupt = Self { pipe, actions: Vec::new(), is_counted: false };
+        for &signal in &wanted {
+            let writer = writer.try_clone().context("cannot catch signals")?;
+            let action = signal_hook::low_level::pipe::register(signal, writer)
+                .context("cannot catch signals")?;
+            interrupt.actions.push(action);
+        }
+        // Last, because no signal may find neither a pipe nor its usual effect.
+        Catchers::add(&wanted).context("cannot catch signals")?;
+        interrupt.is_counted = true;
+        Ok(interrupt)
+    }
+
+    /// The same for work of several sessions: the first signal ends it in order, and a later ^C ends the process at once.
+    /// A later SIGTERM does not: timeout(1) sends it twice.
+    ///
+    /// # Errors
+    /// As [`Interrupt::catch`].
+    pub fn catch_first() -> Result<Self> {
+        let mut interrupt = Self::catch()?;
+        if sys::is_ignored(SIGINT) {
+            return Ok(interrupt);
+        }
+        let has_come = Arc::new(AtomicBool::new(false));
+        // In this order: the first one finds the flag unset.
+        let ending = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&has_come));
+        interrupt.actions.push(ending.context("cannot catch signals")?);
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if !sys::is_ignored(signal) {
+                let noting = signal_hook::flag::register(signal, Arc::clone(&has_come));
+                interrupt.actions.push(noting.context("cannot catch signals")?);
+            }
+        }
+        Ok(interrupt)
+    }
+
+    /// For tests: reacts to no signal, only to a write to the second value.
+    #[cfg(test)]
+    pub fn by_hand() -> (Self, UnixStream) {
+        let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
+        pipe.set_nonblocking(true).expect("a socket can be made not to block");
+        (Self { pipe, actions: Vec::new(), is_counted: false }, writer)
+    }
+
+    /// Whether a signal has arrived since the last call.
+    pub fn take(&self) -> bool {
+        let mut buffer = [0; 64];
+        let mut taken = false;
+        while (&self.pipe).read(&mut buffer).is_ok_and(|n_bytes| n_bytes > 0) {
+            taken = true;
+        }
+        taken
+    }
+}
+
+impl AsFd for Interrupt {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+impl Catchers {
+    /// Call this once per process: the handlers that the last value leaves behind stay registered.
+    fn new(wanted: &[i32]) -> std::io::Result<Self> {
+        let are_gone = Arc::new(AtomicBool::new(true));
+        for &signal in wanted {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&are_gone))?;
+        }
+        // A record at the limit of file sizes is an error of write(2), not the end of the program.
+        signal_hook::flag::register(libc::SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        Ok(Self { n: 0, are_gone })
+    }
+
+    /// Counts one more.
+    fn add(wanted: &[i32]) -> std::io::Result<()> {
+        let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let catchers = match all.take() {
+            Some(catchers) => catchers,
+            None => Self::new(wanted)?,
+        };
+        catchers.are_gone.store(false, Ordering::Relaxed);
+        *all = Some(Self { n: catchers.n + 1, ..catchers });
+        Ok(())
+    }
+
+    /// Counts one less.
+    fn remove() {
+        let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(catchers) = all.as_mut() {
+            catchers.n -= 1;
+            catchers.are_gone.store(catchers.n == 0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        // First, as the pipes come first in `catch`.
+        if self.is_counted {
+            Catchers::remove();
+        }
+        for &action in &self.actions {
+            signal_hook::low_level::unregister(action);
+        }
+    }
+}

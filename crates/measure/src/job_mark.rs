@@ -1,0 +1,73 @@
+//! The job that a launcher is at. It is kept in memory that outlives the launcher: a launcher that is killed cannot
+//! answer, and the conclude hook of its step must still run.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::process::Command;
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::{pread, pwrite};
+
+use host::sys;
+
+/// A file in memory (memfd_create(2)) with the index of a job in its batch. It is empty before the first job.
+#[derive(Debug)]
+pub(super) struct JobMark(OwnedFd);
+
+impl JobMark {
+    /// A mark that a launcher can share.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(memfd_create(c"stillwell-job", MemfdFlags::CLOEXEC)?))
+    }
+
+    /// Hands the mark to a launcher: its first argument.
+    pub fn hand_to(&self, launcher: &mut Command) {
+        launcher.arg(self.0.as_raw_fd().to_string());
+        sys::leave_open(launcher, self.0.as_fd());
+    }
+
+    /// The mark that the front end has handed to this launcher.
+    pub fn handed(argument: Option<&OsStr>) -> Option<Self> {
+        let number = argument?.to_str()?.parse().ok()?;
+        sys::inherited_descriptor(number).ok().map(Self)
+    }
+
+    /// Forgets the jobs of the batch before.
+    pub fn clear(&self) {
+        ftruncate(&self.0, 0).ok();
+    }
+
+    /// Marks the job that begins.
+    pub fn set(&self, job: u32) {
+        pwrite(&self.0, &job.to_ne_bytes(), 0).ok();
+    }
+
+    /// The last job that began.
+    pub fn get(&self) -> Option<u32> {
+        let mut bytes = [0; size_of::<u32>()];
+        let n_read = pread(&self.0, &mut bytes, 0).ok()?;
+        (n_read == bytes.len()).then(|| u32::from_ne_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_job_is_known() {
+        let mark = JobMark::new().unwrap();
+        assert_eq!(mark.get(), None);
+        mark.set(7);
+        mark.set(300);
+        assert_eq!(mark.get(), Some(300));
+        mark.clear();
+        assert_eq!(mark.get(), None);
+        assert!(JobMark::handed(None).is_none());
+        assert!(JobMark::handed(Some(OsStr::new("x"))).is_none());
+    }
+}

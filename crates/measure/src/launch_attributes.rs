@@ -1,0 +1,31 @@
+//! The state of the processes of a launcher: of the runs, and of the hooks.
+
+use crate::wire::LauncherSettings;
+use host::sys::{Attributes, CpuMask, NodePolicy, SchedulingPolicy};
+
+/// The state of the runs, and of the hooks.
+pub(super) fn attributes_of(
+    open: LauncherSettings,
+    allowed: &[usize],
+    own_nice: Option<i32>,
+) -> [Attributes; 2] {
+    let is_with_runs = open.launcher_cpus == open.affinity;
+    let runs = Attributes {
+        // Children inherit the mask of the launcher; hooks get the original mask back.
+        affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
+        memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
+        nice: open.nice,
+        policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
+        no_aslr: open.no_aslr,
+        rlimits: open.rlimits,
+        run_as: open.run_as.clone(),
+        directory: None,
+    };
+    let hooks = Attributes {
+        affinity: open.launcher_cpus.map(|_| CpuMask::new(allowed)),
+        nice: own_nice,
+        run_as: open.run_as,
+        ..Attributes::default()
+    };
+    [runs, hooks]
+}

@@ -1,0 +1,81 @@
+//! The messages for children that failed before they executed their program.
+
+use host::{Host, why_no_process};
+use crate::missing_interpreter;
+use record::plan::Plan;
+use host::sys::Stage;
+use model::words::reason;
+
+/// The message for a child that failed before it executed its program: step, cause and remedy.
+pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
+    if (stage, errno) == (Stage::Exec, libc::ENOENT)
+        && let Some(why) = missing_interpreter::explain(program)
+    {
+        return format!("cannot execute {program:?}: {why}");
+    }
+    let cause = reason(std::io::Error::from_raw_os_error(errno));
+    let process = &plan.process;
+    let no_process;
+    let (what, advice) = match (stage, errno) {
+        (Stage::Exec, libc::ENOEXEC) => (
+            format!("execute {program:?}"),
+            "it is neither a binary for this machine nor a script with a #! line",
+        ),
+        (Stage::Exec, libc::ENOENT) => (
+            format!("execute {program:?}"),
+            "the file is there, but not the interpreter or loader it names",
+        ),
+        (Stage::Exec, libc::E2BIG) => (
+            format!("execute {program:?}"),
+            "shorten the command line or the environment (⟦env-padding⟧ off)",
+        ),
+        (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions"),
+        (Stage::Clone, _) => {
+            no_process = why_no_process(&Host::new("/"));
+            ("make a process".into(), no_process.as_str())
+        }
+        (Stage::Stdin, _) => (
+            format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
+            "check ⟦input⟧",
+        ),
+        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check ⟦output⟧"),
+        (Stage::Affinity, _) => (
+            format!("run on CPUs {:?}", process.affinity),
+            "those CPUs are offline or not allowed; check ⟦affinity⟧",
+        ),
+        (Stage::Memory, _) => (
+            "take its memory from the nodes that were chosen".into(),
+            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+        ),
+        (Stage::Nice, _) => (
+            format!("set nice {}", process.nice.unwrap_or(0)),
+            "a lower nice level needs root or CAP_SYS_NICE",
+        ),
+        (Stage::Policy, _) => {
+            let policy = process.sched.map(|sched| sched.to_string()).unwrap_or_default();
+            (
+                format!("set the scheduling policy {policy}"),
+                "real-time policies need root or CAP_SYS_NICE",
+            )
+        }
+        (Stage::Personality, _) => (
+            "switch address space randomisation off".into(),
+            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
+        ),
+        (Stage::User, _) => (
+            "become the user who called sudo".into(),
+            "use ⟦as-root⟧, or run stillwell as that user",
+        ),
+        (Stage::Directory, _) => {
+            ("go to the directory it runs in".into(), "check that it is there (`cwd`)")
+        }
+        (Stage::Descriptor, _) => {
+            ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")
+        }
+        (Stage::Rlimit, _) => (
+            "set a resource limit".into(),
+            "a soft limit cannot be above the hard one (ulimit -aH); check ⟦rlimit⟧",
+        ),
+    };
+    format!("cannot {what}: {cause}; {advice}")
+}

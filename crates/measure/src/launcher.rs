@@ -1,0 +1,365 @@
+//! The runs of the launcher: it makes the children, times them and appends their rows to the record.
+//!
+//! It is this program executed again, so that its memory is small (a child's `ru_maxrss` starts at its parent's
+//! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
+//! neither the death of the front end nor its own loses a run that had finished.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::cache_use::CacheUse;
+use crate::child_end::{has_ended_or_stopped, is_interruption, pidfd, wait_for_exit};
+use crate::child_run::ChildRun;
+use crate::clock::monotonic_ns;
+use crate::counters::Counters;
+use crate::destination::Destination;
+use crate::job_mark::JobMark;
+use crate::launch_attributes::attributes_of;
+use crate::memory_use::MemoryUse;
+use crate::own_place::{allowed_cpus, pin_myself, raise_own_priority};
+use crate::prepared::{PreparedCommand, environment, iteration_variables};
+use crate::probe_schedule::ProbeSchedule;
+use crate::proc_counts::{CpuTimes, OwnCpuTimes, Waits, peak_resident_kib};
+use crate::quota_use::QuotaUse;
+use crate::reading_time::ReadingTime;
+use crate::sampling::Sampling;
+use crate::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
+use crate::survivors::{SurvivorEnd, SurvivorWatch};
+use crate::wire::{
+    Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReport, LauncherSettings, RowId,
+    StderrTarget, StdoutTarget,
+};
+use record::Survivors;
+use host::sys::{
+    self, Alarm, Attributes, CStrings, ChildStdio, Environment, Envp, LaunchError, LaunchedChild,
+};
+use model::values::metric::Metric;
+
+/// The state of the launcher from one batch to the next.
+pub(super) struct LauncherLoop {
+    pub(super) front_end: i32,
+    mark: Option<JobMark>,
+    pub(super) destination: Option<Destination>,
+    timeout: Option<Duration>,
+    /// The launcher's own waits; `None` where the kernel counts none.
+    schedstat: Option<OwnCpuTimes>,
+    reading_time: ReadingTime,
+    attributes: Attributes,
+    plain: Attributes,
+    counters: Counters,
+    cache_use: CacheUse,
+    quota_use: QuotaUse,
+    memory_use: Option<MemoryUse>,
+    streams: Streams,
+    launcher: sys::Launcher,
+    probes: ProbeSchedule,
+    sampling: Option<Sampling>,
+    pub(super) survivors: Option<SurvivorWatch>,
+}
+
+impl LauncherLoop {
+    pub(super) fn open(
+        open: LauncherSettings,
+        front_end: i32,
+        mark: Option<JobMark>,
+    ) -> Result<(Self, LauncherReport)> {
+        let allowed = allowed_cpus()?;
+        if let Some(cpus) = &open.launcher_cpus {
+            pin_myself(cpus)
+                .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
+        }
+        // Else the next run begins when other programs let the launcher go on.
+        let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
+        let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
+        let files_of = open.files_of.clone();
+        let sampling = open.sampling.as_ref();
+        let sampling =
+            sampling.map(|it| Sampling::open(it, files_of.as_ref(), &cpus)).transpose()?;
+        let (counters, mut gaps) = if open.evidence {
+            Counters::open(&cpus, open.wake)
+        } else {
+            (Counters::none(), Vec::new())
+        };
+        let schedstat = open.evidence.then(OwnCpuTimes::open).flatten();
+        if open.evidence && schedstat.is_none() {
+            gaps.push((
+                Metric::RunQueueWaitNs.info().name.into(),
+                "there is no /proc/PID/schedstat".into(),
+                "use a kernel with CONFIG_SCHED_INFO".into(),
+            ));
+        }
+        let memory_use = MemoryUse::of_myself(open.tree_memory, &mut gaps);
+        let mut metrics = counters.metrics();
+        metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
+        let has_schedstat = schedstat.is_some();
+        if has_schedstat {
+            metrics.push(Metric::RunQueueWaitNs);
+            metrics.extend([Metric::StalledNs, Metric::UnclearNs, Metric::ImpossibleStallNs]);
+        }
+        let probes = ProbeSchedule::new(open.evidence);
+        metrics.extend(probes.metrics());
+        let cache_use = CacheUse::open("/", &open.cache);
+        metrics.extend(cache_use.metrics());
+        let quota_use = QuotaUse::of_myself(open.evidence);
+        metrics.extend(quota_use.metrics());
+        let ends_them = open.fair_play.is_some();
+        let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
+        let survivors = SurvivorWatch::begin(end);
+        let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
+        let [attributes, plain] = attributes_of(open, &allowed, own_nice);
+        let session = Self {
+            front_end,
+            mark,
+            destination: None,
+            timeout,
+            schedstat,
+            reading_time: ReadingTime::new(evidence),
+            attributes,
+            plain,
+            counters,
+            cache_use,
+            quota_use,
+            memory_use,
+            streams: Streams::open().context("cannot open the standard streams of the runs")?,
+            launcher: sys::Launcher::new(has_schedstat),
+            probes,
+            sampling,
+            survivors,
+        };
+        sys::shrink_resident_set();
+        if let Some(user) = &files_of {
+            sys::take_files(user).context("cannot open files as the user who called sudo")?;
+        }
+        let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
+        Ok((session, LauncherReport { metrics, gaps }))
+    }
+
+    pub(super) fn run(&mut self, batch: &Batch, variables: &mut Environment) -> BatchResult {
+        let mut done = BatchResult::default();
+        sys::take_stop_request();
+        if sys::parent() != self.front_end {
+            // The front end died after it had sent this request, and the signal of its death was taken just now.
+            return BatchResult { stop: Some(BatchStop::Interrupted), ..done };
+        }
+        let environments: Vec<CStrings> =
+            batch.environments.iter().map(|entries| environment(entries)).collect();
+        let commands: Vec<PreparedCommand<'_>> =
+            batch.commands.iter().map(PreparedCommand::new).collect();
+        // Without hooks nothing is left to do when the launcher dies.
+        let has_hooks = batch.jobs.iter().any(|job| job.row.is_none());
+        for job in &batch.jobs {
+            self.mark.as_ref().filter(|_| has_hooks).inspect(|mark| mark.set(done.n_done));
+            let prepared = &commands[job.command as usize];
+            let base = &environments[prepared.command.environment as usize];
+            let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);
+            if job.row.is_some() {
+                done.survivors.extend(self.settle());
+            }
+            if let Err(stop) = self.run_job(prepared, job, envp, &mut done) {
+                done.stop = Some(stop);
+                break;
+            }
+            done.n_done += 1;
+        }
+        done.survivors.extend(self.settle());
+        done.evidence_ns = self.reading_time.sum_ns();
+        done.maxrss_floor_kib = peak_resident_kib().unwrap_or(0);
+        done
+    }
+
+    /// What the last run left behind, unless its hooks have ended it.
+    fn settle(&mut self) -> Option<Survivors> {
+        self.survivors.as_mut().and_then(SurvivorWatch::settle)
+    }
+
+    fn run_job(
+        &mut self,
+        prepared: &PreparedCommand<'_>,
+        job: &Job,
+        envp: Envp<'_>,
+        done: &mut BatchResult,
+    ) -> Result<(), BatchStop> {
+        let command = prepared.command;
+        let value = command.value.as_ref().filter(|_| job.row.is_some());
+        value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
+        if job.row.is_some() {
+            let start_ns = self.reading_time.start();
+            self.cache_use.before();
+            self.quota_use.before();
+            self.memory_use.iter_mut().for_each(MemoryUse::before);
+            self.counters.before();
+            self.reading_time.add_since(start_ns);
+        }
+        if let Some(sampling) = &mut self.sampling {
+            self.launcher.delay_ns = sampling.before(job.row);
+        }
+        let ran = self.run_child(prepared, envp, job.row);
+        self.counters.something_ran();
+        let ran = ran?;
+        match (&mut self.survivors, job.row) {
+            (Some(watch), Some(id)) => {
+                let is_cut = ran.timed_out || sys::is_stop_requested();
+                done.survivors.extend(watch.after_run(id, ran.launched.pid, is_cut));
+            }
+            (Some(watch), None) => watch.after_hook(),
+            (None, _) => {}
+        }
+        let accepted = command.accept.allows(ran.exit, ran.timed_out);
+        let stopped = sys::take_stop_request();
+        // Keep a run that had already finished when the request arrived; drop a run that the request cut short.
+        if stopped && (ran.exit < 0 || !accepted) {
+            return Err(BatchStop::Interrupted);
+        }
+        if let Some(sampling) = &mut self.sampling {
+            sampling.after();
+        }
+        let value = value.map(|value| value.read(self.plain.run_as.as_ref()));
+        if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
+            let mut row = ran.row(id, destination.clock_origin_ns);
+            row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
+            let start_ns = self.reading_time.start();
+            let totals = self.counters.after(&mut row, &ran);
+            self.cache_use.after(&mut row);
+            self.quota_use.after(&mut row);
+            self.memory_use.iter().for_each(|memory| memory.after(&mut row));
+            let stall = ran.stall(totals, &row);
+            row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
+            row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));
+            row.set(Metric::ImpossibleStallNs, stall.map(|stall| stall.impossible_ns));
+            self.reading_time.add_since(start_ns);
+            destination.append(&row)?;
+        }
+        if ran.stderr_bytes > STDERR_KEEP_BYTES_MAX && !done.loud_commands.contains(&job.command) {
+            done.loud_commands.push(job.command);
+        }
+        if stopped {
+            return Err(BatchStop::Interrupted);
+        }
+        if accepted {
+            return match value {
+                Some(Err(why)) if command.accept != ExitRule::Any => {
+                    Err(BatchStop::NoValue { why, stderr: ran.stderr })
+                }
+                _ => Ok(()),
+            };
+        }
+        Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
+    }
+
+    /// Starts a child, waits for its end and collects the kernel's counts of it.
+    fn run_child(
+        &mut self,
+        prepared: &PreparedCommand<'_>,
+        envp: Envp<'_>,
+        row: Option<RowId>,
+    ) -> Result<ChildRun, BatchStop> {
+        let command = prepared.command;
+        let is_timed = row.is_some_and(|id| id.block.is_some());
+        let failed = |stage, error: io::Error| BatchStop::Launch {
+            stage,
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        let stdout_pipe = (command.stdout == StdoutTarget::Pipe)
+            .then(pipe)
+            .transpose()
+            .map_err(|error| failed(sys::Stage::Stdout, error))?;
+        let stderr_pipe = (command.stderr == StderrTarget::Keep && !is_timed)
+            .then(pipe)
+            .transpose()
+            .map_err(|error| failed(sys::Stage::Stderr, error))?;
+        let stdio = [
+            prepared.stdin.as_deref().map_or(ChildStdio::Fd(self.streams.null()), ChildStdio::Read),
+            match (&command.stdout, &prepared.stdout, &stdout_pipe) {
+                (_, Some(path), _) => ChildStdio::Write(path),
+                (_, _, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
+                (StdoutTarget::Inherit, _, _) => ChildStdio::Inherit,
+                _ => ChildStdio::Fd(self.streams.null()),
+            },
+            match (command.stderr, &stderr_pipe) {
+                (_, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
+                (StderrTarget::Inherit, _) => ChildStdio::Inherit,
+                (StderrTarget::Keep, _) => ChildStdio::Fd(self.streams.kept_stderr()),
+                (StderrTarget::Null, _) => ChildStdio::Fd(self.streams.null()),
+            },
+        ];
+        let attributes = if row.is_some() { &mut self.attributes } else { &mut self.plain };
+        attributes.directory.clone_from(&prepared.directory);
+        self.launcher.probes_core = row.is_some() && self.probes.is_due();
+        let launched = self
+            .launcher
+            .launch(&prepared.path, &prepared.argv, envp, stdio, attributes)
+            .map_err(|LaunchError { stage, errno }| BatchStop::Launch { stage, errno })?;
+        let pipes = Pipes::new(
+            stdout_pipe.map(|(reader, _)| reader),
+            stderr_pipe.map(|(reader, _)| reader),
+        );
+        Ok(self.await_child(launched, pipes, row.is_some()))
+    }
+
+    fn await_child(&mut self, launched: LaunchedChild, mut pipes: Pipes, is_run: bool) -> ChildRun {
+        let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
+        if !pipes.is_empty() {
+            let pidfd = pidfd(launched.pid).ok();
+            let pidfd = pidfd.as_ref().map(|pidfd| pidfd.as_fd());
+            let has_ended = || has_ended_or_stopped(launched.pid);
+            while pipes
+                .drain_until_exit(pidfd, has_ended)
+                .is_err_and(|error| is_interruption(&error))
+            {}
+        }
+        let waits_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waits);
+        let mut waits_before = waits_so_far();
+        if let Some(sampling) = &mut self.sampling {
+            // While it copies samples it waits for a CPU beside the run, which is not late by that.
+            sampling.drain_until_exit(launched.pid, || waits_before = waits_so_far());
+        }
+        let stopped_by = wait_for_exit(launched.pid);
+        let ended_ns = monotonic_ns();
+        let (mut first_task, mut waits) = (None, Waits::default());
+        if let Some(own) = &self.schedstat {
+            first_task = CpuTimes::of_process(launched.pid);
+            let both = own.waits().zip(waits_before);
+            waits = both.map_or(waits, |(after, before)| after.since(before));
+            self.reading_time.add_since(is_run.then_some(ended_ns));
+        }
+        if alarm.went_off() {
+            // End all processes that the run left behind. Until the launcher reaps the child, no other group has its
+            // number.
+            sys::signal_group(launched.pid, libc::SIGKILL);
+        }
+        let (exit, mut usage) = loop {
+            match sys::reap(launched.pid) {
+                Ok(reaped) => break reaped,
+                Err(error) if is_interruption(&error) => {}
+                Err(error) => {
+                    unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
+                }
+            }
+        };
+        // A stop by the terminal, after which it was killed, ended it.
+        let exit = stopped_by.map_or(exit, |signal| -signal);
+        // What the child did before its clock started: its delay, and the probe of its core.
+        let before_ns = launched.delayed_ns + launched.probe.map_or(0, |probe| probe.all_ns);
+        usage.without(before_ns / 1000);
+        let timed_out = alarm.timed_out();
+        drop(alarm);
+        let (mut stderr, mut stderr_bytes) = pipes.into_stderr();
+        if stderr_bytes == 0 {
+            (stderr, stderr_bytes) = self.streams.take_kept_stderr();
+        }
+        ChildRun {
+            launched,
+            ended_ns,
+            exit,
+            timed_out,
+            usage,
+            first_task,
+            waits,
+            stderr,
+            stderr_bytes,
+        }
+    }
+}

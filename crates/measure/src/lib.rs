@@ -1,0 +1,176 @@
+//! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
+
+pub mod link;
+pub mod load;
+pub mod noise;
+pub mod profile;
+mod cache_use;
+mod child_end;
+mod child_run;
+pub mod clock;
+mod commands;
+mod core_prober;
+mod counters;
+pub mod counting;
+mod destination;
+pub mod digest;
+pub mod exec;
+pub mod fresh;
+pub mod harnesses;
+pub mod interrupt;
+pub mod jit;
+mod job_mark;
+mod jobs;
+mod launch_attributes;
+mod launch_failure;
+mod launcher;
+mod memory_use;
+mod missing_interpreter;
+mod own_place;
+mod policy;
+mod prepared;
+mod probe_schedule;
+mod proc_counts;
+mod process;
+pub mod programs;
+mod quota_use;
+mod reading_time;
+pub mod sampling;
+pub mod script;
+pub mod serve;
+pub mod slices;
+pub mod stack_copies;
+pub mod stalls;
+mod streams;
+pub mod supervised;
+pub mod survivors;
+pub mod switches;
+mod value;
+pub mod waiting;
+pub mod watch;
+pub mod wire;
+pub mod worker;
+
+use anyhow::Result;
+
+use record::{Event, Survivors};
+use record::schedule::Step;
+
+pub use exec::ExecRunner;
+pub use script::ScriptRunner;
+
+/// Makes runs: with real processes, or with the scripted fake for tests.
+pub trait Runner {
+    /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
+    ///
+    /// # Errors
+    /// The runner itself cannot go on. A failed command is not an error; it is part of the outcome.
+    fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
+
+    /// Executes a command that belongs to the whole session.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome>;
+
+    /// Counts of the parent of the runs at the end of the session.
+    fn last_words(&self) -> Option<Event> {
+        None
+    }
+}
+
+/// A command around the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hook {
+    Setup,
+    Prepare,
+    Validate,
+    Conclude,
+    Cleanup,
+}
+
+/// The progress of a request.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Whether ^C or SIGTERM came.
+    pub interrupted: bool,
+    /// The failure.
+    pub failure: Option<MeasurementFailure>,
+}
+
+impl Outcome {
+    /// An outcome with a failure.
+    pub fn failed(failure: MeasurementFailure) -> Self {
+        Self { interrupted: false, failure: Some(failure) }
+    }
+
+    /// Whether the session ends here.
+    pub fn is_end(&self) -> bool {
+        self.interrupted || self.failure.is_some()
+    }
+}
+
+/// Failures that end a session.
+#[derive(Debug, PartialEq, Eq)]
+pub enum MeasurementFailure {
+    /// A run failed.
+    Run {
+        /// Its step.
+        step: u32,
+        /// Its arm.
+        arm: usize,
+        /// Exit status, or minus the signal.
+        exit: i32,
+        /// Whether the timeout ended it.
+        timed_out: bool,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A run said no value.
+    Value {
+        /// Its step.
+        step: u32,
+        /// Its arm.
+        arm: usize,
+        /// The reason.
+        why: String,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A worker did not do as asked.
+    Worker {
+        /// Its arm.
+        arm: usize,
+        /// The failure.
+        failure: Box<worker::WorkerFailure>,
+    },
+    /// A run left processes behind, and the session may not.
+    Survivors(Survivors),
+    /// A hook failed.
+    Hook {
+        /// The hook.
+        hook: Hook,
+        /// The arm it was executed for.
+        arm: usize,
+        /// Its command.
+        command: String,
+        /// Exit status, or minus the signal.
+        exit: i32,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A command could not be started.
+    Start {
+        /// Its arm, if it is the command of one.
+        arm: Option<usize>,
+        /// The operation that failed, and the reason.
+        why: String,
+    },
+    /// The record could not be written.
+    Record {
+        /// The error.
+        error: String,
+        /// The row that did not fit, as its line.
+        line: Vec<u8>,
+    },
+}

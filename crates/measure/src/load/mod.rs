@@ -1,0 +1,190 @@
+//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel
+//! kills it when its parent ends (PR_SET_PDEATHSIG).
+#![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
+
+mod arguments;
+mod kinds;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use crate::load::arguments::{ARGV0, BUSY, END};
+use crate::clock::monotonic_ns;
+use crate::interrupt::Interrupt;
+use crate::supervised::{self, LOOK_NS, wait_for};
+use model::spec::load::LoadKind;
+use host::sys;
+use host::terminal;
+use model::values::{exit_code, format_cpu_list, parse_cpu_list};
+use model::words::in_words;
+
+/// Whether this process is a busy process.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Runs the load in the arguments.
+pub fn serve() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let mode = arguments.next().unwrap_or_default();
+    if mode == END {
+        return ExitCode::SUCCESS;
+    }
+    sys::signal_me_when_my_parent_ends(Signal::KILL);
+    // The parent may have ended before that call.
+    let parent = arguments.next().and_then(|pid| pid.into_string().ok()?.parse().ok());
+    if parent != Some(sys::parent()) {
+        return ExitCode::FAILURE;
+    }
+    let failed = busy(&mut arguments);
+    // A failed write to standard error cannot be reported anywhere.
+    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
+    ExitCode::from(exit_code::ERROR)
+}
+
+/// Runs a load. Returns only on failure.
+fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
+    let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
+    let (kind, cpus) = (word(), word());
+    let Some(kind) = LoadKind::named(&kind) else {
+        return anyhow::anyhow!("there is no kind {kind:?} of load");
+    };
+    rustix::thread::set_name(c"stillwell-load").ok();
+    let cpus_known = parse_cpu_list(&cpus).unwrap_or_default();
+    if !cpus_known.is_empty()
+        && let Err(error) = sys::bind(None, &cpus_known)
+    {
+        return anyhow::Error::from(error).context(format!("cannot be busy on CPUs {cpus}"));
+    }
+    let ready = || {
+        std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush()).ok();
+    };
+    let failed = kinds::be_busy(kind, ready).err().unwrap_or_else(|| std::io::Error::other("?"));
+    anyhow::Error::from(failed).context(format!("a load of kind {} ended", kind.name()))
+}
+
+/// A set of busy processes. Dropping it kills them.
+#[derive(Debug)]
+pub struct Load {
+    kinds: Vec<LoadKind>,
+    cpus: Option<Vec<usize>>,
+    workers: Vec<(LoadKind, Child)>,
+}
+
+impl Load {
+    /// Starts `n` processes, the kinds in turn. All are busy when this returns.
+    ///
+    /// # Errors
+    /// A process cannot start, or cannot run its kind of load.
+    pub fn start(n: u32, kinds: &[LoadKind], cpus: Option<Vec<usize>>) -> Result<Self> {
+        let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
+        for index in 0..n as usize {
+            let kind = load.kinds[index % load.kinds.len()];
+            let child = load.spawn(kind)?;
+            load.workers.push((kind, child));
+        }
+        for (kind, child) in &mut load.workers {
+            await_ready(*kind, child)?;
+        }
+        Ok(load)
+    }
+
+    fn spawn(&self, kind: LoadKind) -> Result<Child> {
+        let cpus = self.cpus.as_deref().map(format_cpu_list).unwrap_or_default();
+        Command::new(sys::own_program())
+            .arg0(ARGV0)
+            .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            // ^C must not end the load before the command: the command may handle it.
+            .process_group(0)
+            .spawn()
+            .context("cannot make a busy process")
+    }
+
+    /// Restarts processes that have ended.
+    ///
+    /// # Errors
+    /// A process cannot be restarted.
+    fn refill(&mut self) -> Result<()> {
+        for index in 0..self.workers.len() {
+            let (kind, child) = &mut self.workers[index];
+            let (kind, has_ended) = (*kind, child.try_wait().is_ok_and(|status| status.is_some()));
+            if has_ended {
+                let mut child = self.spawn(kind)?;
+                await_ready(kind, &mut child)?;
+                self.workers[index] = (kind, child);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the load up until an interrupt or the time limit (ns). Returns true at the time limit.
+    ///
+    /// # Errors
+    /// A process has ended and cannot be restarted.
+    pub fn go_on(&mut self, limit_ns: Option<u64>, interrupt: &Interrupt) -> Result<bool> {
+        let end_ns = limit_ns.map(|limit_ns| monotonic_ns().saturating_add(limit_ns));
+        loop {
+            let left_ns = end_ns.map_or(LOOK_NS, |end_ns| end_ns.saturating_sub(monotonic_ns()));
+            if left_ns == 0 {
+                return Ok(true);
+            }
+            wait_for(&mut [PollFd::new(interrupt, PollFlags::IN)], left_ns.min(LOOK_NS))?;
+            if interrupt.take() {
+                return Ok(false);
+            }
+            self.refill()?;
+        }
+    }
+
+    /// Runs a command under the load, as the user who called sudo if `as_caller`, and returns its exit status.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn around(&mut self, command: &[OsString], as_caller: bool) -> Result<ExitStatus> {
+        supervised::run(command, as_caller, || self.refill())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.workers {
+            child.kill().ok();
+        }
+        for (_, child) in &mut self.workers {
+            child.wait().ok();
+        }
+    }
+}
+
+fn await_ready(kind: LoadKind, child: &mut Child) -> Result<()> {
+    let stdout = child.stdout.take();
+    let n_read = stdout.map_or(Ok(0), |mut stdout| stdout.read(&mut [0])).unwrap_or(0);
+    if n_read == 0 {
+        // The process has already printed the reason.
+        bail!("a load of kind {} cannot be made", kind.name());
+    }
+    Ok(())
+}
+
+/// Checks that the CPUs for a load are online.
+///
+/// # Errors
+/// A CPU is offline or does not exist.
+pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
+    let known = parse_cpu_list(online).unwrap_or_default();
+    let missing = cpus.iter().find(|cpu| !known.contains(cpu));
+    ensure!(
+        missing.is_none(),
+        "--cpus: CPU {} is not one of those that are online ({online})",
+        missing.unwrap_or(&0)
+    );
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Probes of a CPU's core: is its other hardware thread busy?
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use host::sys::probe_core;
+use model::values::is_core_shared;
+
+/// Probes of a CPU. A probe takes some 12 µs, and the pauses between them leave the core alone.
+const N: usize = 50;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How many probes found the core shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CoreProbes {
+    /// Number of probes. 0 on a kind of CPU that cannot be probed.
+    pub n: usize,
+    /// Those during which the core's other hardware thread was busy.
+    pub n_shared: usize,
+}
+
+impl CoreProbes {
+    /// Probes the core of this thread for some 50 ms.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a neighbour that comes and goes needs some time to be seen"
+    )]
+    pub fn take() -> Self {
+        let mut found = Self::default();
+        for _ in 0..N {
+            let Some(probe) = probe_core() else { break };
+            found.n += 1;
+            found.n_shared += usize::from(is_core_shared(probe.one_chain_ns, probe.four_chains_ns));
+            sleep(PAUSE);
+        }
+        found
+    }
+
+    /// The sum of both.
+    pub fn plus(self, other: Self) -> Self {
+        Self { n: self.n + other.n, n_shared: self.n_shared + other.n_shared }
+    }
+}

@@ -1,0 +1,33 @@
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
+//! `tracer`, `runs`, `core_pairs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! [`host::Host`].
+
+mod attribute;
+mod blame;
+pub mod core_pairs;
+pub mod core_probes;
+mod counts;
+mod cpu_noise;
+pub mod osnoise;
+mod points;
+mod registers;
+mod report;
+mod runs;
+mod sampler;
+mod ticks;
+mod trace;
+mod tracer;
+mod verdict;
+mod watch;
+
+pub use blame::RunInterval;
+#[cfg(test)]
+pub use counts::MachineCounts;
+pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
+#[cfg(test)]
+pub use report::ClockReport;
+pub use report::NoiseReport;
+pub use runs::RunTracer;
+pub use ticks::LoopClock;
+pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};
+pub use watch::{NoiseRequest, NoiseResult, quietest_of, watch};

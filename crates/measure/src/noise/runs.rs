@@ -1,0 +1,74 @@
+//! Traces the CPUs of a session for `run --attribute`: every context switch and interrupt. The events leave the
+//! kernel's buffers between two pieces of the session.
+
+use perf_event::Counter;
+
+use host::{Gap, Host};
+use record::ledger::LedgerEntry;
+use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
+use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
+use crate::noise::points::Points;
+use crate::noise::trace::Trace;
+use crate::noise::tracer::{
+    Ring, find_points, lost, open_points, raise_limit_of_files, refused_points, sample,
+};
+
+/// A trace that is under way.
+#[derive(Debug)]
+pub struct RunTracer {
+    rings: Vec<(usize, Ring, Vec<Counter>)>,
+    points: Points,
+    /// The launcher: its descendants are the runs.
+    root: u32,
+    names: Trace,
+}
+
+impl RunTracer {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    /// The missing tracepoints or rights.
+    pub fn open(host: &Host, cpus: &[usize], root: u32) -> Result<Self, Gap> {
+        raise_limit_of_files();
+        let mut gaps = Vec::new();
+        let Some(points) = find_points(host, &mut gaps) else {
+            return Err(gaps.swap_remove(0));
+        };
+        let mut rings = Vec::new();
+        for &cpu in cpus {
+            let opened = open_points(cpu, &points.ids());
+            let (ring, others) = opened.map_err(|error| refused_points(&error))?;
+            rings.push((cpu, ring, others));
+        }
+        Ok(Self { rings, points, root, names: Trace::default() })
+    }
+
+    /// Events that the kernel dropped, because runs were too long for its buffers.
+    pub fn n_lost(&self) -> u64 {
+        self.names.n_lost
+    }
+
+    /// The losses of each run since the last call, by source.
+    pub fn losses_by_run(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
+        let mut events = Vec::new();
+        for (cpu, ring, _) in &mut self.rings {
+            while let Some(record) = ring.0.next_record() {
+                let body = record.to_contiguous();
+                match record.ty() {
+                    RECORD_SAMPLE => {
+                        let found = sample(&body).and_then(|(time_ns, raw)| {
+                            let kind = self.points.run_event_kind(raw, &mut self.names)?;
+                            Some(RunEvent { time_ns, cpu: *cpu, kind })
+                        });
+                        events.extend(found);
+                    }
+                    RECORD_LOST => self.names.n_lost += lost(&body),
+                    _ => {}
+                }
+            }
+        }
+        events.sort_by_key(|event| event.time_ns);
+        let segments = losses(&events, self.root);
+        by_run(&segments, runs, &self.names.sources)
+    }
+}

@@ -1,0 +1,296 @@
+//! Traces the CPUs on which loops run. The context switches of each loop need no rights; every switch and every
+//! interrupt of its CPU need CAP_PERFMON.
+
+use perf_event::events::Tracepoint;
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use host::{Gap, Host, with_tracefs};
+use record::ledger::NoiseSource;
+use crate::stalls::TaskEventKind;
+use crate::switches::{self, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH};
+use crate::noise::points::Points;
+use crate::noise::sampler::LoopThread;
+use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
+use host::sys;
+use model::words::reason;
+
+/// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
+/// (kernel.perf_event_mlock_kb).
+const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
+const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
+
+/// All open events and buffers.
+#[derive(Debug, Default)]
+pub struct Tracer {
+    cpus: Vec<CpuBuffers>,
+    points: Option<Points>,
+}
+
+/// Buffers of a CPU.
+#[derive(Debug)]
+struct CpuBuffers {
+    cpu: usize,
+    thread: i32,
+    switches: Option<Ring>,
+    points: Option<Ring>,
+    /// More events; they write into the buffer of `points`.
+    _others: Vec<Counter>,
+    seen: CpuTraces,
+}
+
+/// A buffer of the kernel's.
+pub(super) struct Ring(pub(super) Sampler);
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ring")
+    }
+}
+
+/// Traces of a CPU.
+#[derive(Clone, Debug, Default)]
+pub struct CpuTraces {
+    /// Number of the CPU.
+    pub cpu: usize,
+    /// Switches of the loop, by the scheduler's records.
+    pub switches: Trace,
+    /// All switches and interrupts, by tracepoints; `None` without tracepoints.
+    pub points: Option<Trace>,
+}
+
+impl Tracer {
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether
+    /// to open tracepoints.
+    pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
+        let mut gaps = Vec::new();
+        raise_limit_of_files();
+        let known = if points { find_points(host, &mut gaps) } else { None };
+        let mut tracer = Self { cpus: Vec::new(), points: known };
+        for thread in threads {
+            let switches = open_switches(thread.thread);
+            let opened =
+                tracer.points.as_ref().map(|points| open_points(thread.cpu, &points.ids()));
+            let mut note = |what: &str, error: &std::io::Error| {
+                if gaps.iter().all(|gap: &Gap| gap.what != what) {
+                    gaps.push(refused(what, error));
+                }
+            };
+            let switches = switches.map_err(|error| note(SWITCHES, &error)).ok();
+            let opened =
+                opened.and_then(|opened| opened.map_err(|error| note(POINTS, &error)).ok());
+            let (ring, others) =
+                opened.map_or((None, Vec::new()), |(ring, others)| (Some(ring), others));
+            tracer.cpus.push(CpuBuffers {
+                cpu: thread.cpu,
+                thread: thread.thread,
+                switches,
+                seen: CpuTraces {
+                    cpu: thread.cpu,
+                    points: ring.is_some().then(Trace::default),
+                    ..CpuTraces::default()
+                },
+                points: ring,
+                _others: others,
+            });
+        }
+        (tracer, gaps)
+    }
+
+    /// Empties the kernel's buffers.
+    pub fn drain(&mut self) {
+        for of_cpu in &mut self.cpus {
+            of_cpu.drain_switches();
+            if let (Some(ring), Some(points)) = (&mut of_cpu.points, &self.points) {
+                let trace = of_cpu.seen.points.get_or_insert_default();
+                drain_points(&mut ring.0, points, of_cpu.thread, trace);
+            }
+        }
+    }
+
+    /// The traces of each CPU.
+    pub fn finish(mut self) -> Vec<CpuTraces> {
+        self.drain();
+        let sorted = |of_cpu: CpuBuffers| {
+            let mut seen = of_cpu.seen;
+            seen.switches.events.sort_by_key(|event| event.time_ns);
+            if let Some(points) = &mut seen.points {
+                // The events of one buffer are in order of time, except NMIs.
+                points.events.sort_by_key(|event| event.time_ns);
+            }
+            seen
+        };
+        self.cpus.into_iter().map(sorted).collect()
+    }
+}
+
+/// Facts that are missing without switch records, and without tracepoints.
+const SWITCHES: &str = "when other programs ran";
+const POINTS: &str = "who took the time";
+
+fn refused(what: &str, error: &std::io::Error) -> Gap {
+    let (why, fix) = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) if what == POINTS => (
+            "tracepoints of a whole CPU take more rights than this user has",
+            "run it as root, or give the program CAP_PERFMON",
+        ),
+        Some(libc::EACCES | libc::EPERM) => (
+            "perf events are not allowed to this user (kernel.perf_event_paranoid, or a seccomp filter, as in containers)",
+            "set kernel.perf_event_paranoid to 2 or lower, or run it as root",
+        ),
+        Some(libc::ENOSYS) => {
+            ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
+        }
+        Some(libc::EMFILE) => (
+            "each CPU takes some thirty open files, and there may not be as many",
+            "raise ulimit -n, or name fewer ⟦affinity⟧",
+        ),
+        _ => ("perf_event_open failed", "see perf_event_open(2)"),
+    };
+    Gap { what: what.into(), why: format!("{why} ({})", reason(error)), fix: fix.into() }
+}
+
+/// Reason why there are no tracepoints.
+pub(super) fn refused_points(error: &std::io::Error) -> Gap {
+    refused(POINTS, error)
+}
+
+/// Each CPU takes some thirty open files.
+pub(super) fn raise_limit_of_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // If this fails, the old limit stays.
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
+}
+
+/// Finds the tracepoints.
+pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
+    match with_tracefs(host, Points::read) {
+        Ok(Some(points)) => return Some(points),
+        Ok(None) => gaps.push(Gap {
+            what: POINTS.into(),
+            why: "the kernel has no tracepoints of the scheduler".into(),
+            fix: "use a kernel with CONFIG_FTRACE".into(),
+        }),
+        Err(error) => gaps.push(Gap {
+            what: POINTS.into(),
+            why: format!(
+                "tracefs, which describes the tracepoints, cannot be read here ({})",
+                reason(error)
+            ),
+            fix: "run it as root, or have it mounted: mount -t tracefs tracefs /sys/kernel/tracing"
+                .into(),
+        }),
+    }
+    None
+}
+
+/// Tries both buffer sizes; the kernel may refuse the larger one.
+fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
+    let try_size = |size: usize| builder.build()?.sampled(size);
+    try_size(sizes[0]).or_else(|_| try_size(sizes[1])).map(Ring)
+}
+
+fn open_switches(thread: i32) -> std::io::Result<Ring> {
+    let mut builder = switches::switches();
+    builder.observe_pid(thread).any_cpu().enabled(true);
+    sampled(SWITCH_BYTES, &builder)
+}
+
+/// All events of a CPU in one buffer.
+pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
+    let builder = |id: u64| {
+        let mut builder = Builder::new(Tracepoint::with_id(id));
+        builder
+            .any_pid()
+            .one_cpu(cpu)
+            .enabled(true)
+            .include_kernel()
+            .sample_period(1)
+            .sample(SampleFlag::TIME | SampleFlag::RAW)
+            .clockid(Clock::MONOTONIC);
+        builder
+    };
+    let (first, rest) = ids.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+    let ring = sampled(POINT_BYTES, &builder(*first))?;
+    let mut others = Vec::new();
+    for id in rest {
+        let counter = builder(*id).build()?;
+        sys::share_perf_buffer(&counter, &ring.0)?;
+        others.push(counter);
+    }
+    Ok((ring, others))
+}
+
+impl CpuBuffers {
+    fn drain_switches(&mut self) {
+        let Some(ring) = &mut self.switches else { return };
+        let trace = &mut self.seen.switches;
+        let others = trace.index_of(NoiseSource::Preempted);
+        while let Some(record) = ring.0.next_record() {
+            match record.ty() {
+                RECORD_SWITCH => {
+                    let found = switches::switch(self.cpu, record.misc(), &record.to_contiguous());
+                    trace.events.extend(found.map(|switch| CpuEvent {
+                        time_ns: switch.time_ns,
+                        kind: CpuEventKind::Switch(
+                            (switch.kind != TaskEventKind::In).then_some(others),
+                        ),
+                    }));
+                }
+                RECORD_LOST => trace.n_lost += lost(&record.to_contiguous()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace) {
+    while let Some(record) = ring.next_record() {
+        let body = record.to_contiguous();
+        match record.ty() {
+            RECORD_SAMPLE => {
+                if let Some((time_ns, raw)) = sample(&body) {
+                    let kind = points.event_kind(raw, own, trace);
+                    trace.events.extend(kind.map(|kind| CpuEvent { time_ns, kind }));
+                }
+            }
+            RECORD_LOST => trace.n_lost += lost(&body),
+            _ => {}
+        }
+    }
+}
+
+/// The body of a sample with TIME and RAW: time (u64), size (u32), that many bytes.
+pub(super) fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
+    let time_ns = u64::from_ne_bytes(body.get(..8)?.try_into().ok()?);
+    let n_bytes = u32::from_ne_bytes(body.get(8..12)?.try_into().ok()?) as usize;
+    Some((time_ns, body.get(12..12 + n_bytes)?))
+}
+
+/// The body of a lost record: id (u64), how many (u64).
+pub(super) fn lost(body: &[u8]) -> u64 {
+    let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
+    n.map_or(1, u64::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every error of perf_event_open(2) has a remedy.
+    #[test]
+    fn every_refusal_has_a_reason_and_a_remedy() {
+        let check = |what: &str, error: i32, why: &str, fix: &str| {
+            let gap = refused(what, &std::io::Error::from_raw_os_error(error));
+            assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
+        };
+        // A container's seccomp filter answers EPERM or ENOSYS. The kernel at perf_event_paranoid 3 and above answers
+        // EACCES.
+        check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");
+        check(SWITCHES, libc::EACCES, "kernel.perf_event_paranoid", "run it as root");
+        check(POINTS, libc::EACCES, "more rights", "CAP_PERFMON");
+        check(POINTS, libc::ENOSYS, "without perf events", "CONFIG_PERF_EVENTS");
+        check(POINTS, libc::EMFILE, "open files", "ulimit -n");
+        check(SWITCHES, libc::EINVAL, "Invalid argument", "perf_event_open(2)");
+    }
+}

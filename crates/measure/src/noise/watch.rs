@@ -1,0 +1,153 @@
+//! One observation of `noise`: loops on the CPUs, together with all evidence that the machine gives.
+
+use anyhow::Result;
+
+use host::{self, Gap, Host};
+use record::ledger::Ledger;
+use crate::clock::{boottime_ns, monotonic_ns};
+use crate::interrupt::Interrupt;
+use crate::noise::counts::KernelCounts;
+use crate::noise::cpu_noise::{CpuMeasurements, CpuNoise, NoiseEvidence, of_cpu};
+use crate::noise::osnoise::{self, Osnoise};
+use crate::noise::registers::Registers;
+use crate::noise::report::{ClockReport, NoiseReport, quietest};
+use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
+use crate::noise::ticks::LoopClock;
+use crate::noise::tracer::Tracer;
+
+/// Settings of an observation.
+#[derive(Clone, Debug)]
+pub struct NoiseRequest {
+    /// CPUs to watch.
+    pub cpus: Vec<usize>,
+    /// Length of the observation, ns.
+    pub length_ns: u64,
+    /// Whether tracepoints may be used.
+    pub points: bool,
+    /// Whether the kernel's tracer runs as well, after the loops.
+    pub osnoise: bool,
+}
+
+/// Result of an observation.
+#[derive(Debug)]
+pub struct NoiseResult {
+    /// The report, without a verdict on the machine.
+    pub report: NoiseReport,
+    /// Observations of each loop, with every pause.
+    pub watched: Vec<LoopObservation>,
+    /// Whether ^C came before the time was over.
+    pub was_interrupted: bool,
+}
+
+/// Time for which CPUs are watched to find the quietest ones.
+const SHORT_NS: u64 = 300_000_000;
+
+/// The CPUs of these that lose the least time just now, the quietest first; none if all are alike.
+///
+/// # Errors
+/// No CPU can be watched.
+pub fn quietest_of(host: &Host, cpus: Vec<usize>, interrupt: &Interrupt) -> Result<Vec<usize>> {
+    let request = NoiseRequest { cpus, length_ns: SHORT_NS, points: false, osnoise: false };
+    Ok(watch(host, &request, interrupt)?.report.quietest)
+}
+
+/// Watches the CPUs.
+///
+/// # Errors
+/// No CPU can be watched.
+pub fn watch(host: &Host, request: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
+    let facts = host::look(host).facts;
+    let clock = LoopClock::choose(host);
+    let settings =
+        SamplerSettings { cpus: request.cpus.clone(), length_ns: request.length_ns, clock };
+    let tracer = std::cell::RefCell::new(Tracer::default());
+    let mut registers = Registers::default();
+    let mut gaps = Vec::new();
+    let mut before = KernelCounts::default();
+    let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
+    let slept_before_ns = slept_ns();
+    let prepare = |threads: &[sampler::LoopThread]| {
+        let (opened, missing) = Tracer::open(threads, host, request.points);
+        *tracer.borrow_mut() = opened;
+        gaps = missing;
+        let (counting, missing) = Registers::open(host, threads);
+        registers = counting;
+        gaps.extend(missing);
+        before = KernelCounts::read(host, &request.cpus);
+    };
+    let sampler::SamplerOutcome { watched, refused, was_interrupted } =
+        sampler::watch(&settings, interrupt, prepare, || tracer.borrow_mut().drain())?;
+    let registers = registers.read();
+    let after = KernelCounts::read(host, &request.cpus);
+    gaps.extend(refused.into_iter().map(not_watched));
+    let seen = tracer.into_inner().finish();
+    let is_virtual = facts.virtualisation.is_some();
+    let own = std::process::id();
+    let cpus: Vec<_> = watched
+        .iter()
+        .map(|watched| {
+            let seen = seen.iter().find(|seen| seen.cpu == watched.cpu);
+            let counted = after.since(&before, watched.cpu, own);
+            let registers = registers.iter().find(|of| of.cpu == watched.cpu).copied();
+            let registers = registers.unwrap_or_default();
+            of_cpu(&CpuMeasurements { watched, seen, counted, registers }, is_virtual)
+        })
+        .collect();
+    let sum = |sum: Option<Ledger>, ledger: &Ledger| {
+        Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
+    };
+    let osnoise = if request.osnoise && !was_interrupted {
+        osnoise_reports(host, request, &cpus, interrupt, &mut gaps)
+    } else {
+        Vec::new()
+    };
+    let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
+    let report = NoiseReport {
+        clock: ClockReport {
+            clock,
+            source: facts.clock_source,
+            n_jumps_back: watched.iter().map(|watched| watched.n_jumps_back).sum(),
+            suspended_ns: slept_ns().saturating_sub(slept_before_ns),
+        },
+        evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(NoiseEvidence::Counts),
+        quietest: quietest(&cpus),
+        beside: osnoise::compare_with_loops(&cpus, &osnoise),
+        osnoise,
+        cpus,
+        total,
+        machine: after.machine_since(&before),
+        is_virtual,
+        gaps,
+        verdict: None,
+    };
+    Ok(NoiseResult { report, watched, was_interrupted })
+}
+
+/// The reports of the kernel's tracer, which runs after the loops; CPUs without a report are a gap.
+fn osnoise_reports(
+    host: &Host,
+    request: &NoiseRequest,
+    cpus: &[CpuNoise],
+    interrupt: &Interrupt,
+    gaps: &mut Vec<Gap>,
+) -> Vec<Osnoise> {
+    let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+    match osnoise::tracing::watch(host, &cpus, request.length_ns, interrupt) {
+        Ok(reports) => {
+            gaps.extend(osnoise::missing_samples(&cpus, &reports));
+            reports
+        }
+        Err(gap) => {
+            gaps.push(gap);
+            Vec::new()
+        }
+    }
+}
+
+fn not_watched((cpu, why): (usize, String)) -> Gap {
+    Gap {
+        what: format!("CPU {cpu}"),
+        why,
+        fix: "leave it out of ⟦affinity⟧, or bring it back".into(),
+    }
+}

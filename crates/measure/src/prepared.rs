@@ -1,0 +1,68 @@
+//! The launcher's form of a batch. It prepares every string that does not change from run to run once, to keep the
+//! time between two runs short.
+
+use std::ffi::CString;
+
+use crate::wire::{Bytes, Command, Job, StdoutTarget};
+use host::sys::CStrings;
+
+/// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
+const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
+pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
+/// The same where a run must not know that it is measured.
+const PLAIN_PADDING_VARIABLE: &str = "PADDING";
+
+/// Name of the variable that shifts the environment.
+pub fn padding_variable(is_undercover: bool) -> &'static str {
+    if is_undercover { PLAIN_PADDING_VARIABLE } else { PADDING_VARIABLE }
+}
+
+/// Whether the name of a variable shows a run that it is measured, and by whom. A user's own settings do too.
+pub fn is_telling(name: &[u8]) -> bool {
+    [&b"STILLWELL_"[..], b"HYPERFINE_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A command with its strings prepared, once for a batch.
+pub struct PreparedCommand<'a> {
+    pub command: &'a Command,
+    pub path: CString,
+    pub argv: CStrings,
+    pub directory: Option<CString>,
+    pub stdin: Option<CString>,
+    pub stdout: Option<CString>,
+}
+
+impl<'a> PreparedCommand<'a> {
+    pub fn new(command: &'a Command) -> Self {
+        Self {
+            command,
+            path: c_string(&command.path),
+            argv: CStrings::new(command.argv.iter().map(|argument| c_string(argument))),
+            directory: command.directory.as_deref().map(c_string),
+            stdin: command.stdin.as_deref().map(c_string),
+            stdout: match &command.stdout {
+                StdoutTarget::File(path) => Some(c_string(path)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A set of variables.
+pub fn environment(entries: &[Bytes]) -> CStrings {
+    CStrings::new(entries.iter().map(|entry| c_string(entry)))
+}
+
+/// The variables with the number of the run.
+pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
+    let value = job.iteration.iter();
+    value.flat_map(|value| {
+        ITERATION_VARIABLES.map(|name| c_string([name, "=", value].concat().as_bytes()))
+    })
+}
+
+/// Converts to a C string. The front end refuses strings with a NUL earlier; a NUL would cut off the rest.
+pub fn c_string(bytes: &[u8]) -> CString {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).expect("no NUL before the first NUL")
+}

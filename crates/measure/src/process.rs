@@ -1,0 +1,355 @@
+//! The launcher as seen from the front end: a process that answers one request at a time.
+#![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::SigId;
+
+use host::{Host, Process, invoking_user, why_no_process};
+use crate::interrupt::Interrupt;
+use crate::job_mark::JobMark;
+use crate::serve::ARGV0;
+use crate::wire::{
+    self, Batch, BatchResult, BatchStop, LauncherReply, LauncherReport, LauncherRequest,
+    LauncherSettings, RowDestination,
+};
+use host::sys::{self, User};
+use host::terminal;
+use model::words::reason;
+
+/// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
+const REPEAT: Duration = Duration::from_millis(100);
+
+/// Unanswered requests before the front end kills the launcher. They take ten seconds, five times as long as the
+/// launcher gives a run.
+const REQUESTS_MAX: u32 = 100;
+
+/// Requests before another interrupt kills the launcher at once: timeout(1) sends its signal twice.
+const REQUESTS_BEFORE_KILL: u32 = 3;
+
+/// Time after which a launcher that is stopped is told.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Number of interrupts (^C or SIGTERM) that the running command survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptTolerance {
+    /// A run ends at the first interrupt.
+    None = 0,
+    /// A hook that cleans up may finish; it ends at the second interrupt.
+    Once = 1,
+}
+
+/// A running launcher. It ends when this is dropped, because the drop closes its socket.
+#[derive(Debug)]
+pub struct LauncherProcess {
+    child: Child,
+    socket: UnixStream,
+    interrupt: Interrupt,
+    /// Readable after the launcher was stopped (SIGCHLD, sigaction(2)).
+    changes: ChildChanges,
+    /// The job that the launcher is at; `None` where the kernel has no memory for it.
+    mark: Option<JobMark>,
+    /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
+    was_interrupted: bool,
+}
+
+impl LauncherProcess {
+    /// Starts the launcher; `enter` moves it to the place of its runs.
+    ///
+    /// # Errors
+    /// The program cannot execute itself, or the launcher refuses the request.
+    pub fn start(
+        open: LauncherSettings,
+        enter: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, LauncherReport)> {
+        let interrupt = Interrupt::catch()?;
+        // The launcher inherits the signal's disposition.
+        sys::stop_ignoring_children();
+        let changes = ChildChanges::watch()?;
+        let (socket, theirs) =
+            UnixStream::pair().context("cannot make a socket for the launcher")?;
+        // A signal of the terminal goes to the whole process group, and the launcher is in ours until it has its own.
+        let held = sys::HeldSignals::hold();
+        let mark = JobMark::new().ok();
+        let mut launcher = Command::new(sys::own_program());
+        launcher
+            .arg0(ARGV0)
+            .env_clear()
+            .stdin(OwnedFd::from(theirs))
+            // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
+            .process_group(0);
+        mark.as_ref().inspect(|mark| mark.hand_to(&mut launcher));
+        // It opens counters and control groups as root before it takes the rights of the user for files.
+        sys::run_as_ourselves(&mut launcher);
+        let child = launcher.spawn();
+        // The command holds the launcher's side of the socket. While it is open here, the launcher's end goes unseen.
+        drop(launcher);
+        drop(held);
+        let child = child.map_err(|error| {
+            anyhow!(
+                "cannot start the launcher: {}; {}",
+                reason(error),
+                why_no_process(&Host::new("/"))
+            )
+        })?;
+        let mut process = Self { child, socket, interrupt, changes, mark, was_interrupted: false };
+        enter(process.child.id())?;
+        match process.get_ready(&LauncherRequest::Open(Box::new(open)))? {
+            LauncherReply::Opened(opened) => Ok((process, opened)),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Ready => {
+                bail!("the launcher answered out of turn")
+            }
+        }
+    }
+
+    /// Whether the launcher has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !self.child.try_wait().is_ok_and(|status| status.is_none())
+    }
+
+    /// The job of the last batch that began last; `None` if the batch has no hooks.
+    pub fn last_job(&self) -> Option<u32> {
+        self.mark.as_ref()?.get()
+    }
+
+    /// Starts another launcher if this one has ended. It is for hooks only: it has no settings of runs.
+    ///
+    /// # Errors
+    /// As [`LauncherProcess::start`].
+    pub fn revive(&mut self, run_as: Option<User>) -> Result<()> {
+        if !self.has_ended() {
+            return Ok(());
+        }
+        let files_of = invoking_user();
+        let settings = LauncherSettings { run_as, files_of, ..LauncherSettings::default() };
+        let (mut process, _) = Self::start(settings, |_| Ok(()))?;
+        process.was_interrupted |= self.take_interrupt();
+        *self = process;
+        Ok(())
+    }
+
+    /// The launcher's process id. All its children are runs or hooks.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sets the record that the rows go to.
+    ///
+    /// # Errors
+    /// The launcher cannot open the record.
+    pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
+        match self.get_ready(&LauncherRequest::Keep(keep))? {
+            LauncherReply::Ready => Ok(()),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Opened(_) => {
+                bail!("the launcher answered out of turn")
+            }
+        }
+    }
+
+    /// Runs a batch. The second value says whether ^C or SIGTERM came meanwhile.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn run(
+        &mut self,
+        batch: Batch,
+        tolerance: InterruptTolerance,
+    ) -> Result<(BatchResult, bool)> {
+        self.mark.as_ref().inspect(|mark| mark.clear());
+        match self.ask(&LauncherRequest::Batch(batch), tolerance)? {
+            (LauncherReply::Done(done), interrupted) => Ok((done, interrupted)),
+            _ => bail!("the launcher answered out of turn"),
+        }
+    }
+
+    /// Whether ^C or SIGTERM came since the last batch.
+    pub fn take_interrupt(&mut self) -> bool {
+        let came = self.interrupt.take();
+        std::mem::take(&mut self.was_interrupted) || came
+    }
+
+    /// Makes a request that runs nothing. It takes no time, so ^C waits until it is answered.
+    fn get_ready(&mut self, request: &LauncherRequest) -> Result<LauncherReply> {
+        let (reply, interrupted) = self.ask(request, InterruptTolerance::None)?;
+        self.was_interrupted = interrupted;
+        Ok(reply)
+    }
+
+    fn ask(
+        &mut self,
+        request: &LauncherRequest,
+        tolerance: InterruptTolerance,
+    ) -> Result<(LauncherReply, bool)> {
+        let sent = wire::send(&self.socket, request);
+        sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+        let mut n_interrupts = u32::from(std::mem::take(&mut self.was_interrupted));
+        let (has_runs, mut n_requests) = (matches!(request, LauncherRequest::Batch(_)), 0);
+        let (tolerance, mut stop) = (tolerance as u32, StopNotice::default());
+        loop {
+            let mut fds = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.changes.as_fd(), PollFlags::IN),
+            ];
+            let wait = if n_interrupts > tolerance { Some(REPEAT) } else { stop.wait() };
+            let wait = wait.map(|wait| Timespec::try_from(wait).expect("two seconds fit"));
+            match poll(&mut fds, wait.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("cannot wait for the launcher"),
+            }
+            let answered = !fds[0].revents().is_empty();
+            let came = u32::from(self.interrupt.take());
+            if answered {
+                let reply = wire::receive(&self.socket);
+                let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+                return Ok((reply, n_interrupts + came > 0));
+            }
+            stop.look(self.changes.take(), self.child.id());
+            let is_again = came > 0 && n_requests >= REQUESTS_BEFORE_KILL;
+            n_interrupts += came;
+            if n_requests >= REQUESTS_MAX || is_again {
+                return self.kill(has_runs).map(|reply| (reply, true));
+            }
+            if n_interrupts > tolerance {
+                if has_runs {
+                    let pid = Pid::from_child(&self.child);
+                    kill_process(pid, Signal::TERM).ok();
+                    // A launcher that somebody has stopped takes no signal before.
+                    kill_process(pid, Signal::CONT).ok();
+                }
+                n_requests += 1;
+            }
+        }
+    }
+
+    /// Ends a launcher that does not answer, with its run. The reply says that it was interrupted in the job that it was at.
+    fn kill(&mut self, has_runs: bool) -> Result<LauncherReply> {
+        let run = run_of(self.child.id());
+        kill_process(Pid::from_child(&self.child), Signal::KILL).ok();
+        run.into_iter().for_each(|group| sys::signal_group(group, libc::SIGKILL));
+        self.child.wait().context("cannot wait for the launcher")?;
+        ensure!(has_runs, "the launcher did not get ready before it was interrupted");
+        Ok(LauncherReply::Done(BatchResult {
+            n_done: self.last_job().unwrap_or(0),
+            stop: Some(BatchStop::Interrupted),
+            ..BatchResult::default()
+        }))
+    }
+
+    fn explain_end<T>(&mut self) -> Result<T> {
+        let status = self.child.wait().context("cannot wait for the launcher")?;
+        let why = match status.signal() {
+            Some(libc::SIGKILL) => {
+                ": a command or another program killed it, or the machine ran out of memory"
+            }
+            Some(libc::SIGHUP | libc::SIGQUIT | libc::SIGUSR1 | libc::SIGUSR2) => {
+                ": a command or another program sent it this signal"
+            }
+            _ => "",
+        };
+        bail!("the launcher ended unexpectedly ({status}){why}")
+    }
+}
+
+/// The group of the run that a launcher is at: each run leads one, in the launcher's session. A process that hooks have
+/// left behind may have a session of its own, and is none.
+fn run_of(launcher: u32) -> Option<i32> {
+    let host = Host::new("/");
+    let session = Process::read(&host, launcher)?.session;
+    let children = host.read(format!("proc/{launcher}/task/{launcher}/children"))?;
+    let numbers = children.split_ascii_whitespace().filter_map(|number| number.parse().ok());
+    let is_run = |pid: &u32| {
+        let process = Process::read(&host, *pid);
+        process.is_some_and(|process| process.group == *pid && process.session == session)
+    };
+    numbers.into_iter().find(is_run).map(u32::cast_signed)
+}
+
+/// What is known of a launcher that may be stopped.
+#[derive(Debug, Default)]
+struct StopNotice {
+    is_stopped: bool,
+    is_told: bool,
+}
+
+impl StopNotice {
+    /// How long to wait for the launcher's answer before the next look; `None` for as long as it takes.
+    fn wait(&self) -> Option<Duration> {
+        (self.is_stopped && !self.is_told).then_some(PATIENCE)
+    }
+
+    /// Looks at a launcher that has changed, or that was stopped before the wait.
+    fn look(&mut self, has_changed: bool, launcher: u32) {
+        if !has_changed && self.wait().is_none() {
+            return;
+        }
+        let process = Process::read(&Host::new("/"), launcher);
+        let is_stopped = process.is_some_and(|process| process.is_stopped);
+        if is_stopped && self.is_stopped && !has_changed && !self.is_told {
+            self.is_told = true;
+            let text = format!(
+                "stillwell: the launcher, the parent of the commands, is stopped, perhaps by one of them; `kill -CONT \
+                 {launcher}` lets the session go on, ^C ends it"
+            );
+            writeln!(terminal::stderr(), "{text}").ok();
+        }
+        self.is_stopped = is_stopped;
+        self.is_told &= is_stopped;
+    }
+}
+
+/// Changes of children of this process, as a descriptor to wait for.
+#[derive(Debug)]
+struct ChildChanges {
+    pipe: UnixStream,
+    action: SigId,
+}
+
+impl ChildChanges {
+    fn watch() -> Result<Self> {
+        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
+        pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
+        let action = signal_hook::low_level::pipe::register(libc::SIGCHLD, writer)
+            .context("cannot catch signals")?;
+        Ok(Self { pipe, action })
+    }
+
+    /// Whether any changed since the last call.
+    fn take(&self) -> bool {
+        let mut buffer = [0; 64];
+        let mut taken = false;
+        while (&self.pipe).read(&mut buffer).is_ok_and(|n_bytes| n_bytes > 0) {
+            taken = true;
+        }
+        taken
+    }
+}
+
+impl AsFd for ChildChanges {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+impl Drop for ChildChanges {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.action);
+    }
+}
+
+impl Drop for LauncherProcess {
+    fn drop(&mut self) {
+        self.socket.shutdown(std::net::Shutdown::Both).ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,248 @@
+//! The profile of a session: a file next to its record, from which everything can be shown again.
+#![expect(clippy::disallowed_methods, reason = "reads a profile")]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rustix::fs::OFlags;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use host::user_files::create_new;
+use record::Readers;
+
+/// `format` of every profile.
+const FORMAT: &str = "stillwell-profile";
+/// Version of the format that this program writes.
+const VERSION: u32 = 1;
+/// Extension of a profile, behind the name of its record.
+pub const EXTENSION: &str = "profile";
+/// Largest profile after unpacking.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Where the time of each run of a session went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`FORMAT`].
+    format: String,
+    /// [`VERSION`].
+    version: u32,
+    /// Names of the arms.
+    pub arms: Vec<String>,
+    /// Error rate of the session's test.
+    pub alpha: f64,
+    /// Seed of the re-labellings.
+    pub seed: u64,
+    /// Whether the kernel was sampled too.
+    pub has_kernel: bool,
+    /// Whether system calls are among the counted events.
+    #[serde(default)]
+    pub counts_system_calls: bool,
+    /// Mean CPU time between two samples, ns.
+    pub period_ns: u64,
+    /// Samples of programs, and those among them whose call chain is whole.
+    pub n_samples: u64,
+    /// Samples of programs whose call chain reaches the start of the program or of a thread.
+    pub n_whole_chains: u64,
+    /// All functions.
+    pub functions: Vec<ProfiledFunction>,
+    /// All call chains, as numbers of functions, the innermost last.
+    pub stacks: Vec<Vec<u32>>,
+    /// All timed runs.
+    pub runs: Vec<ProfiledRun>,
+}
+
+/// The kind of code that a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FunctionOrigin {
+    /// A function of a program or a library.
+    User,
+    /// A function of the kernel.
+    Kernel,
+    /// Code of a program without a symbol: all that is in one file.
+    Unnamed,
+    /// No function: the reason why the kernel runs, such as a system call.
+    Entry,
+    /// No function: what a run waits for while nothing of it is ready.
+    Wait,
+    /// No function: something that is counted, such as page faults.
+    Event,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfiledFunction {
+    /// Its name.
+    pub name: String,
+    /// The file that it is in, without the directory.
+    pub file: String,
+    /// The kind of code.
+    pub origin: FunctionOrigin,
+    /// File and line with most samples, in the last arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// Its source file, if debug information tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_bytes: Vec<u64>,
+    /// The arm whose programs have no function of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_in: Option<u32>,
+}
+
+impl ProfiledFunction {
+    /// A function of which no more is known.
+    pub fn new(name: String, file: &str, origin: FunctionOrigin) -> Self {
+        let file = file.into();
+        let (line, source, missing_in) = (None, None, None);
+        Self { name, file, origin, line, source, code_bytes: Vec::new(), missing_in }
+    }
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProfiledRun {
+    /// Its arm.
+    pub arm: u32,
+    /// Its block.
+    pub block: u32,
+    /// Wall time, ns.
+    pub wall_ns: u64,
+    /// CPU time of all its tasks, ns.
+    pub cpu_ns: u64,
+    /// Time in which it was ready and other programs had the CPU, ns; `None` if nothing tells.
+    pub stalled_ns: Option<u64>,
+    /// Instructions, where the machine counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
+    /// Branches that the processor guessed wrong, where it counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_misses: Option<u64>,
+    /// Accesses that missed the last cache, where the processor counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_misses: Option<u64>,
+    /// Page faults, without and with input or output.
+    pub faults: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// CPU time between two samples, ns; 0 if it was not sampled.
+    pub period_ns: u64,
+    /// Records that were lost.
+    pub n_lost: u64,
+    /// Call chains, and the number of samples of each.
+    pub samples: Vec<(u32, u32)>,
+    /// What it waited for, and how long, ns; `None` if that was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Vec<(u32, u64)>>,
+    /// What it did, counted event by event. Then it was not sampled, and its times are too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<CountedEvents>,
+}
+
+/// The events of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedEvents {
+    /// Records that were lost, or gaps with them.
+    pub n_lost: u64,
+    /// Call chains, behind the innermost function what is counted there, and the number of events of each.
+    pub chains: Vec<(u32, u64)>,
+}
+
+impl Profile {
+    /// A profile without runs.
+    pub fn new(arms: Vec<String>, alpha: f64, seed: u64, period_ns: u64) -> Self {
+        Self {
+            format: FORMAT.into(),
+            version: VERSION,
+            arms,
+            alpha,
+            seed,
+            has_kernel: false,
+            counts_system_calls: false,
+            period_ns,
+            n_samples: 0,
+            n_whole_chains: 0,
+            functions: Vec::new(),
+            stacks: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Writes it to a new file.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written.
+    pub fn write(&self, path: &Path, readers: Readers) -> Result<()> {
+        let shown = path.display();
+        let file = create_new(path, OFlags::empty(), readers.file_mode())
+            .with_context(|| format!("cannot create the profile {shown}"))?;
+        let mut to = GzEncoder::new(file, Compression::default());
+        serde_json::to_writer(&mut to, self)
+            .map_err(anyhow::Error::from)
+            .and_then(|()| Ok(to.finish()?.flush()?))
+            .with_context(|| format!("cannot write the profile {shown}"))
+    }
+
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no profile.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let file = File::open(path).with_context(|| format!("cannot read the profile {shown}"))?;
+        let text = GzDecoder::new(BufReader::new(file)).take(BYTES_MAX);
+        let profile: Self = serde_json::from_reader(BufReader::new(text))
+            .with_context(|| format!("{shown} is no profile of `stillwell why`"))?;
+        if profile.version > VERSION {
+            bail!(
+                "{shown} was written by a newer Stillwell (version {}); use that",
+                profile.version
+            );
+        }
+        ensure!(profile.is_sound(), "{shown} is damaged: a number in it is out of range");
+        Ok(profile)
+    }
+
+    /// Whether each number of an arm, a function or a chain exists.
+    fn is_sound(&self) -> bool {
+        let is_run = |run: &ProfiledRun| {
+            let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
+            let is_chain = |(stack, _): &(u32, u64)| (*stack as usize) < self.stacks.len();
+            let is_function =
+                |(function, _): &(u32, u64)| (*function as usize) < self.functions.len();
+            (run.arm as usize) < self.arms.len()
+                && run.samples.iter().all(is_known)
+                && run.waits.iter().flatten().all(is_function)
+                && run.events.iter().flat_map(|it| &it.chains).all(is_chain)
+        };
+        let is_stack = |stack: &Vec<u32>| {
+            !stack.is_empty() && stack.iter().all(|&it| (it as usize) < self.functions.len())
+        };
+        let is_alpha = self.alpha > 0.0 && self.alpha < 1.0;
+        let is_ours = self.format == FORMAT && is_alpha && !self.arms.is_empty();
+        is_ours && self.stacks.iter().all(is_stack) && self.runs.iter().all(is_run)
+    }
+}
+
+/// The profile of a record: the same name with another extension behind it.
+pub fn path_of(record: &Path) -> PathBuf {
+    if record.extension().is_some_and(|extension| extension == EXTENSION) {
+        return record.into();
+    }
+    let mut name = OsString::from(record);
+    name.push(".");
+    name.push(EXTENSION);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The launcher: a small process that serves the front end until that hangs up.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+
+use anyhow::Result;
+use rustix::process::Signal;
+
+use crate::destination::Destination;
+use crate::job_mark::JobMark;
+use crate::launcher::LauncherLoop;
+use crate::prepared::padding_variable;
+use crate::wire::{self, LauncherReply, LauncherRequest};
+use host::sys::{self, Environment};
+use host::terminal;
+use model::words::in_words;
+
+/// `argv[0]` that makes this program a launcher.
+pub const ARGV0: &str = "stillwell-launcher";
+
+/// Whether this process was started to be a launcher.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Serves the front end until it hangs up. Standard input is the socket to the front end.
+pub fn serve() {
+    sys::install_launcher_signals();
+    // The name in ps and top; the file is /proc/self/exe.
+    rustix::thread::set_name(c"stillwell-run").ok();
+    let front_end = sys::parent();
+    sys::signal_me_when_my_parent_ends(Signal::TERM);
+    // The front end sees an error here as a closed socket.
+    if let Ok(Some(mut session)) = begin(front_end) {
+        answer_requests(&mut session).ok();
+        session.end_survivors();
+    }
+}
+
+/// A session that the front end has opened, with the socket to it.
+struct OpenSession {
+    socket: File,
+    session: LauncherLoop,
+    is_undercover: bool,
+}
+
+fn begin(front_end: i32) -> Result<Option<OpenSession>> {
+    let stdin = io::stdin();
+    let mut socket = File::from(stdin.as_fd().try_clone_to_owned()?);
+    let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
+    let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(None) };
+    let is_undercover = open.fair_play.is_some_and(|it| it.is_undercover);
+    if is_undercover {
+        rustix::thread::set_name(c"sh").ok();
+    }
+    match LauncherLoop::open(*open, front_end, mark) {
+        Ok((session, opened)) => {
+            wire::send(&mut socket, &LauncherReply::Opened(opened))?;
+            Ok(Some(OpenSession { socket, session, is_undercover }))
+        }
+        Err(error) => {
+            wire::send(&mut socket, &LauncherReply::Refused(in_words(&error)))?;
+            Ok(None)
+        }
+    }
+}
+
+fn answer_requests(open: &mut OpenSession) -> Result<()> {
+    let OpenSession { socket, session, is_undercover } = open;
+    // Not a part of the session, because a run borrows both.
+    let mut variables = Environment::new(padding_variable(*is_undercover));
+    loop {
+        let reply = match wire::receive(&mut *socket)? {
+            LauncherRequest::Open(_) => LauncherReply::Refused("opened twice".into()),
+            LauncherRequest::Keep(keep) => match Destination::open(&keep) {
+                Ok(destination) => {
+                    session.destination = Some(destination);
+                    LauncherReply::Ready
+                }
+                Err(error) => LauncherReply::Refused(in_words(&error)),
+            },
+            LauncherRequest::Batch(batch) => {
+                LauncherReply::Done(session.run(&batch, &mut variables))
+            }
+        };
+        wire::send(&mut *socket, &reply)?;
+    }
+}
+
+impl OpenSession {
+    /// Ends what the runs left behind. If the front end is gone, nobody else can say so.
+    fn end_survivors(self) {
+        let Self { socket, session, .. } = self;
+        sys::end_stop_requests();
+        let ended = session.survivors.and_then(|mut watch| watch.end_all());
+        if let Some((n, name)) = ended.filter(|_| sys::parent() != session.front_end) {
+            let text = format!(
+                "stillwell: the session was killed; ended {} that its runs had left behind ({name})",
+                if n == 1 { "1 process".into() } else { format!("{n} processes") }
+            );
+            writeln!(terminal::stderr(), "{text}").ok();
+        }
+        drop(socket);
+    }
+}

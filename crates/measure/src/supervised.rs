@@ -1,0 +1,193 @@
+//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell
+//! passes its status on. The kernel ends the command when this program ends. Between the two this program is executed
+//! again, for the calls that a child must make on itself.
+#![expect(clippy::disallowed_methods, reason = "this module starts a command")]
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use host::{environment_for, invoking_user};
+use crate::programs;
+use host::sys;
+use host::terminal;
+use model::values::exit_code;
+use model::words::in_words;
+
+/// `argv[0]` that makes this program become a command.
+const ARGV0: &str = "stillwell-become";
+/// Runs the command as the user who called sudo.
+const AS_CALLER: &str = "as-caller";
+const AS_WE_ARE: &str = "as-we-are";
+/// Longest time between two calls of `look`, ns.
+pub const LOOK_NS: u64 = 1_000_000_000;
+/// The same without pidfds (Linux before 5.3), where the parent has to poll for the child's end.
+const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
+
+/// Whether this process was started to become a command.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Becomes the command; returns only on failure.
+pub fn serve() -> ExitCode {
+    let failed = become_command(std::env::args_os().skip(1));
+    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
+    ExitCode::from(exit_code::ERROR)
+}
+
+fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Error {
+    let parent = arguments.next();
+    let as_whom = arguments.next();
+    let is_callers = as_whom.as_deref() == Some(OsStr::new(AS_CALLER));
+    let user = is_callers.then(invoking_user).flatten();
+    let environment = environment_for(user.as_ref());
+    let program = arguments.next().unwrap_or_default();
+    if let Some(user) = user
+        && let Err(error) = sys::become_user_for_good(&user)
+    {
+        return anyhow::Error::from(error).context("cannot become the user who called sudo");
+    }
+    // This comes after the change of the user, which clears the signal.
+    sys::signal_me_when_my_parent_ends(Signal::KILL);
+    // The parent may have ended before that call.
+    if parent != Some(sys::parent().to_string().into()) {
+        return anyhow!("whoever wanted {} executed has ended", program.display());
+    }
+    let error = Command::new(&program).args(arguments).env_clear().envs(environment).exec();
+    anyhow::Error::from(error).context(format!("cannot execute {}", program.display()))
+}
+
+/// Executes this program again as the user who called sudo, for a verb that needs no rights of root. Returns if this
+/// process has that user already.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn become_caller() -> Result<()> {
+    let Some(user) = invoking_user() else { return Ok(()) };
+    let environment = environment_for(Some(&user));
+    sys::become_user_for_good(&user).context("cannot become the user who called sudo")?;
+    let mut arguments = std::env::args_os();
+    let mut again = Command::new(sys::own_program());
+    again.arg0(arguments.next().unwrap_or_default()).args(arguments);
+    Err(again.env_clear().envs(environment).exec()).context("cannot execute this program again")
+}
+
+/// Whether a command can be found.
+///
+/// # Errors
+/// It cannot be found; the message says why.
+pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [b"PATH=", path.as_bytes()].concat();
+    let program = command.first().map(|program| program.as_bytes()).unwrap_or_default();
+    let run_as = invoking_user().filter(|_| as_caller);
+    programs::find(program, &[path], run_as.as_ref()).map_err(|why| anyhow!("{why}"))?;
+    Ok(())
+}
+
+/// Runs a command to its end. The terminal's signals reach the command directly; SIGTERM and SIGHUP are passed on to
+/// it. Calls `look` at intervals.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(
+    command: &[OsString],
+    as_caller: bool,
+    look: impl FnMut() -> Result<()>,
+) -> Result<ExitStatus> {
+    // Handlers, because exec resets them for the command. A signal that our caller ignores stays ignored, also by the
+    // command: nohup and a script's background job count on that.
+    let heeded = |signals: [i32; 2]| signals.into_iter().filter(|&it| !sys::is_ignored(it));
+    let unheeded = Arc::new(AtomicBool::new(false));
+    for signal in heeded([SIGINT, SIGQUIT]) {
+        signal_hook::flag::register(signal, Arc::clone(&unheeded))
+            .context("cannot catch signals")?;
+    }
+    let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
+    for signal in heeded([SIGTERM, SIGHUP]) {
+        let writer = writer.try_clone().context("cannot catch signals")?;
+        signal_hook::low_level::pipe::register(signal, writer).context("cannot catch signals")?;
+    }
+    let mut child = prepared(command, as_caller)
+        .spawn()
+        .with_context(|| format!("cannot execute {}", command[0].display()))?;
+    let drain = || {
+        rustix::io::read(&pipe, &mut [0; 64]).ok();
+    };
+    wait(&mut child, pipe.as_fd(), drain, look)
+}
+
+/// Prepares a command that the kernel ends with this program. It is not started yet.
+pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
+    let mut prepared = Command::new(sys::own_program());
+    if !as_caller {
+        sys::run_as_ourselves(&mut prepared);
+    }
+    prepared
+        .arg0(ARGV0)
+        .arg(std::process::id().to_string())
+        .arg(if as_caller { AS_CALLER } else { AS_WE_ARE })
+        .args(command);
+    prepared
+}
+
+/// Waits for the command's end. When `signals` becomes readable, drains it and asks the command to end. Calls `look`
+/// at intervals.
+///
+/// # Errors
+/// It cannot be waited for, or `look` failed.
+pub fn wait(
+    child: &mut Child,
+    signals: BorrowedFd<'_>,
+    mut drain: impl FnMut(),
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<ExitStatus> {
+    let pid = Pid::from_child(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for the command")? {
+            return Ok(status);
+        }
+        let mut fds = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
+        fds.extend(pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
+        if !fds[0].revents().is_empty() {
+            drain();
+            kill_process(pid, Signal::TERM).ok();
+        }
+        look()?;
+    }
+}
+
+/// The status as a shell reports it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Waits until one of the descriptors is ready, or until the time limit.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
+    let limit = Timespec {
+        tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,
+        tv_nsec: i64::try_from(limit_ns % 1_000_000_000)?,
+    };
+    match poll(fds, Some(&limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error).context("cannot wait"),
+    }
+}

@@ -1,0 +1,295 @@
+//! Processes that a run leaves behind. The launcher adopts them (prctl(2), `PR_SET_CHILD_SUBREAPER`), whatever group or
+//! session they moved to, so it can count and end them. Processes of hooks are not touched.
+
+use std::collections::BTreeMap;
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
+};
+
+use host::{Host, Process};
+use crate::clock::monotonic_ns;
+use crate::proc_counts::CpuTimes;
+use crate::supervised::wait_for;
+use crate::wire::RowId;
+use record::Survivors;
+use host::sys;
+
+/// Time that a process has to end by itself after its run, ns. Helpers of honest programs notice the end of their
+/// parent by a closed pipe (Python's `resource_tracker`).
+const GRACE_NS: u64 = 100_000_000;
+/// Time between two looks, ns.
+const LOOK_NS: u64 = 1_000_000;
+/// Time that a process has to end after SIGTERM, ns. A run has as much.
+const TERM_NS: u64 = 2_000_000_000;
+/// Time between two looks then, ns.
+const TERM_LOOK_NS: u64 = 10_000_000;
+/// Runs after which the launcher waits in vain. Where every run leaves a process behind, more would only take time.
+const WAITS_MAX: u32 = 10;
+/// Rounds of killing. A process that forks all the time may outrun some.
+const ROUNDS_MAX: u32 = 1000;
+
+/// When the processes that a run leaves behind are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SurvivorEnd {
+    /// With the session: a build daemon makes the later runs faster, and so belongs to what is measured.
+    WithSession,
+    /// After their run.
+    WithRun,
+}
+
+/// Longest list of children that is read. The kernel has at most four million processes (proc_sys_kernel(5), `pid_max`).
+const LIST_BYTES_MAX: u64 = 32 << 20;
+
+/// Adopts what the children of this process leave behind.
+#[derive(Debug)]
+pub struct SurvivorWatch {
+    end: SurvivorEnd,
+    /// Processes of hooks.
+    of_hooks: BTreeMap<u32, Process>,
+    /// Processes of the last run, until the next one begins.
+    fresh: Option<FreshSurvivors>,
+    /// Processes of earlier runs, which stay.
+    staying: BTreeMap<u32, Process>,
+    n_waits_left: u32,
+}
+
+/// What was there just after a run.
+#[derive(Debug)]
+struct FreshSurvivors {
+    id: RowId,
+    run: u32,
+    ended_ns: u64,
+    processes: BTreeMap<u32, Process>,
+}
+
+impl SurvivorWatch {
+    /// Makes this process adopt orphans from now on; `None` where the kernel refuses (Linux before 3.4).
+    pub fn begin(end: SurvivorEnd) -> Option<Self> {
+        set_child_subreaper(Some(getpid())).ok()?;
+        let (of_hooks, staying) = (BTreeMap::new(), BTreeMap::new());
+        Some(Self { end, of_hooks, fresh: None, staying, n_waits_left: WAITS_MAX })
+    }
+
+    /// Takes note of the processes of a hook.
+    pub fn after_hook(&mut self) {
+        let mut found = children();
+        let fresh = self.fresh.iter().flat_map(|fresh| &fresh.processes);
+        for (of_run, process) in self.staying.iter().chain(fresh) {
+            found.retain(|pid, it| pid != of_run && !is_together(it, process));
+        }
+        self.of_hooks = found;
+    }
+
+    /// Takes note of what a run left behind, or ends it: `run` is the number of its process, which has been reaped, and
+    /// `is_cut` says whether the run itself was ended.
+    pub fn after_run(&mut self, id: RowId, run: i32, is_cut: bool) -> Option<Survivors> {
+        let (run, ended_ns) = (run.cast_unsigned(), monotonic_ns());
+        self.of_hooks = living(&self.of_hooks);
+        // A thousand that stay need not be read again after each run.
+        let mut processes = self.of_run(listed_children(|pid| !self.staying.contains_key(pid)));
+        if is_cut {
+            // The others were ended with their group.
+            processes.retain(|_, process| process.group != run);
+            processes.keys().for_each(|&pid| send(pid, Signal::TERM));
+        }
+        if processes.is_empty() {
+            return None;
+        }
+        let n_cut = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+        let fresh = FreshSurvivors { id, run, ended_ns, processes };
+        if is_cut {
+            return self.end_survivors(fresh).map(|ended| Survivors { n_ended: n_cut, ..ended });
+        }
+        if self.end == SurvivorEnd::WithRun {
+            return self.end_survivors(fresh);
+        }
+        self.fresh = Some(fresh);
+        None
+    }
+
+    /// Says what the last run left behind and is still there, after its hooks.
+    pub fn settle(&mut self) -> Option<Survivors> {
+        let FreshSurvivors { id, run, ended_ns, mut processes } = self.fresh.take()?;
+        processes = living(&processes);
+        while !processes.is_empty() && self.n_waits_left > 0 && monotonic_ns() < ended_ns + GRACE_NS
+        {
+            wait_for(&mut [], LOOK_NS).ok();
+            processes = living(&processes);
+        }
+        let (n_left, n_detached) = (processes.len(), n_outside(&processes, run));
+        let name = processes.values().next()?.name.clone();
+        // They outlasted the wait.
+        self.n_waits_left = self.n_waits_left.saturating_sub(1);
+        self.staying.extend(processes);
+        Some(Survivors {
+            n_left: u32::try_from(n_left).unwrap_or(u32::MAX),
+            ..survivors(id, name, n_detached)
+        })
+    }
+
+    /// Ends what the runs left behind: SIGTERM first, SIGKILL two seconds later. Returns the number of processes, and the
+    /// name of one.
+    pub fn end_all(&mut self) -> Option<(usize, String)> {
+        self.staying.clear();
+        let first = self.left();
+        let name = first.values().next()?.name.clone();
+        first.keys().for_each(|&pid| send(pid, Signal::TERM));
+        for _ in 0..TERM_NS / TERM_LOOK_NS {
+            wait_for(&mut [], TERM_LOOK_NS).ok();
+            if self.left().is_empty() {
+                return Some((first.len(), name));
+            }
+        }
+        self.kill(|pid| drop(sys::reap(pid.cast_signed())));
+        Some((first.len(), name))
+    }
+
+    /// Ends what a run left behind, and counts its CPU time.
+    fn end_survivors(&self, fresh: FreshSurvivors) -> Option<Survivors> {
+        let FreshSurvivors { id, run, processes, .. } = fresh;
+        let before_us: BTreeMap<u32, u64> =
+            processes.keys().map(|&pid| (pid, cpu_us(pid))).collect();
+        let name = processes.values().next()?.name.clone();
+        let mut survivors = survivors(id, name, n_outside(&processes, run));
+        let mut reap = |pid: u32| {
+            let Ok((_, usage)) = sys::reap(pid.cast_signed()) else { return };
+            let used_us = usage.user_us + usage.sys_us;
+            let before_us = before_us.get(&pid).copied().unwrap_or(0);
+            survivors.late_cpu_us += used_us.saturating_sub(before_us);
+        };
+        for _ in 0..GRACE_NS / LOOK_NS {
+            let left = self.of_run(children());
+            left.iter().filter(|(_, process)| process.has_ended).for_each(|(&pid, _)| reap(pid));
+            if left.is_empty() {
+                return Some(survivors);
+            }
+            wait_for(&mut [], LOOK_NS).ok();
+        }
+        let n_ended = self.kill(reap);
+        Some(Survivors { n_ended, ..survivors })
+    }
+
+    /// Kills what is not of hooks, with its descendants. Returns the number of processes.
+    fn kill(&self, mut reap: impl FnMut(u32)) -> u32 {
+        let mut n_ended = 0;
+        for _ in 0..ROUNDS_MAX {
+            let left = self.of_run(children());
+            if left.is_empty() {
+                break;
+            }
+            for (&pid, process) in &left {
+                n_ended += u32::from(!process.has_ended);
+                send(pid, Signal::KILL);
+                reap(pid);
+            }
+        }
+        n_ended
+    }
+
+    /// The living children that are neither of hooks nor of earlier runs. The others are reaped.
+    fn left(&self) -> BTreeMap<u32, Process> {
+        reap_ended();
+        self.of_run(children())
+    }
+
+    fn of_run(&self, mut there: BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
+        there.retain(|pid, process| {
+            !self.staying.contains_key(pid)
+                && !self.of_hooks.contains_key(pid)
+                && !self.of_hooks.values().any(|hook| is_together(hook, process))
+        });
+        there
+    }
+}
+
+/// Whether both are of one group, or of one session that is not this process's.
+fn is_together(one: &Process, other: &Process) -> bool {
+    let own = Pid::as_raw(getsid(None).ok()).cast_unsigned();
+    one.group == other.group || (one.session == other.session && one.session != own)
+}
+
+fn survivors(id: RowId, name: String, n_detached: u32) -> Survivors {
+    let RowId { step, arm, .. } = id;
+    Survivors { step, arm, name, n_runs: 1, n_left: 0, n_ended: 0, n_detached, late_cpu_us: 0 }
+}
+
+/// The number of processes outside of the group of their run.
+fn n_outside(processes: &BTreeMap<u32, Process>, run: u32) -> u32 {
+    let outside = processes.values().filter(|process| process.group != run).count();
+    u32::try_from(outside).unwrap_or(u32::MAX)
+}
+
+fn send(pid: u32, signal: Signal) {
+    Pid::from_raw(pid.cast_signed()).map(|pid| kill_process(pid, signal).ok());
+}
+
+/// Those children of this process that live, as they are now: a shell may have become another program.
+fn living(processes: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
+    reap_ended();
+    let host = Host::new("/");
+    let now = processes.keys().filter_map(|&pid| Some((pid, Process::read(&host, pid)?)));
+    now.filter(|(_, it)| !it.has_ended && it.parent == std::process::id()).collect()
+}
+
+/// Reaps the children that have ended.
+fn reap_ended() {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    while waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some()) {}
+}
+
+/// Whether this process has any children, also those that have ended.
+fn has_children() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::All, look).is_ok()
+}
+
+/// The children of this process, also those that have ended.
+fn children() -> BTreeMap<u32, Process> {
+    if !has_children() {
+        return BTreeMap::new();
+    }
+    let host = Host::new("/");
+    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let all = numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?)));
+    all.filter(|(_, process)| process.parent == std::process::id()).collect()
+}
+
+/// The children of this process's first thread. The list costs little, and may lack some while others end
+/// (proc_tid_children(5)); [`children`] does not.
+fn listed_children(is_wanted: impl Fn(&u32) -> bool) -> BTreeMap<u32, Process> {
+    if !has_children() {
+        return BTreeMap::new();
+    }
+    let (host, own) = (Host::new("/"), std::process::id());
+    // The kernel may be built without it (CONFIG_PROC_CHILDREN).
+    let path = format!("proc/{own}/task/{own}/children");
+    let Some(list) = host.read_long(path, LIST_BYTES_MAX) else { return children() };
+    let numbers = list.split_ascii_whitespace().filter_map(|number| number.parse().ok());
+    let wanted = numbers.filter(is_wanted);
+    wanted.filter_map(|pid| Some((pid, Process::read(&host, pid)?))).collect()
+}
+
+/// CPU time of the threads of a process that are still there, µs.
+fn cpu_us(pid: u32) -> u64 {
+    let host = Host::new("/");
+    let threads = host.list(format!("proc/{pid}/task")).into_iter();
+    let text = |thread| host.read(format!("proc/{pid}/task/{thread}/schedstat"));
+    let times = threads.filter_map(|thread| CpuTimes::parse(text(thread)?.as_bytes()));
+    times.map(|times| times.ran_ns).sum::<u64>() / 1000
+}
+
+/// Adds what runs left behind: what stays, as one entry for each arm.
+pub fn add_survivors(all: &mut Vec<Survivors>, new: &[Survivors]) {
+    for it in new {
+        let known = all.iter_mut().find(|known| known.arm == it.arm && known.n_left > 0);
+        match known.filter(|_| it.n_left > 0) {
+            Some(known) => {
+                known.n_runs += it.n_runs;
+                known.n_left += it.n_left;
+                known.n_detached += it.n_detached;
+            }
+            None => all.push(it.clone()),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request
+//! outstanding at a time.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use host::CacheMonitors;
+use crate::value::ValueTask;
+use record::Survivors;
+use host::sys::{Stage, User};
+
+/// A path, argument or environment entry: any bytes but NUL.
+pub type Bytes = Vec<u8>;
+
+/// From the front end.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum LauncherRequest {
+    /// Once, first.
+    Open(Box<LauncherSettings>),
+    /// Once, second: where the rows go.
+    Keep(RowDestination),
+    /// Run these jobs one after the other.
+    Batch(Batch),
+}
+
+/// Settings of a whole session.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct LauncherSettings {
+    /// Limit for one run.
+    pub timeout_ns: Option<u64>,
+    /// Whether to read `/proc/PID/schedstat` and to open perf events.
+    pub evidence: bool,
+    /// Whether the memory of all processes of a run is counted, in a control group of their own.
+    pub tree_memory: bool,
+    /// The tracepoint at which a task becomes ready, if tracefs can be read.
+    pub wake: Option<WakeTracepoint>,
+    /// CPUs of the launcher itself.
+    pub launcher_cpus: Option<Vec<usize>>,
+    /// CPUs of the runs.
+    pub affinity: Option<Vec<usize>>,
+    /// Memory policy of the runs: the rule's number, and the nodes.
+    pub memory: Option<(i32, Vec<usize>)>,
+    /// Nice level of the runs.
+    pub nice: Option<i32>,
+    /// Scheduling policy and priority of the runs.
+    pub policy: Option<(i32, i32)>,
+    /// Whether runs have address space randomisation switched off.
+    pub no_aslr: bool,
+    /// Soft limits of the runs.
+    pub rlimits: Vec<(u32, u64)>,
+    /// User of runs and hooks, if it is not our own.
+    pub run_as: Option<User>,
+    /// The user as whom the launcher opens files, if it is not our own. `--as-root` does not change that.
+    pub files_of: Option<User>,
+    /// Files with the counts of the runs' cache.
+    pub cache: CacheMonitors,
+    /// Where the samples of the runs go; `None` without a profile.
+    pub sampling: Option<SamplingSettings>,
+    /// What keeps the runs of a campaign honest.
+    pub fair_play: Option<FairPlaySettings>,
+}
+
+/// What keeps the runs of a campaign honest. The processes that they leave are ended and counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct FairPlaySettings {
+    /// Whether the launcher has another name, and so has the padding variable.
+    pub is_undercover: bool,
+}
+
+/// How the runs are sampled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SamplingSettings {
+    /// The file that the samples are appended to.
+    pub file: Bytes,
+    /// Mean CPU time between two samples, ns.
+    pub period_ns: u64,
+    /// Bytes of the stack that are copied with each sample; what is deeper is cut.
+    pub stack_bytes: u32,
+    /// Seed of the periods of the runs.
+    pub seed: u64,
+    /// Number of the tracepoint of system calls; `None` where it cannot be known.
+    pub system_calls: Option<u64>,
+}
+
+/// The tracepoint at which a task becomes ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeTracepoint {
+    /// Its number.
+    pub id: u64,
+    /// Where in its data the number of the task is.
+    pub thread_at: usize,
+}
+
+/// The record that the launcher appends rows to.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RowDestination {
+    /// Its path.
+    pub record: Bytes,
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// Origin of `started_ns`.
+    pub clock_origin_ns: u64,
+}
+
+/// A piece of the schedule, short enough that the front end can draw and decide in between.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Batch {
+    /// Environments, referred to by index.
+    pub environments: Vec<Vec<Bytes>>,
+    /// Commands, referred to by index.
+    pub commands: Vec<Command>,
+    /// The jobs in their order.
+    pub jobs: Vec<Job>,
+}
+
+/// Something that can be executed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// The file to execute.
+    pub path: Bytes,
+    /// All arguments, the program's name first.
+    pub argv: Vec<Bytes>,
+    /// Index of its environment.
+    pub environment: u32,
+    /// Its working directory; `None` for that of this process.
+    pub directory: Option<Bytes>,
+    /// Standard input; `None` is /dev/null.
+    pub stdin: Option<Bytes>,
+    /// Standard output.
+    pub stdout: StdoutTarget,
+    /// Standard error.
+    pub stderr: StderrTarget,
+    /// The exits that count as success.
+    pub accept: ExitRule,
+    /// The value that each run has to say.
+    pub value: Option<ValueTask>,
+}
+
+/// Destination of standard output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StdoutTarget {
+    Null,
+    Pipe,
+    Inherit,
+    File(Bytes),
+}
+
+/// Destination of standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StderrTarget {
+    /// /dev/null.
+    Null,
+    /// Kept until the run has ended, so that a failure can show its last lines.
+    Keep,
+    /// To the terminal.
+    Inherit,
+}
+
+/// The exits of a run that count as success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExitRule {
+    /// Every one, signals and timeouts included.
+    Any,
+    /// These statuses; a signal is written as 128 + its number.
+    Statuses(Vec<i32>),
+}
+
+impl ExitRule {
+    /// Whether a run with this exit is a success.
+    pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Statuses(statuses) => {
+                let shell_exit = if exit < 0 { 128 - exit } else { exit };
+                !timed_out && statuses.contains(&shell_exit)
+            }
+        }
+    }
+}
+
+/// One execution.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// Index of the command.
+    pub command: u32,
+    /// The row of a run; `None` for a hook, which has no row.
+    pub row: Option<RowId>,
+    /// Value of the iteration variables; `None` leaves them out.
+    pub iteration: Option<String>,
+    /// Bytes of padding in the environment; `None` leaves the variable out.
+    pub padding_bytes: Option<u32>,
+}
+
+/// The row that a job makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowId {
+    /// Step.
+    pub step: u32,
+    /// Arm.
+    pub arm: u32,
+    /// Block; `None` for a warm-up.
+    pub block: Option<u32>,
+}
+
+/// From the launcher.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum LauncherReply {
+    /// The evidence is open.
+    Opened(LauncherReport),
+    /// The record is open; the session can begin.
+    Ready,
+    /// The session cannot begin.
+    Refused(String),
+    /// The batch is done, or stopped early.
+    Done(BatchResult),
+}
+
+/// Metrics that the launcher can and cannot collect.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LauncherReport {
+    /// Columns of the metrics that can be collected beyond the constant ones.
+    pub metrics: Vec<String>,
+    /// Evidence that this machine does not provide: the evidence, the reason, the remedy.
+    pub gaps: Vec<(String, String, String)>,
+}
+
+/// The progress of a batch.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct BatchResult {
+    /// Jobs that ran to their end; `stop` is about the next one.
+    pub n_done: u32,
+    /// Commands with too much standard error to keep on every run.
+    pub loud_commands: Vec<u32>,
+    /// The launcher's own peak resident set so far. No child's `ru_maxrss` can be below it.
+    pub maxrss_floor_kib: u64,
+    /// Time spent so far on reading the kernel's counts between the runs; `None` when the launcher reads none.
+    pub evidence_ns: Option<u64>,
+    /// Processes that runs left behind.
+    pub survivors: Vec<Survivors>,
+    /// The reason why the batch stopped early.
+    pub stop: Option<BatchStop>,
+}
+
+/// The reason why a batch stopped early.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum BatchStop {
+    /// The front end asked for it; the interrupted run has no row.
+    Interrupted,
+    /// The exit was not acceptable. The row, if the job has one, is in the record.
+    Failed {
+        /// Exit status or minus the signal.
+        exit: i32,
+        /// Whether the timeout ended the run.
+        timed_out: bool,
+        /// The end of its standard error.
+        stderr: Bytes,
+    },
+    /// The run said no value. Its row is in the record.
+    NoValue {
+        /// The reason.
+        why: String,
+        /// The end of its standard error.
+        stderr: Bytes,
+    },
+    /// The child failed before it executed the program.
+    Launch {
+        /// The step that failed.
+        stage: Stage,
+        /// The error of that step.
+        errno: i32,
+    },
+    /// The row could not be appended.
+    Record {
+        /// The error, in words.
+        error: String,
+        /// The line that did not fit.
+        line: Bytes,
+    },
+}
+
+/// A frame longer than this is a mistake, not a request.
+const FRAME_BYTES_MAX: u32 = 1 << 30;
+
+/// Sends one value.
+///
+/// # Errors
+/// The other side is gone.
+pub fn send<T: Serialize>(mut to: impl Write, value: &T) -> io::Result<()> {
+    let body = postcard::to_stdvec(value).map_err(io::Error::other)?;
+    let length = u32::try_from(body.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
+    let length = length.ok_or_else(|| io::Error::other("the request is too long"))?;
+    let mut frame = Vec::with_capacity(4 + body.len());
+    frame.extend(length.to_le_bytes());
+    frame.extend(body);
+    to.write_all(&frame)
+}
+
+/// Receives one value.
+///
+/// # Errors
+/// `UnexpectedEof` when the other side is gone.
+pub fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > FRAME_BYTES_MAX {
+        return Err(io::Error::other("a frame of impossible length"));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body)?;
+    postcard::from_bytes(&body).map_err(io::Error::other)
+}

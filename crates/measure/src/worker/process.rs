@@ -1,0 +1,138 @@
+//! The process behind a worker: started, watched, ended with its whole group, and reaped.
+
+use std::fmt::Debug;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use crate::worker::failure::OutputTail;
+use crate::worker::output::WorkerOutput;
+use host::sys::{self, Usage};
+
+/// A process. Dropping this kills its whole group and reaps it.
+#[derive(Debug)]
+pub struct WorkerProcess {
+    pid: i32,
+    /// Becomes readable when the process ends. Linux before 5.3 has no pidfd, so the parent checks at intervals.
+    pidfd: Option<OwnedFd>,
+    origin: ProcessOrigin,
+    end: Option<ProcessEnd>,
+}
+
+/// The parent of forked workers, which alone can reap them (wait4(2)).
+pub trait Reaper: Debug {
+    /// Waits for the end of a child: exit status, or minus the signal. `None` if the parent does not answer.
+    fn reap(&self, pid: i32) -> Option<i32>;
+}
+
+/// The parent of a process.
+#[derive(Debug)]
+enum ProcessOrigin {
+    /// A child of this process, with its output.
+    Child(WorkerOutput),
+    /// A child of another program, which reaps it on request.
+    Forked(Rc<dyn Reaper>),
+}
+
+/// The exit of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessEnd {
+    /// Exit status, or minus the signal; `None` if it is unknown.
+    pub exit: Option<i32>,
+    /// Resources it used, from wait4(2).
+    pub usage: Option<Usage>,
+}
+
+impl WorkerProcess {
+    /// Takes a child of ours that leads its own process group.
+    pub fn child(pid: i32, output: WorkerOutput) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Child(output), end: None }
+    }
+
+    /// Takes a process that another program has forked and will not reap by itself.
+    pub fn forked(pid: i32, server: Rc<dyn Reaper>) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// The descriptor to poll for its end.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(|pidfd| pidfd.as_fd())
+    }
+
+    /// Whether it has ended; it may still have to be reaped. The end of a forked
+    /// process without a pidfd is visible only as the end of its answers.
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some()
+            || match (&self.origin, &self.pidfd) {
+                (ProcessOrigin::Child(_), _) => sys::has_exited(self.pid),
+                (ProcessOrigin::Forked(_), Some(pidfd)) => is_readable(pidfd),
+                (ProcessOrigin::Forked(_), None) => false,
+            }
+    }
+
+    /// Keeps the output files short.
+    pub fn trim_output(&mut self) {
+        if let ProcessOrigin::Child(output) = &mut self.origin {
+            output.trim();
+        }
+    }
+
+    /// Last lines of its output.
+    pub fn output_tail(&self) -> OutputTail {
+        match &self.origin {
+            ProcessOrigin::Child(output) => output.output_tail(),
+            ProcessOrigin::Forked(_) => OutputTail::default(),
+        }
+    }
+
+    /// Ends the rest of the group, and reaps the leader. Until the leader is reaped, the kernel gives the number of
+    /// the group to no other process.
+    pub fn finish(&mut self) -> ProcessEnd {
+        if let Some(end) = self.end {
+            return end;
+        }
+        sys::signal_group(self.pid, libc::SIGKILL);
+        let end = match &self.origin {
+            ProcessOrigin::Child(_) => reap(self.pid),
+            ProcessOrigin::Forked(server) => {
+                // The process may not lead a group.
+                Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
+                ProcessEnd { exit: server.reap(self.pid), usage: None }
+            }
+        };
+        *self.end.insert(end)
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn reap(pid: i32) -> ProcessEnd {
+    loop {
+        match sys::reap(pid) {
+            Ok((exit, usage)) => return ProcessEnd { exit: Some(exit), usage: Some(usage) },
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // Impossible for a child that only this function reaps; drop must not panic.
+            Err(_) => return ProcessEnd { exit: None, usage: None },
+        }
+    }
+}
+
+fn is_readable(fd: &OwnedFd) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&at_once)).is_ok_and(|n_ready| n_ready > 0)
+}
+
+fn pidfd(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}

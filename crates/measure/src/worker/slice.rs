@@ -1,0 +1,176 @@
+//! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
+
+use crate::clock::monotonic_ns;
+use crate::stalls::Stall;
+use crate::worker::failure::{AnswerFault, WorkerFailure};
+use crate::worker::{Worker, answer};
+
+/// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// CLOCK_MONOTONIC when the request was sent.
+    pub started_ns: u64,
+    /// Wall time around the loop, measured by the worker.
+    pub wall_ns: u64,
+    /// CPU time of the process, all threads, around the same. Of a benchmark that times itself, around the whole call.
+    pub cpu_ns: u64,
+    /// The user's counters, for all loops together.
+    pub counters: Vec<(String, u64)>,
+    /// Time the main thread waited on a run queue, from the request to the answer. It includes the wait for the CPU
+    /// to read the request, so it can be a little more than wall minus CPU time.
+    pub run_queue_wait_ns: Option<u64>,
+    /// The part of the wall time in which the worker was ready and did not run.
+    pub stall: Option<Stall>,
+    /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
+    pub voluntary_switches: Option<u64>,
+    /// Times the main thread was preempted. If this process shares the worker's CPU, its waking at the answer counts
+    /// too, although it comes after the loop. Then up to 2 preemptions mean nothing, and the sleep above may be
+    /// missing.
+    pub involuntary_switches: Option<u64>,
+    /// Peak resident set so far, KiB.
+    pub maxrss_kib: Option<u64>,
+    /// The CPU that the main thread ran on last.
+    pub cpu: Option<u32>,
+    /// From the request to the answer, measured by this process.
+    pub round_trip_ns: u64,
+}
+
+impl Worker {
+    /// Runs the selected benchmark `loops` times. `has_own_timer`: its wall time is of a part of the call.
+    ///
+    /// # Errors
+    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an
+    /// older request, or its clock is another one.
+    pub fn run_loops(&mut self, loops: u64, has_own_timer: bool) -> Result<Slice, WorkerFailure> {
+        let request = format!("run {loops}");
+        let status_before = self.files.status();
+        let wait_before_ns = self.files.run_queue_wait_ns();
+        let started_ns = monotonic_ns();
+        let line = self.exchange(Some(&request), b"", None, true)?;
+        let round_trip_ns = monotonic_ns() - started_ns;
+        let wait_after_ns = self.files.run_queue_wait_ns();
+        let status = self.files.status();
+        let Some(time) = answer::time(&line) else {
+            return Err(self.rubbish(Some(&request), &line, AnswerFault::Form));
+        };
+        if time.wall_ns > longest_ns(round_trip_ns) {
+            return Err(self.rubbish(Some(&request), &line, AnswerFault::LongerThanPossible));
+        }
+        let grown = |after: Option<u64>, before: Option<u64>| after?.checked_sub(before?);
+        let run_queue_wait_ns = grown(wait_after_ns, wait_before_ns);
+        let voluntary_switches = grown(status.voluntary_switches, status_before.voluntary_switches);
+        let is_single = status.n_threads == Some(1);
+        let (wall_ns, cpu_ns) = (time.wall_ns, time.cpu_ns);
+        let times = SliceTimes { wall_ns, cpu_ns, round_trip_ns, has_own_timer };
+        let stall = run_queue_wait_ns.zip(voluntary_switches).map(|(waited_ns, n_sleeps)| {
+            // A worker that has answered goes to sleep until the next request.
+            let n_after = u64::from(status.is_asleep == Some(true));
+            times.stall(waited_ns, n_sleeps.saturating_sub(n_after), is_single)
+        });
+        Ok(Slice {
+            started_ns,
+            wall_ns: time.wall_ns,
+            cpu_ns: time.cpu_ns,
+            counters: time.counters,
+            run_queue_wait_ns,
+            stall,
+            voluntary_switches,
+            involuntary_switches: grown(
+                status.involuntary_switches,
+                status_before.involuntary_switches,
+            ),
+            maxrss_kib: status.maxrss_kib,
+            cpu: self.files.cpu(),
+            round_trip_ns,
+        })
+    }
+}
+
+/// The clocks' readings of a slice.
+#[derive(Clone, Copy, Debug)]
+struct SliceTimes {
+    wall_ns: u64,
+    cpu_ns: u64,
+    round_trip_ns: u64,
+    has_own_timer: bool,
+}
+
+impl SliceTimes {
+    /// The stall of a slice. `waited_ns` is what the main thread waited from the request to the answer, and `n_sleeps`
+    /// how often it went to sleep then, before it had answered.
+    ///
+    /// A worker that did not was off the CPU in the slice because it waited. If it slept, perhaps in the slice, its waits
+    /// may have been outside. With several threads, another one may have run.
+    ///
+    /// The CPU time of a benchmark that times itself is of the whole call. So it was off the CPU in its wall time for at
+    /// least wall minus CPU time, and at most so much longer as the rest of the call lasted.
+    fn stall(self, waited_ns: u64, n_sleeps: u64, is_single: bool) -> Stall {
+        let off_ns = self.wall_ns.saturating_sub(self.cpu_ns);
+        let outside_ns = self.round_trip_ns.saturating_sub(self.wall_ns);
+        let off_most_ns = match self.has_own_timer {
+            true => (self.wall_ns + outside_ns).saturating_sub(self.cpu_ns).min(self.wall_ns),
+            false => off_ns,
+        };
+        let most_ns = waited_ns.min(off_most_ns);
+        let inside_ns = waited_ns.saturating_sub(outside_ns);
+        let stalled_ns = match (is_single, n_sleeps) {
+            (true, 0) => off_ns.min(most_ns),
+            (true, _) => inside_ns.min(off_ns),
+            (false, _) => 0,
+        };
+        Stall { stalled_ns, unclear_ns: most_ns - stalled_ns, impossible_ns: 0 }
+    }
+}
+
+/// The longest time that loops can have taken. A clock that is not steered by NTP, as CLOCK_MONOTONIC is, differs by
+/// less than 0.05 % (adjtimex(2): 500 ppm); one that counts in µs, by 1 µs.
+fn longest_ns(round_trip_ns: u64) -> u64 {
+    round_trip_ns + round_trip_ns / 1000 + 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_that_never_sleeps_waits_whenever_it_is_off_the_cpu() {
+        let times =
+            SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130, has_own_timer: false };
+        let stall = |waited_ns, n_sleeps, is_single| {
+            let found = times.stall(waited_ns, n_sleeps, is_single);
+            (found.stalled_ns, found.unclear_ns)
+        };
+        assert_eq!(stall(70, 0, true), (60, 0));
+        // The other 20 are an interrupt or the hypervisor, not other programs.
+        assert_eq!(stall(40, 0, true), (40, 0));
+        // It slept, and 30 of its waits may have been before and after the slice.
+        assert_eq!(stall(50, 1, true), (20, 30));
+        assert_eq!(stall(50, 0, false), (0, 50));
+    }
+
+    /// 100 of the 130 ns are timed, and 45 ns of CPU time are of all 130.
+    #[test]
+    fn a_benchmark_that_times_itself_may_have_waited_outside() {
+        let times =
+            SliceTimes { wall_ns: 100, cpu_ns: 45, round_trip_ns: 130, has_own_timer: true };
+        let stall = |waited_ns, n_sleeps, is_single| {
+            let found = times.stall(waited_ns, n_sleeps, is_single);
+            (found.stalled_ns, found.unclear_ns)
+        };
+        // It was off the CPU for 85 ns, 30 of them perhaps outside.
+        assert_eq!(stall(85, 0, true), (55, 30));
+        assert_eq!(stall(10, 0, true), (10, 0));
+        assert_eq!(stall(85, 1, true), (55, 30));
+        // Nothing of it is outside: as with any other benchmark.
+        let whole = SliceTimes { round_trip_ns: 100, ..times };
+        let stalled = |stalled_ns, unclear_ns| Stall { stalled_ns, unclear_ns, impossible_ns: 0 };
+        assert_eq!(whole.stall(55, 0, true), stalled(55, 0));
+        // The waits may be longer than the call, by those before and after it: nothing is taken from a short time.
+        let short = SliceTimes { wall_ns: 1, cpu_ns: 20, round_trip_ns: 520, ..times };
+        assert_eq!(short.stall(530, 0, true), stalled(0, 1));
+        assert_eq!(short.stall(530, 1, true), stalled(0, 1));
+        // More CPU time than wall time: the call does much outside.
+        let outside = SliceTimes { cpu_ns: 400, round_trip_ns: 600, ..times };
+        assert_eq!(outside.stall(90, 0, true), stalled(0, 90));
+    }
+}

@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod harness;
+pub mod spec;
+pub mod values;
+pub mod words;

@@ -1,0 +1,65 @@
+//! Records for the tests of all stages, built in memory.
+
+use host::Facts;
+use crate::plan::decide_run;
+use crate::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
+use model::spec::RunSpec;
+use model::values::metric::Metric;
+
+/// A session of these commands without a run.
+pub(crate) fn record(commands: &[&str]) -> Record {
+    of_spec(RunSpec {
+        commands: commands.iter().map(ToString::to_string).collect(),
+        ..RunSpec::default()
+    })
+}
+
+/// A session of these options without a run.
+pub(crate) fn of_spec(spec: RunSpec) -> Record {
+    let facts = Facts { architecture: "x86_64".into(), ..Facts::default() };
+    let header = Header {
+        format: FORMAT.into(),
+        version: VERSION,
+        tool: "stillwell 0.1.0".into(),
+        created: "2026-11-21T20:50:06+01:00".into(),
+        command_line: vec!["stillwell".into(), "run".into()],
+        clock_origin_ns: 7,
+        columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib])
+            .names(),
+        plan: decide_run(&spec, &facts, 42).unwrap(),
+        facts,
+        gaps: Vec::new(),
+        isolation: None,
+        imported: None,
+    };
+    let events = vec![Event::End { reason: EndReason::Complete }];
+    Record {
+        path: "/tmp/a.swell".into(),
+        header,
+        rows: Rows::default(),
+        slices: None,
+        events,
+        torn_bytes: 0,
+        parts: Vec::new(),
+    }
+}
+
+/// Appends a run of an arm with this wall time.
+pub(crate) fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
+    let step = u32::try_from(record.rows.len()).unwrap();
+    record.rows.push(&row(step, arm, block, wall_ns));
+}
+
+/// A run; a signal ended the first run of the session.
+pub(crate) fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
+    let mut row = Row {
+        cpu: (step > 0).then_some(1),
+        exit: if step == 0 { -9 } else { 0 },
+        ..Row::new(step, arm, block, 1000 * u64::from(step))
+    };
+    row.set(Metric::WallNs, Some(wall_ns));
+    row.set(Metric::UserUs, Some(600));
+    row.set(Metric::SysUs, Some(100));
+    row.set(Metric::MaxrssKib, Some(3332));
+    row
+}

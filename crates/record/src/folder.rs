@@ -1,0 +1,168 @@
+//! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which lists the
+//! benchmarks and the plan. docs/format.md describes both.
+#![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use host::user_files::replace;
+use crate::plan::suite::Suite;
+use crate::origin::Origin;
+use crate::{Readers, Record};
+
+/// `format` of every `suite.json`.
+pub const SUITE_FORMAT: &str = "stillwell-suite";
+const SUITE_VERSION: u32 = 1;
+const MANIFEST: &str = "suite.json";
+/// Characters of a benchmark's name in the name of its file.
+const NAME_MAX: usize = 60;
+
+/// `suite.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SuiteManifest {
+    /// [`SUITE_FORMAT`].
+    pub format: String,
+    /// Version of the format.
+    pub version: u32,
+    /// Name and version of the program that wrote it.
+    pub tool: String,
+    /// Start of the session, RFC 3339.
+    pub created: String,
+    /// The command line that started it, word by word.
+    pub command_line: Vec<String>,
+    /// Path of the suite file.
+    pub file: String,
+    /// The suite file itself.
+    pub text: String,
+    /// All decisions about the session.
+    pub suite: Suite,
+    /// Directories that were built for this session alone. Stillwell removes them when the session cannot be resumed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PathBuf>,
+    /// Of a gate: the programs that did not list their benchmarks, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+}
+
+impl SuiteManifest {
+    /// The manifest of a suite that starts now.
+    pub fn new(created: String, file: String, text: String, suite: Suite) -> Self {
+        let words = std::env::args_os();
+        Self {
+            format: SUITE_FORMAT.into(),
+            version: SUITE_VERSION,
+            tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
+            created,
+            command_line: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+            file,
+            text,
+            suite,
+            copies: Vec::new(),
+            failing: Vec::new(),
+        }
+    }
+
+    /// Makes the directory, which must not exist yet.
+    ///
+    /// # Errors
+    /// It exists, or cannot be made.
+    pub fn create(&self, directory: &Path, readers: Readers) -> Result<()> {
+        let shown = directory.display();
+        let mut builder = std::fs::DirBuilder::new();
+        builder.mode(readers.directory_mode());
+        match builder.create(directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let resume = is_suite(directory);
+                let resume = if resume {
+                    format!(", or go on with ⟦resume⟧ {shown}")
+                } else {
+                    String::new()
+                };
+                bail!("{shown} exists already; choose another name{resume}")
+            }
+            made => made.with_context(|| format!("cannot make the directory {shown}"))?,
+        }
+        let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
+        let path = directory.join(MANIFEST);
+        replace(&path, readers.file_mode(), &text)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads the manifest of a directory.
+    ///
+    /// # Errors
+    /// The file is missing, or is no `suite.json` of Stillwell.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(MANIFEST);
+        let shown = path.display();
+        let text = std::fs::read(&path).with_context(|| {
+            format!("cannot read {shown}; a suite's results are a directory with that file")
+        })?;
+        let read = || {
+            let origin: Origin = serde_json::from_slice(&text)?;
+            ensure!(origin.format == SUITE_FORMAT, "not the results of a suite");
+            origin.check_version(SUITE_VERSION)?;
+            serde_json::from_slice(&text).map_err(|error| origin.blamed(&error.to_string()))
+        };
+        read().with_context(|| format!("{shown}"))
+    }
+
+    /// Removes the directory, if it contains nothing else.
+    pub fn remove(&self, directory: &Path) {
+        std::fs::remove_file(directory.join(MANIFEST)).ok();
+        std::fs::remove_dir(directory).ok();
+    }
+
+    /// Locks the directory while the value lives, so that no other process measures into it.
+    ///
+    /// # Errors
+    /// Another process holds the lock.
+    pub fn lock(directory: &Path) -> Result<std::fs::File> {
+        let path = directory.join(MANIFEST);
+        let file = std::fs::File::open(&path);
+        let file = file.with_context(|| format!("cannot read {}", path.display()))?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                bail!(
+                    "somebody else is measuring into {}; wait for the end of that",
+                    directory.display()
+                )
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+        }
+    }
+
+    /// The path of each benchmark's record, whether it exists yet or not.
+    pub fn paths(&self, directory: &Path) -> Vec<PathBuf> {
+        let names = self.suite.members.iter().zip(1..);
+        names.map(|(member, number)| directory.join(file_name(number, &member.name))).collect()
+    }
+
+    /// The records of all benchmarks that have one.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn records(&self, directory: &Path) -> Result<Vec<Record>> {
+        let there = self.paths(directory).into_iter().filter(|path| path.exists());
+        there.map(|path| Record::read(&path)).collect()
+    }
+}
+
+/// Whether this is a directory with the results of a suite.
+pub fn is_suite(path: &Path) -> bool {
+    path.join(MANIFEST).is_file()
+}
+
+/// A readable file name. Every listing shows the files in the order of the suite.
+fn file_name(number: usize, name: &str) -> String {
+    let plain = |character: char| {
+        let is_plain = character.is_ascii_alphanumeric() || "._-".contains(character);
+        if is_plain { character } else { '-' }
+    };
+    let name: String = name.chars().take(NAME_MAX).map(plain).collect();
+    format!("{number:03}-{name}.swell")
+}

@@ -1,0 +1,124 @@
+//! The default places of records.
+#![expect(clippy::disallowed_methods, reason = "makes the directory and looks into it")]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+
+use host::invoking_home;
+use host::user_files::make_directories;
+use crate::is_suite;
+
+/// Extension of a record's file.
+const EXTENSION: &str = "swell";
+
+/// `$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8).
+fn directory() -> Option<PathBuf> {
+    of_user("XDG_STATE_HOME", ".local/state")
+}
+
+/// Returns Stillwell's directory: the one that the variable names, or the usual one in the user's home.
+fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // Under sudo, HOME may be root's.
+    let home = || invoking_home().or_else(|| absolute("HOME"));
+    let directory = absolute(variable).or_else(|| Some(home()?.join(usual)))?;
+    Some(directory.join("stillwell"))
+}
+
+/// Makes a directory, and those that it is in, for the user alone (XDG Base Directory Specification 0.8, "Referencing
+/// this specification"). A directory that exists keeps its mode.
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    make_directories(directory, 0o700)
+}
+
+/// The directory of suites' builds: `$XDG_CACHE_HOME/stillwell/builds`. It exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn builds_path() -> Result<PathBuf> {
+    cache_path("builds")
+}
+
+/// A directory of things that can be made again: `$XDG_CACHE_HOME/stillwell/NAME`. It exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn cache_path(name: &str) -> Result<PathBuf> {
+    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory)
+}
+
+/// The file of what was measured of this machine's cores. Its directory exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn cores_path() -> Result<PathBuf> {
+    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join("cores.json"))
+}
+
+/// A new path for a record that starts now. Its directory exists afterwards.
+///
+/// # Errors
+/// The directory cannot be made.
+pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
+    let directory =
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
+    make_private(&directory).with_context(|| {
+        format!("cannot make {}; say where to keep the record with -o", directory.display())
+    })?;
+    let time = now.strftime("%Y-%m-%dT%H-%M-%S");
+    let name =
+        |more: &str| directory.join(format!("{time}-{}{more}.{EXTENSION}", std::process::id()));
+    // A process may have several sessions in a second.
+    let further = (2..).map(|n| name(&format!("-{n}")));
+    let mut names = std::iter::once(name("")).chain(further);
+    names.find(|path| !path.exists()).context("every name of a record is taken")
+}
+
+/// The path of the history.
+///
+/// # Errors
+/// No directory for it is known.
+pub fn history_path() -> Result<PathBuf> {
+    let directory =
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with ⟦database⟧")?;
+    Ok(directory.join("history.db"))
+}
+
+/// The path of the list that maps jobs to pools.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn pools_path() -> Result<PathBuf> {
+    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
+    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join("pools.jsonl"))
+}
+
+/// The newest record or suite in the default place.
+///
+/// # Errors
+/// There is none.
+pub fn newest() -> Result<PathBuf> {
+    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set; name a record")?;
+    let none = || {
+        anyhow!(
+            "there is no record in {}; name one, or make one with `stillwell run`",
+            directory.display()
+        )
+    };
+    let entries = std::fs::read_dir(&directory).map_err(|_| none())?;
+    let records = entries.flatten().map(|entry| entry.path());
+    let is_record =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
+    let records = records.filter(|path| is_record(path) || is_suite(path));
+    let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+    records.max_by_key(|path| modified(path)).ok_or_else(none)
+}

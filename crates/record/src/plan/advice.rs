@@ -1,0 +1,312 @@
+//! The steps of `system advise`: ways to run a command that may make its times steadier, as options of `run`.
+
+use host::knobs::{Machine, State, bench_cpus, knob, knobs};
+use host::{Facts, Host};
+use model::spec::run::ProcessOptions;
+use model::values::{Cpus, NameList, Sched};
+
+/// A way to run the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdviceStep {
+    /// Its name in the table.
+    pub name: String,
+    /// What it does to the runs and the machine.
+    pub changes: Vec<StepChange>,
+}
+
+/// A part of a step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StepChange {
+    /// The runs may use this CPU only.
+    Affinity(usize),
+    /// The highest nice level.
+    Nice,
+    /// A real-time policy.
+    RealTime,
+    /// The same layout of memory in each run.
+    FixedLayout,
+    /// Huge pages for malloc of the GNU C library.
+    HugePages,
+    /// This knob is turned.
+    Knob(String),
+    /// All knobs that do no harm are turned.
+    AllKnobs,
+    /// Nothing else runs on the CPUs.
+    Shield,
+    /// The page cache is empty before each run.
+    ColdCache,
+}
+
+/// A step that this machine or user cannot take, and why.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct MissingStep {
+    /// Its name.
+    pub name: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// The name of the runs without a step.
+pub const AS_IT_IS: &str = "as it is";
+/// The name of all steps at a time.
+pub const TOGETHER: &str = "all together";
+const COLD_CACHE: &str = "cold cache";
+
+/// Knobs that are steps of their own, where the machine has them. Several are alternatives on different machines.
+const KNOBS: [&str; 9] = [
+    "governor",
+    "epp",
+    "turbo",
+    "turbo-register",
+    "deep-idle",
+    "siblings",
+    "irqs",
+    "autogroup",
+    "services",
+];
+/// `malloc` asks for huge pages by madvise(2) (glibc 2.35, manual, "Memory Allocation Tunables").
+pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+/// Why a machine cannot be changed.
+const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";
+const REAL_TIME: Sched = Sched::Fifo(50);
+/// The highest priority of the usual scheduling policy.
+const NICE: i32 = -20;
+
+/// What the machine and the user's rights allow.
+#[derive(Clone, Copy, Debug)]
+pub struct AdviceRights {
+    /// Whether knobs can be turned and CPUs kept free.
+    pub may_tune: bool,
+    /// Whether the nice level may be raised.
+    pub may_raise: bool,
+    /// Whether this process is root, as for the page cache.
+    pub is_root: bool,
+}
+
+/// The steps for runs on `cpu`, the machine as it is first; and those that cannot be taken. `cpu` is `None` if there is
+/// one CPU only.
+pub fn steps(
+    host: &Host,
+    facts: &Facts,
+    cpu: Option<usize>,
+    rights: AdviceRights,
+) -> (Vec<AdviceStep>, Vec<MissingStep>) {
+    let (mut steps, mut missing) = (Vec::new(), Vec::new());
+    let mut consider = |name: &str, found: Result<Vec<StepChange>, String>| match found {
+        Ok(changes) => steps.push(AdviceStep { name: name.into(), changes }),
+        Err(why) => missing.push(MissingStep { name: name.into(), why }),
+    };
+    consider(AS_IT_IS, Ok(Vec::new()));
+    let on_cpu = cpu.map(StepChange::Affinity).ok_or("the commands may use one CPU only");
+    consider("affinity", on_cpu.clone().map(|change| vec![change]).map_err(str::to_owned));
+    let needs = |allowed: bool, change: StepChange, what: &str| {
+        if allowed { Ok(vec![change]) } else { Err(what.to_owned()) }
+    };
+    const PRIORITY: &str = "needs root or CAP_SYS_NICE";
+    consider("nice", needs(rights.may_raise, StepChange::Nice, PRIORITY));
+    consider("real-time", needs(rights.may_raise, StepChange::RealTime, PRIORITY));
+    let is_random = facts.aslr != Some(0);
+    const FIXED: &str = "it is so already (kernel.randomize_va_space is 0)";
+    consider("fixed layout", needs(is_random, StepChange::FixedLayout, FIXED));
+    consider("huge pages", huge_pages(facts));
+    for name in KNOBS {
+        if knob(name).is_some() {
+            consider(name, knob_step(host, name, cpu, rights.may_tune));
+        }
+    }
+    consider("all knobs", needs(rights.may_tune, StepChange::AllKnobs, NEEDS_GUARDIAN));
+    let shield = |change| {
+        needs(rights.may_tune, StepChange::Shield, NEEDS_GUARDIAN)
+            .map(|it| [vec![change], it].concat())
+    };
+    consider("shield", on_cpu.map_err(str::to_owned).and_then(shield));
+    consider(COLD_CACHE, needs(rights.is_root, StepChange::ColdCache, "needs root"));
+    (steps, missing)
+}
+
+/// All of these steps at a time; `None` if there are fewer than two.
+pub fn together(steps: &[AdviceStep]) -> Option<AdviceStep> {
+    let choices: Vec<&AdviceStep> = steps.iter().filter(|step| step.is_choice()).collect();
+    let changes = union(choices.iter().copied());
+    (choices.len() > 1).then(|| AdviceStep { name: TOGETHER.into(), changes })
+}
+
+fn huge_pages(facts: &Facts) -> Result<Vec<StepChange>, String> {
+    match facts.transparent_hugepages.as_deref() {
+        Some("never") => Err("transparent huge pages are switched off (never)".into()),
+        None => Err("the kernel has no transparent huge pages".into()),
+        Some(_) => Ok(vec![StepChange::HugePages]),
+    }
+}
+
+fn knob_step(
+    host: &Host,
+    name: &str,
+    cpu: Option<usize>,
+    may_tune: bool,
+) -> Result<Vec<StepChange>, String> {
+    let cpus: Option<Vec<usize>> = cpu.map(|cpu| vec![cpu]);
+    let bench = bench_cpus(host, cpus.as_deref())?;
+    let knob = knob(name).ok_or("there is no such knob")?;
+    match knob.read(&Machine::new(host, bench)).state {
+        State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),
+        // A knob of single CPUs needs to know which.
+        State::NotTuned { .. } => {
+            let affinity = cpu.filter(|_| matches!(name, "siblings" | "irqs" | "services"));
+            let affinity = affinity.map(StepChange::Affinity);
+            Ok(affinity.into_iter().chain([StepChange::Knob(name.into())]).collect())
+        }
+        State::Fine { now } => Err(format!("it is so already ({now})")),
+        State::CannotSet { why } | State::Absent { why } => Err(why),
+        State::Reported { now, .. } => Err(format!("it can only be shown ({now})")),
+    }
+}
+
+impl AdviceStep {
+    /// Whether it can be advised: it is one step, and makes no other measurement of the runs.
+    pub fn is_choice(&self) -> bool {
+        !self.changes.is_empty() && self.name != TOGETHER && self.name != COLD_CACHE
+    }
+
+    /// Sets the options of its runs. Without a step they have no priority.
+    pub fn apply(&self, process: &mut ProcessOptions, is_cold: &mut bool) {
+        process.priority.priority = Some(model::values::Priority::Off);
+        let mut knobs: Vec<String> = Vec::new();
+        for change in &self.changes {
+            match change {
+                StepChange::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
+                StepChange::Nice => process.priority.nice = Some(NICE),
+                StepChange::RealTime => process.priority.sched = Some(REAL_TIME),
+                StepChange::FixedLayout => process.layout.no_aslr = true,
+                StepChange::HugePages => process.execution.env = vec![HUGE_PAGES.into()],
+                StepChange::Knob(name) => knobs.push(name.clone()),
+                StepChange::AllKnobs => process.tuning.tune = Some(None),
+                StepChange::Shield => process.isolate = true,
+                StepChange::ColdCache => *is_cold = true,
+            }
+        }
+        if !knobs.is_empty() && process.tuning.tune.is_none() {
+            process.tuning.tune = Some(Some(NameList(knobs)));
+        }
+    }
+
+    /// Whether it changes the machine and not only the runs.
+    pub fn changes_machine(&self) -> bool {
+        let is_of_machine = |change: &StepChange| {
+            matches!(
+                change,
+                StepChange::Knob(_)
+                    | StepChange::AllKnobs
+                    | StepChange::Shield
+                    | StepChange::ColdCache
+            )
+        };
+        self.changes.iter().any(is_of_machine)
+    }
+}
+
+/// The changes of several steps, each once. On a CPU with nothing else a priority brings nothing, and before Linux 6.12
+/// the kernel stops a real-time program there for parts of a second. All knobs contain each of them.
+pub fn union<'a>(steps: impl Iterator<Item = &'a AdviceStep>) -> Vec<StepChange> {
+    let is_cold = |change: &StepChange| *change == StepChange::ColdCache;
+    let mut changes: Vec<StepChange> =
+        steps.flat_map(|step| step.changes.clone()).filter(|change| !is_cold(change)).collect();
+    changes.sort();
+    changes.dedup();
+    if changes.contains(&StepChange::Shield) {
+        changes.retain(|change| !matches!(change, StepChange::Nice | StepChange::RealTime));
+    }
+    if changes.contains(&StepChange::RealTime) {
+        changes.retain(|change| *change != StepChange::Nice);
+    }
+    if changes.contains(&StepChange::Shield) {
+        // It keeps the siblings idle.
+        changes.retain(|change| *change != StepChange::Knob("siblings".into()));
+    }
+    if changes.contains(&StepChange::AllKnobs) {
+        add_all_knobs(&mut changes);
+    }
+    changes
+}
+
+/// Leaves out the knobs that all knobs contain. If others are left, all are named: `run` takes either names or none.
+fn add_all_knobs(changes: &mut Vec<StepChange>) {
+    let is_default = |name: &str| knob(name).is_some_and(|knob| knob.by_default);
+    changes.retain(|change| !matches!(change, StepChange::Knob(name) if is_default(name)));
+    if !changes.iter().any(|change| matches!(change, StepChange::Knob(_))) {
+        return;
+    }
+    changes.retain(|change| *change != StepChange::AllKnobs);
+    let defaults = knobs().filter(|knob| knob.by_default && !knob.files.is_empty());
+    changes.extend(defaults.map(|knob| StepChange::Knob(knob.name.into())));
+    changes.sort();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::{expand, look};
+
+    const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
+        sys/devices/system/cpu/cpufreq/policy0/scaling_governor = powersave\n\
+        sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors = performance powersave\n\
+        sys/devices/system/cpu/cpufreq/policy0/scaling_driver = acpi-cpufreq\n\
+        proc/sys/kernel/randomize_va_space = 2\n\
+        sys/kernel/mm/transparent_hugepage/enabled = always [madvise] never\n";
+
+    fn names(rights: AdviceRights, cpu: Option<usize>) -> (Vec<String>, Vec<String>) {
+        let (_directory, host) = expand(MACHINE);
+        let (steps, missing) = steps(&host, &look(&host).facts, cpu, rights);
+        let missing = missing.into_iter().map(|it| it.name).collect();
+        (steps.into_iter().map(|it| it.name).collect(), missing)
+    }
+
+    #[test]
+    fn a_user_without_rights_has_fewer_steps_and_is_told_why() {
+        let none = AdviceRights { may_tune: false, may_raise: false, is_root: false };
+        let (found, missing) = names(none, Some(3));
+        assert_eq!(found, [AS_IT_IS, "affinity", "fixed layout", "huge pages"]);
+        for name in ["nice", "real-time", "governor", "all knobs", "shield", COLD_CACHE] {
+            assert!(missing.iter().any(|it| it == name), "{name}: {missing:?}");
+        }
+        let all = AdviceRights { may_tune: true, may_raise: true, is_root: true };
+        let (found, missing) = names(all, Some(3));
+        for name in ["nice", "governor", "shield", COLD_CACHE] {
+            assert!(found.iter().any(|it| it == name), "{name}: {found:?} {missing:?}");
+        }
+        let (found, missing) = names(all, None);
+        assert!(!found.contains(&"shield".into()) && missing.contains(&"shield".into()));
+    }
+
+    #[test]
+    fn the_options_are_those_of_run() {
+        let step =
+            |changes: &[StepChange]| AdviceStep { name: "a".into(), changes: changes.into() };
+        let knob = |name: &str| StepChange::Knob(name.into());
+        let mut process = ProcessOptions::default();
+        let mut is_cold = false;
+        let changes = [StepChange::Affinity(3), knob("governor"), knob("turbo")];
+        step(&changes).apply(&mut process, &mut is_cold);
+        assert_eq!(process.affinity, Some(Cpus(vec![3])));
+        let knobs = process.tuning.tune.unwrap().unwrap();
+        assert_eq!((knobs.0, is_cold), (vec!["governor".to_owned(), "turbo".into()], false));
+        let together = union(
+            [
+                step(&[StepChange::Nice]),
+                step(&[StepChange::RealTime]),
+                step(&changes),
+                step(&[StepChange::Affinity(3), StepChange::Shield]),
+                step(&[StepChange::ColdCache]),
+            ]
+            .iter(),
+        );
+        let expected =
+            [StepChange::Affinity(3), knob("governor"), knob("turbo"), StepChange::Shield];
+        assert_eq!(together, expected);
+        let all = union([step(&changes), step(&[StepChange::AllKnobs])].iter());
+        assert_eq!(all, [StepChange::Affinity(3), StepChange::AllKnobs]);
+        let more = union([step(&[knob("autogroup")]), step(&[StepChange::AllKnobs])].iter());
+        assert!(more.contains(&knob("autogroup")) && more.contains(&knob("turbo")), "{more:?}");
+        assert!(!more.contains(&StepChange::AllKnobs));
+    }
+}

@@ -1,0 +1,120 @@
+//! The plan of an earlier session → the plan that measures some of its arms again.
+
+use std::path::Path;
+
+use crate::plan::{Arm, Plan, Role, ShellReason};
+
+/// CPython 3.12 and later writes the names of its functions for profilers if this is 1 (docs.python.org, "perf_profiling").
+pub const PYTHON_NAMES: &str = "PYTHONPERFSUPPORT";
+
+/// Puts these arms of an earlier plan into a new one, and how they were executed. How long, in which order and at which
+/// error rate to measure stays that of the new plan, and so do the names that it has. `directory` is where the earlier session was, if that is elsewhere.
+pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: Option<&str>) {
+    let names: Vec<Option<String>> = new.arms.iter_mut().map(|arm| arm.name.take()).collect();
+    new.arms = arms.iter().map(|&arm| again(&earlier.arms[arm], directory)).collect();
+    for (arm, name) in new.arms.iter_mut().zip(names).filter(|(_, name)| name.is_some()) {
+        arm.name = name;
+    }
+    new.reference = 0;
+    new.control = None;
+    new.shell.clone_from(&earlier.shell);
+    new.shell_reason = ShellReason::UserChoice;
+    new.timeout_ns = earlier.timeout_ns;
+    new.setup.clone_from(&earlier.setup);
+    new.cleanup.clone_from(&earlier.cleanup);
+    new.validate = None;
+    new.cold_cache = earlier.cold_cache;
+    new.input = earlier.input.as_ref().map(|input| match directory {
+        Some(directory) => Path::new(directory).join(input).to_string_lossy().into_owned(),
+        None => input.clone(),
+    });
+    let (process, before) = (&mut new.process, &earlier.process);
+    if process.affinity.is_none() && earlier.workers.is_none() {
+        process.affinity.clone_from(&before.affinity);
+        process.launcher_cpus.clone_from(&before.launcher_cpus);
+    }
+    if !before.is_raised {
+        process.nice = process.nice.or(before.nice);
+    }
+    process.sched = process.sched.or(before.sched);
+    if process.rlimits.is_empty() {
+        process.rlimits.clone_from(&before.rlimits);
+    }
+    process.no_aslr |= before.no_aslr;
+    if process.thread_variables.is_empty() {
+        process.thread_variables.clone_from(&before.thread_variables);
+    }
+    new.workers = None;
+    new.in_slices = false;
+    new.suite = None;
+}
+
+fn again(arm: &Arm, directory: Option<&str>) -> Arm {
+    let mut arm = arm.clone();
+    arm.role = Role::Candidate;
+    // One pair is compared, whatever the benchmark is called. What the runs say of themselves decides nothing here.
+    arm.benchmark = None;
+    arm.value = None;
+    arm.source = None;
+    arm.is_revision = false;
+    if arm.directories.is_empty() {
+        arm.directories.extend(directory.map(str::to_owned));
+    }
+    arm
+}
+
+/// Asks interpreters of Python for names of their functions. `is_set` says whether the user has decided about that.
+pub fn ask_for_names(plan: &mut Plan, is_set: bool) {
+    for arm in &mut plan.arms {
+        if !is_set && arm.environment.iter().all(|(name, _)| name != PYTHON_NAMES) {
+            arm.environment.push((PYTHON_NAMES.into(), "1".into()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::Facts;
+    use crate::plan::{Control, decide_run};
+    use model::spec::RunSpec;
+
+    fn plan(commands: &[&str]) -> Plan {
+        let commands = commands.iter().map(|&it| it.into()).collect();
+        decide_run(&RunSpec { commands, ..RunSpec::default() }, &Facts::default(), 1).unwrap()
+    }
+
+    #[test]
+    fn the_chosen_arms_are_measured_as_they_were_and_as_long_as_the_new_plan_says() {
+        let mut earlier = plan(&["a", "b", "c"]);
+        earlier.timeout_ns = Some(5);
+        earlier.input = Some("in".into());
+        earlier.process.no_aslr = true;
+        earlier.arms[2].prepare = Some("prepare".into());
+        earlier.control = Some(Control { arm: 1, role: Role::Subtract });
+        let mut new = plan(&["x", "y"]);
+        new.arms[1].name = Some("second".into());
+        let blocks = new.blocks;
+        measure_again(&mut new, &earlier, &[0, 2], Some("/srv/there"));
+        let commands: Vec<&str> = new.arms.iter().map(|arm| arm.command.as_str()).collect();
+        assert_eq!(commands, ["a", "c"]);
+        assert_eq!((new.arms[0].label(), new.arms[1].label()), ("a", "second"));
+        assert_eq!((new.blocks, new.control, new.timeout_ns), (blocks, None, Some(5)));
+        assert_eq!(new.input.as_deref(), Some("/srv/there/in"));
+        assert_eq!(new.arms[1].directory(None), Some("/srv/there"));
+        assert_eq!(new.arms[1].prepare.as_deref(), Some("prepare"));
+        assert!(new.process.no_aslr);
+    }
+
+    #[test]
+    fn the_users_word_about_names_counts() {
+        let (mut one, mut plan) = (plan(&["a"]), plan(&["a", "b"]));
+        plan.arms[1].environment.push((PYTHON_NAMES.into(), "0".into()));
+        ask_for_names(&mut plan, false);
+        let value = |plan: &Plan, arm: usize| plan.arms[arm].environment.clone();
+        assert_eq!(value(&plan, 0), [(PYTHON_NAMES.into(), "1".into())]);
+        assert_eq!(value(&plan, 1), [(PYTHON_NAMES.into(), "0".into())]);
+        ask_for_names(&mut one, true);
+        assert!(one.arms[0].environment.is_empty());
+    }
+}

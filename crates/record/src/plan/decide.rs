@@ -1,0 +1,369 @@
+//! Request + facts → plan. The defaults of a session are here; those of verbs without a plan are in `plan::defaults`.
+
+use anyhow::{Result, bail, ensure};
+
+use host::Facts;
+use crate::plan::arms::{Arms, arms};
+use crate::plan::deciding::Deciding;
+use crate::plan::defaults;
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::revisions::{BuiltRevision, across_commands};
+use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
+use model::spec::RunSpec;
+use model::values::{
+    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, VALUE,
+};
+
+pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
+pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
+const BLOCKS_MIN_ONE: u32 = 24;
+const BLOCKS_MIN_SEVERAL: u32 = 10;
+/// Blocks beyond the fewest that can decide: a trimmed mean needs some more pairs.
+const FAMILY_BLOCKS_MORE: u32 = 4;
+/// More pairs than this sharpen an interval by little; docs/methodology.md, "Many pairs".
+const BLOCKS_MAX_SEVERAL: u32 = 500;
+const PRECISION_ONE_PCT: f64 = 0.5;
+const ALPHA_PCT: f64 = 1.0;
+const SAME_WITHIN: f64 = 0.01;
+/// Fewest runs for a meaningful error of t0.
+const PRECISION_BLOCKS_MIN: u32 = 12;
+/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, so its error
+/// does not cover the others (docs/methodology.md, "t0 and its error").
+const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
+
+/// Decides everything about the commands of `run`.
+///
+/// # Errors
+/// As [`decide`], and of [`arms`].
+pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
+    decide_run_across(spec, &[], facts, drawn_seed)
+}
+
+/// The same, with each command in the checkout of each of these revisions.
+///
+/// # Errors
+/// As [`decide_run`].
+pub fn decide_run_across(
+    spec: &RunSpec,
+    revisions: &[BuiltRevision],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let arms = across_commands(arms(CommandRequest::from(spec))?, &spec.hooks, revisions)?;
+    decide(&spec.into(), arms, facts, drawn_seed)
+}
+
+/// Decides everything about these arms. `drawn_seed` is used when the request has none.
+///
+/// # Errors
+/// The request contradicts itself, or needs something that this machine does not have.
+pub fn decide(
+    request: &SessionRequest,
+    arms: Arms,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let mut arms = arms;
+    let deciding = Deciding::of(&mut arms, &request.judgement)?;
+    let Arms { arms, control, shell, shell_reason } = arms;
+    let SessionRequest { length, process, hooks, judgement, metrics: _ } = request;
+    let n_comparisons = n_comparisons(&arms);
+    let metrics = match &request.metrics {
+        Some(list) => list.0.clone(),
+        None => default_metrics(),
+    };
+    let metrics = with_value(metrics, &arms);
+    let order = order(length.order, &arms)?;
+    let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
+        hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
+    };
+    ensure!(
+        judgement.fail_on.is_none() || n_comparisons > usize::from(judgement.aa),
+        "--fail-on needs something to compare, but there is only one command"
+    );
+    let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
+    let blocks = block_rule(length, n_comparisons, alpha)?;
+    // Whoever asks for a number of runs wants so many, whatever they show.
+    let is_sequence = n_comparisons > 0 && order == Order::Interleave && length.n_blocks.is_none();
+    let stopping = match blocks {
+        BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
+        _ => Stopping::AtTheEnd,
+    };
+    Ok(Plan {
+        reference: 0,
+        control,
+        shell,
+        shell_reason,
+        order,
+        seed: length.seed.unwrap_or(drawn_seed),
+        n_warmups: length.n_warmups.unwrap_or(1),
+        blocks,
+        stopping,
+        trial: None,
+        slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
+        refuses_survivors: judgement.fail_on.is_some_and(|fail_on| !fail_on.allows_processes),
+        precision: precision(length, n_comparisons, order)?,
+        timeout_ns: length.timeout.map(|timeout| timeout.ns),
+        setup: of_all(&hooks.setup, |arm| &arm.setup),
+        cleanup: of_all(&hooks.cleanup, |arm| &arm.cleanup),
+        validate: hooks.validate.clone(),
+        cold_cache: hooks.cold_cache,
+        input: process.input.clone().filter(|input| input != "null"),
+        process: process_plan(process, facts)?,
+        evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence())
+            || deciding.needs_counters(),
+        metrics,
+        policy: DecisionRule {
+            alpha,
+            same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
+            estimand: deciding.estimand,
+            clock: deciding.clock,
+            process_value: ProcessValue::default(),
+            decide_on: deciding.decide_on,
+            better: deciding.better,
+        },
+        arms,
+        workers: None,
+        in_slices: false,
+        suite: None,
+        fair_play: None,
+        by_geometric_mean: false,
+    })
+}
+
+/// The metrics that are shown if the user names none.
+pub fn default_metrics() -> Vec<MetricChoice> {
+    let choice = |name: &str| MetricChoice { name: name.into(), unit: None };
+    ["wall", CPU, "user", "sys", "maxrss"].map(choice).to_vec()
+}
+
+/// The metrics, and the value of the runs if they say one.
+fn with_value(mut metrics: Vec<MetricChoice>, arms: &[Arm]) -> Vec<MetricChoice> {
+    let says_value = arms.iter().any(|arm| arm.value.is_some());
+    metrics.extend(says_value.then(|| MetricChoice { name: VALUE.into(), unit: None }));
+    metrics
+}
+
+/// The order of the runs. A setup of a value is made once, so all runs of the value follow it.
+fn order(asked: Option<Order>, arms: &[Arm]) -> Result<Order> {
+    if arms.iter().all(|arm| arm.setup.is_none() && arm.cleanup.is_none()) {
+        return Ok(asked.unwrap_or_default());
+    }
+    ensure!(
+        asked != Some(Order::Interleave),
+        "--order interleave: --setup or --cleanup mentions a parameter, so it is executed once for each value, and \
+         the runs of the values cannot be mixed; use --prepare, which is executed before each run, or a suite"
+    );
+    Ok(Order::Sequential)
+}
+
+impl Default for DecisionRule {
+    /// The rule without options.
+    fn default() -> Self {
+        Self {
+            alpha: ALPHA_PCT / 100.0,
+            same_within: SAME_WITHIN,
+            estimand: Estimand::default(),
+            clock: Clock::default(),
+            process_value: ProcessValue::default(),
+            decide_on: None,
+            better: Better::Lower,
+        }
+    }
+}
+
+/// The number of arms that are compared with an earlier one, the twin included.
+fn n_comparisons(arms: &[Arm]) -> usize {
+    let has_reference = |&(index, arm): &(usize, &Arm)| {
+        let is_before =
+            |other: &Arm| other.role == Role::Candidate && other.benchmark == arm.benchmark;
+        !arm.role.is_control() && arms[..index].iter().any(is_before)
+    };
+    arms.iter().enumerate().filter(has_reference).count()
+}
+
+/// Fewest blocks that can decide so many comparisons at once, even if some pairs disagree.
+pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
+    let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
+    let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
+    let fewest = if family > 1 { fewest + FAMILY_BLOCKS_MORE } else { 0 };
+    BLOCKS_MIN_SEVERAL.max(fewest)
+}
+
+fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
+    if let Some(n_blocks) = length.n_blocks {
+        let of_budget = |budget: TimeSpan| {
+            let (min, max) = (n_blocks, n_blocks);
+            BlockRule::Budget { budget_ns: budget.ns, min, max, firm: 1 }
+        };
+        return Ok(length.stop.budget.map_or(BlockRule::Exactly(n_blocks), of_budget));
+    }
+    let (budget_ns, default_min, default_max) = if n_comparisons == 0 {
+        (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
+    } else {
+        (BUDGET_SEVERAL_NS, fewest_blocks(n_comparisons, alpha), BLOCKS_MAX_SEVERAL)
+    };
+    if let (Some(min), Some(max)) = (length.n_blocks_min, length.n_blocks_max) {
+        ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
+    }
+    let (min, max) = limits((length.n_blocks_min, length.n_blocks_max), (default_min, default_max));
+    Ok(BlockRule::Budget {
+        budget_ns: length.stop.budget.map_or(budget_ns, |budget| budget.ns),
+        min,
+        max,
+        // Only the user's own number outranks the budget.
+        firm: length.n_blocks_min.unwrap_or(1),
+    })
+}
+
+/// Fewest and most blocks. The user's limits count; a default that contradicts them gives way.
+pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
+    match user {
+        (Some(min), Some(max)) => (min, max),
+        (Some(min), None) => (min, max.max(min)),
+        (None, Some(max)) => (min.min(max), max),
+        (None, None) => (min, max),
+    }
+}
+
+fn precision(
+    length: &LengthRequest,
+    n_comparisons: usize,
+    order: Order,
+) -> Result<Option<Precision>> {
+    let requested = length.stop.precision.map(|percent| percent.0);
+    ensure!(
+        requested.is_none() || order == Order::Interleave,
+        "--precision needs complete blocks while it measures, so it does not go with --order sequential, nor with a \
+         parameter in --setup or --cleanup"
+    );
+    let default = (n_comparisons == 0 && length.n_blocks.is_none() && order == Order::Interleave)
+        .then_some(PRECISION_ONE_PCT);
+    let n_blocks_min = length.n_blocks_min.unwrap_or(PRECISION_BLOCKS_MIN);
+    let time_min_ns = PRECISION_TIME_MIN_NS;
+    Ok(requested.or(default).map(|pct| Precision { pct, n_blocks_min, time_min_ns }))
+}
+
+fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> {
+    let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
+    affinity.as_ref().map_or(Ok(()), |cpus| check_online(cpus, facts))?;
+    Ok(ProcessPlan {
+        launcher_cpus: affinity.clone(),
+        affinity,
+        nice: process.priority.nice,
+        is_raised: false,
+        sched: process.priority.sched,
+        rlimits: process.rlimits.clone(),
+        no_aslr: process.layout.no_aslr,
+        env_padding: process.layout.env_padding.unwrap_or_default(),
+        thread_variables: Vec::new(),
+        memory: None,
+    })
+}
+
+/// Checks that the CPUs of an option are online. They need not be in the mask of this process: isolated CPUs
+/// (isolcpus=) are in no mask until a process is bound to them.
+///
+/// # Errors
+/// The first CPU that is not online.
+pub(super) fn check_online(cpus: &[usize], facts: &Facts) -> Result<()> {
+    let Some(online) = &facts.cpus_online else { return Ok(()) };
+    let known = model::values::parse_cpu_list(online).unwrap_or_default();
+    match cpus.iter().find(|cpu| !known.contains(cpu)) {
+        Some(cpu) => {
+            bail!("⟦affinity⟧: CPU {cpu} is not one of those that are online ({online})")
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::values::{Cpus, Percent};
+
+    fn spec(commands: &[&str]) -> RunSpec {
+        RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
+    }
+
+    #[track_caller]
+    fn check_blocks(
+        min: Option<u32>,
+        max: Option<u32>,
+        commands: &[&str],
+        expected: Option<(u32, u32)>,
+    ) {
+        let mut spec = spec(commands);
+        spec.length.min_runs = min;
+        spec.length.max_runs = max;
+        let found = decide_run(&spec, &Facts::default(), 1).ok().map(|plan| match plan.blocks {
+            BlockRule::Budget { min, max, .. } => (min, max),
+            BlockRule::Exactly(n) => (n, n),
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn numbers_of_runs_give_way_to_what_was_said() {
+        check_blocks(None, None, &["a", "b"], Some((10, 500)));
+        check_blocks(None, None, &["a"], Some((24, u32::MAX)));
+        check_blocks(Some(600), None, &["a", "b"], Some((600, 600)));
+        check_blocks(None, Some(5), &["a", "b"], Some((5, 5)));
+        check_blocks(Some(7), Some(5), &["a", "b"], None);
+    }
+
+    /// `--runs` and `--budget`: whichever comes first. Only the user's own `--min-runs` outranks a budget.
+    #[test]
+    fn a_budget_ends_also_a_number_of_runs() {
+        let blocks = |runs, min_runs, budget: Option<&str>| {
+            let mut spec = spec(&["a", "b"]);
+            (spec.length.runs, spec.length.min_runs) = (runs, min_runs);
+            spec.length.stop.budget = budget.map(|budget| budget.parse().unwrap());
+            let plan = decide_run(&spec, &Facts::default(), 1).unwrap();
+            (plan.blocks, plan.stopping)
+        };
+        let (both, stopping) = blocks(Some(30), None, Some("2s"));
+        let budget_ns = 2_000_000_000;
+        assert_eq!(both, BlockRule::Budget { budget_ns, min: 30, max: 30, firm: 1 });
+        assert_eq!(stopping, Stopping::AtTheEnd);
+        assert_eq!(blocks(Some(30), None, None).0, BlockRule::Exactly(30));
+        assert_eq!(blocks(None, None, None).0.firm(), 1);
+        assert_eq!(blocks(None, Some(20), Some("2s")).0.firm(), 20);
+    }
+
+    #[test]
+    fn precision_is_for_estimation() {
+        let plan = |spec: &RunSpec| decide_run(spec, &Facts::default(), 1).unwrap();
+        let found = plan(&spec(&["a"])).precision.unwrap();
+        assert_eq!((found.pct, found.n_blocks_min), (0.5, 12));
+        assert_eq!(plan(&spec(&["a", "b"])).precision, None);
+        let mut exact = spec(&["a"]);
+        exact.length.runs = Some(30);
+        assert_eq!(plan(&exact).precision, None);
+        let mut sequential = spec(&["a", "b"]);
+        sequential.length.order = Some(Order::Sequential);
+        sequential.length.stop.precision = Some(Percent(1.0));
+        assert!(decide_run(&sequential, &Facts::default(), 1).is_err());
+    }
+
+    #[test]
+    fn only_cpus_that_are_there_can_be_used() {
+        let mut spec = spec(&["a"]);
+        spec.process.affinity = Some(Cpus(vec![1, 9]));
+        let facts = Facts { cpus_online: Some("0-3".into()), ..Facts::default() };
+        let error = decide_run(&spec, &facts, 1).unwrap_err().to_string();
+        assert!(error.contains("CPU 9 is not one of those"), "{error}");
+        spec.process.affinity = Some(Cpus((0..2048).collect()));
+        let facts = Facts { cpus_online: Some("0-2047".into()), ..Facts::default() };
+        let affinity = decide_run(&spec, &facts, 1).unwrap().process.affinity;
+        assert_eq!(affinity, Some((0..2048).collect()));
+    }
+
+    #[test]
+    fn the_clock_alone_needs_no_evidence() {
+        let mut spec = spec(&["a"]);
+        assert!(decide_run(&spec, &Facts::default(), 1).unwrap().evidence);
+        spec.display.metrics = Some("wall".parse().unwrap());
+        assert!(!decide_run(&spec, &Facts::default(), 1).unwrap().evidence);
+    }
+}

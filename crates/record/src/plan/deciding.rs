@@ -1,0 +1,75 @@
+//! The quantity that decides, and what follows from it: the unit, the statistic and the control.
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Result, ensure};
+
+use crate::plan::arms::Arms;
+use crate::plan::{Control, Role};
+use model::spec::groups::JudgementOptions;
+use model::values::metric::MetricSource;
+use model::values::{Better, Clock, DecideOn, Estimand};
+
+/// The quantity that decides, and how.
+#[derive(Debug)]
+pub(super) struct Deciding {
+    pub(super) clock: Clock,
+    pub(super) decide_on: Option<DecideOn>,
+    pub(super) better: Better,
+    pub(super) estimand: Estimand,
+}
+
+impl Deciding {
+    /// The quantity of the options. Sets the unit of the arms, and removes a control that the quantity has no use for.
+    ///
+    /// # Errors
+    /// The quantity is a value and there is none, or it cannot be subtracted.
+    pub(super) fn of(arms: &mut Arms, judgement: &JudgementOptions) -> Result<Self> {
+        let rule = arms.arms.iter().find_map(|arm| arm.value.clone());
+        let chosen = judgement.decide_on.or(rule.as_ref().map(|_| DecideOn::Value));
+        let estimand = judgement.estimand;
+        let clock = chosen.and_then(DecideOn::clock).or(judgement.clock).unwrap_or_default();
+        let Some(decide_on) = chosen else {
+            let estimand = estimand.unwrap_or_default();
+            return Ok(Self { clock, decide_on: None, better: Better::Lower, estimand });
+        };
+        let rule = rule.filter(|_| decide_on == DecideOn::Value);
+        ensure!(
+            decide_on != DecideOn::Value || rule.is_some(),
+            "⟦decide-on⟧ value: there is no value; ⟦value⟧ or ⟦value-json⟧ says where it is"
+        );
+        let better = rule.as_ref().map_or(Better::Lower, |rule| rule.better);
+        let unit = rule.map_or(decide_on.unit(), |rule| rule.kind());
+        arms.arms.iter_mut().for_each(|arm| arm.unit = unit);
+        if decide_on.clock().is_none() {
+            remove_control(arms, decide_on)?;
+        }
+        // Only a time has a floor that noise adds to. The lowest throughput is that of the most disturbed run.
+        let usual = if unit.is_time() && better == Better::Lower {
+            Estimand::default()
+        } else {
+            Estimand::Typical
+        };
+        Ok(Self { clock, decide_on: Some(decide_on), better, estimand: estimand.unwrap_or(usual) })
+    }
+
+    /// Whether the quantity is a count of the processor, for which counters have to be open.
+    pub(super) fn needs_counters(&self) -> bool {
+        let metrics = self.decide_on.map_or(&[][..], DecideOn::metrics);
+        metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware)
+    }
+}
+
+/// Removes the empty shell: what it costs is not subtracted from other quantities than times.
+fn remove_control(arms: &mut Arms, decide_on: DecideOn) -> Result<()> {
+    let Some(Control { arm, role }) = arms.control else { return Ok(()) };
+    ensure!(
+        role == Role::EmptyShell,
+        "⟦subtract⟧ subtracts times; it does not go with ⟦decide-on⟧ {}",
+        decide_on.name()
+    );
+    arms.arms.remove(arm);
+    arms.control = None;
+    Ok(())
+}

@@ -1,0 +1,443 @@
+//! The plan of a session: every default resolved, saved with the result.
+
+pub mod advice;
+mod again;
+mod arms;
+mod blocks;
+mod decide;
+mod deciding;
+pub mod defaults;
+mod fair_play;
+mod parameters;
+pub mod placement;
+pub mod priority;
+pub mod programs;
+pub mod request;
+mod revisions;
+mod shell;
+pub mod suite;
+mod trial;
+mod value;
+pub mod workers;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use host::Git;
+use model::values::metric::Metric;
+use model::values::{
+    Better, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order, OutputTarget,
+    Padding, ProcessValue, Rlimit, Sched, ValueUnit,
+};
+
+pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
+pub use arms::Arms;
+pub use blocks::{BlockRule, Stopping};
+pub use decide::{decide, decide_run, decide_run_across, default_metrics};
+pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
+pub use revisions::{BuiltRevision, across};
+pub use suite::SuiteMembership;
+pub use trial::TrialRule;
+pub use value::{ValueReader, ValueRule, ValueSource};
+use workers::{WorkerCode, Workers};
+
+/// A whole session, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The arms, in the order of the command line; controls come last.
+    pub arms: Vec<Arm>,
+    /// Index of the arm that the others are compared with.
+    pub reference: usize,
+    /// The arm that the analysis subtracts from every other one.
+    pub control: Option<Control>,
+    /// The shell and its options; `None` when commands are executed directly.
+    pub shell: Option<Vec<String>>,
+    /// The reason why a shell is used, or not.
+    pub shell_reason: ShellReason,
+    /// Order of the runs.
+    pub order: Order,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Warm-up runs of each arm.
+    pub n_warmups: u32,
+    /// The rule for the number of blocks.
+    pub blocks: BlockRule,
+    /// Whether the session may end before its last block because everything is decided.
+    #[serde(default)]
+    pub stopping: Stopping,
+    /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
+    #[serde(default)]
+    pub slower_limit: f64,
+    /// Whether a process that a run leaves behind is a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses_survivors: bool,
+    /// The rule of a session that tries whether its second arm is faster than the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialRule>,
+    /// A further rule to stop before the last block.
+    pub precision: Option<Precision>,
+    /// Limit for one run.
+    pub timeout_ns: Option<u64>,
+    /// Command before everything else.
+    pub setup: Option<String>,
+    /// Command after everything else.
+    pub cleanup: Option<String>,
+    /// Command that checks the output of each run.
+    pub validate: Option<String>,
+    /// Whether the page cache is dropped before each run.
+    pub cold_cache: bool,
+    /// Standard input of the runs; `None` is /dev/null.
+    pub input: Option<String>,
+    /// State of the timed processes.
+    pub process: ProcessPlan,
+    /// Whether schedstat is read and perf events are opened.
+    pub evidence: bool,
+    /// The metrics that the summary shows.
+    pub metrics: Vec<MetricChoice>,
+    /// The rule for judging differences.
+    pub policy: DecisionRule,
+    /// The use of workers; `None` where every run is a process that is timed as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+    /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_slices: bool,
+    /// The suite that this is one benchmark of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<SuiteMembership>,
+    /// What keeps an attempt of a campaign honest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_play: Option<FairPlayRules>,
+    /// Whether programs are compared by the geometric mean of all their benchmarks. Each benchmark has all programs, in
+    /// the same order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_geometric_mean: bool,
+}
+
+impl Plan {
+    /// The words of an arm's command in a block.
+    pub fn argv(&self, arm: usize, block: Option<u32>) -> Vec<String> {
+        let (argv, shell) = (&self.arms[arm].argv, self.shell.as_deref());
+        let rules = self.fair_play.as_ref();
+        rules.map_or_else(|| argv.clone(), |rules| rules.filled_argv(argv, shell, block))
+    }
+
+    /// The script of a hook in a block.
+    pub fn hook(&self, script: &str, block: Option<u32>) -> String {
+        let rules = self.fair_play.as_ref();
+        rules.map_or_else(|| script.to_owned(), |rules| rules.filled_script(script, block))
+    }
+
+    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it, and `value` its own value.
+    /// Such a run ends the session, and its time is no time of the program.
+    pub fn rejects(&self, arm: u32, shell_exit: i32, value: Option<f64>) -> bool {
+        let Some(arm) = self.arms.get(arm as usize) else { return false };
+        let lacks_value = arm.value.is_some() && value.is_none();
+        arm.accept.as_ref().is_some_and(|accept| lacks_value || !accept.contains(&shell_exit))
+    }
+
+    /// Number of comparisons that are judged together.
+    pub fn family(&self) -> usize {
+        self.suite.as_ref().map_or_else(|| self.compared().len(), |suite| suite.family)
+    }
+
+    /// The arms that are compared, with their indices.
+    pub fn candidates(&self) -> impl Iterator<Item = (usize, &Arm)> {
+        self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
+    }
+
+    /// The arms that are compared with a reference. They are one family: their verdicts share an error rate.
+    pub fn compared(&self) -> Vec<usize> {
+        let candidates = self.candidates().map(|(arm, _)| arm);
+        let compared = candidates.filter(|&arm| arm != self.reference_of(arm));
+        // Those of the first benchmark stand for their programs.
+        let is_one = |arm: &usize| !self.by_geometric_mean || self.leader(*arm) == *arm;
+        compared.filter(is_one).collect()
+    }
+
+    /// Whether blocks that comparisons leave out as warm-up are made up for. The user's number of runs is then the
+    /// number of pairs that count.
+    pub fn replaces_warmup(&self) -> bool {
+        let is_compared = !self.compared().is_empty() || self.twin().is_some();
+        let is_exact = matches!(self.blocks, BlockRule::Exactly(_));
+        is_compared && is_exact && self.order == Order::Interleave
+    }
+
+    /// The arm of the first benchmark that has the program of this arm.
+    pub fn leader(&self, arm: usize) -> usize {
+        let benchmark = &self.arms[arm].benchmark;
+        self.arms[..arm].iter().filter(|other| other.benchmark == *benchmark).count()
+    }
+
+    /// The arm that this one is compared with: the reference, or with several benchmarks the first arm of its
+    /// benchmark.
+    pub fn reference_of(&self, arm: usize) -> usize {
+        let benchmark = &self.arms[arm].benchmark;
+        if *benchmark == self.arms[self.reference].benchmark {
+            return self.reference;
+        }
+        let mut arms = self.candidates();
+        arms.find(|(_, other)| other.benchmark == *benchmark).map_or(arm, |(first, _)| first)
+    }
+
+    /// Whether its workers are forks of a running program.
+    pub fn is_forked(&self) -> bool {
+        self.workers.is_some() && self.arms.iter().all(|arm| arm.argv.is_empty())
+    }
+
+    /// Whether there are several benchmarks, each with arms of its own.
+    pub fn has_benchmarks(&self) -> bool {
+        self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
+    }
+
+    /// The name of an arm next to those of other benchmarks.
+    pub fn full_label(&self, arm: usize) -> String {
+        let arm = &self.arms[arm];
+        match &arm.benchmark {
+            Some(benchmark) if self.has_benchmarks() => format!("{benchmark}: {}", arm.label()),
+            _ => arm.label().into(),
+        }
+    }
+
+    /// The second copy of the reference, for the self-check.
+    pub fn twin(&self) -> Option<usize> {
+        self.arms.iter().position(|arm| arm.role == Role::Twin)
+    }
+}
+
+/// A command, statement or benchmark that is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// The name given to it.
+    pub name: Option<String>,
+    /// The command line with its parameters filled in.
+    pub command: String,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Its part in the comparison.
+    pub role: Role,
+    /// Parameters and their values.
+    pub parameters: Vec<(String, String)>,
+    /// Variables set for it.
+    pub environment: Vec<(String, String)>,
+    /// Command before its first run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// Command after its last run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup: Option<String>,
+    /// Command before each of its runs.
+    pub prepare: Option<String>,
+    /// Command after each of its runs.
+    pub conclude: Option<String>,
+    /// The destination of its standard output.
+    pub output: OutputTarget,
+    /// Exit statuses that are no failure; `None` if none is.
+    pub accept: Option<Vec<i32>>,
+    /// Its benchmark. Only variants of the same benchmark are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<String>,
+    /// The unit of its values.
+    #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
+    pub unit: ValueUnit,
+    /// The value that its program says of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<ValueRule>,
+    /// Repetitions within one loop.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub inner_loops: u64,
+    /// Whether it times itself. Then the CPU time of the whole call is of no use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_timer: bool,
+    /// The directories that its blocks take turns with; the current one if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// Of a revision, or of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+    /// Whether its name is that of a revision (`--revisions`). Then the arms of its benchmark are the same program at
+    /// different commits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revision: bool,
+    /// The code to send to its worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<WorkerCode>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_one(n: &u64) -> bool {
+    *n == 1
+}
+
+impl Plan {
+    /// Whether the memory of all processes of a run is asked for, so that they need a control group of their own.
+    pub fn needs_tree_memory(&self) -> bool {
+        let is_it = |metric: Metric| metric == Metric::TreePeakBytes;
+        let decides = self.policy.decide_on.map_or(&[][..], DecideOn::metrics);
+        let shown = self.metrics.iter().filter_map(|choice| Metric::from_name(&choice.name));
+        decides.iter().copied().chain(shown).any(is_it)
+    }
+}
+
+impl Arm {
+    /// A command without hooks and variables. Its output is discarded, and any exit is a success.
+    pub fn bare(command: &str, role: Role) -> Self {
+        Self {
+            name: None,
+            command: command.into(),
+            argv: Vec::new(),
+            role,
+            parameters: Vec::new(),
+            environment: Vec::new(),
+            setup: None,
+            cleanup: None,
+            prepare: None,
+            conclude: None,
+            output: OutputTarget::Null,
+            accept: None,
+            benchmark: None,
+            unit: ValueUnit::Time,
+            value: None,
+            inner_loops: 1,
+            has_own_timer: false,
+            directories: Vec::new(),
+            git: None,
+            is_revision: false,
+            source: None,
+        }
+    }
+
+    /// The directory of a block, or of a warm-up.
+    pub fn directory(&self, block: Option<u32>) -> Option<&str> {
+        let n_directories = self.directories.len().max(1);
+        let at = block.unwrap_or(0) as usize % n_directories;
+        self.directories.get(at).map(String::as_str)
+    }
+
+    /// Its name in the output.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.command)
+    }
+}
+
+/// The part of an arm in the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// An arm to compare.
+    Candidate,
+    /// A second copy of the reference, for the self-check of `--aa`.
+    Twin,
+    /// The shell without a command, to subtract.
+    EmptyShell,
+    /// The command of --subtract.
+    Subtract,
+}
+
+impl Role {
+    /// Whether the arm is only measured to be subtracted.
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::EmptyShell | Self::Subtract)
+    }
+}
+
+/// The arm that is subtracted from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Its index.
+    pub arm: usize,
+    /// The arm's role.
+    pub role: Role,
+}
+
+/// The reason why commands run in a shell or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellReason {
+    /// The user chose it.
+    #[serde(rename = "asked")]
+    UserChoice,
+    /// No command has shell syntax.
+    NotNeeded,
+    /// This command has this piece of shell syntax.
+    Needed {
+        /// Index of the arm.
+        arm: usize,
+        /// The piece of syntax.
+        syntax: String,
+    },
+}
+
+/// Stop when the error is small enough: that of t0 with one arm, of every ratio with several.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Precision {
+    /// In percent of t0.
+    pub pct: f64,
+    /// Not before this many blocks.
+    pub n_blocks_min: u32,
+    /// Not before so much time, ns.
+    #[serde(default)]
+    pub time_min_ns: u64,
+}
+
+/// State of the timed processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessPlan {
+    /// CPUs they may use.
+    pub affinity: Option<Vec<usize>>,
+    /// CPUs of the launcher. They are those of the benchmark, so that no launch includes a migration.
+    pub launcher_cpus: Option<Vec<usize>>,
+    /// Nice level.
+    pub nice: Option<i32>,
+    /// Whether Stillwell chose the nice level, because the user's rights allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_raised: bool,
+    /// Scheduling policy.
+    pub sched: Option<Sched>,
+    /// Soft resource limits.
+    pub rlimits: Vec<Rlimit>,
+    /// Whether address space randomisation is off.
+    pub no_aslr: bool,
+    /// Padding of the environment.
+    pub env_padding: Padding,
+    /// Variables that tell the runtimes of threads how many to make, and where. An arm's own variables go before them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_variables: Vec<(String, String)>,
+    /// Memory nodes; `None` leaves them to the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPolicy>,
+}
+
+/// The rule for judging differences.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionRule {
+    /// Rate of false "different" verdicts.
+    pub alpha: f64,
+    /// Differences below this fraction count as the same.
+    pub same_within: f64,
+    /// The statistic to compare.
+    pub estimand: Estimand,
+    /// The time of a run of which it is a statistic.
+    #[serde(default = "Clock::of_old_plans")]
+    pub clock: Clock,
+    /// The value of a process with several slices.
+    #[serde(default = "ProcessValue::of_old_plans")]
+    pub process_value: ProcessValue,
+    /// The quantity that decides, if the user chose one or the program says a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide_on: Option<DecideOn>,
+    /// The direction in which that quantity is better.
+    #[serde(default, skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
+}
+
+impl DecisionRule {
+    /// The quantity of a run that is compared.
+    pub fn compared(&self) -> Compared {
+        Compared { clock: self.clock, decide_on: self.decide_on, better: self.better }
+    }
+}

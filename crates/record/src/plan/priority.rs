@@ -1,0 +1,129 @@
+//! The priority of the runs, and the limits of nice levels and real-time policies on this machine.
+
+use host::{Gap, Host};
+use crate::plan::ProcessPlan;
+use model::spec::groups::PriorityOptions;
+use model::values::{Priority, Sched};
+
+/// Under autogroups a nice level counts only within a session.
+pub const NICE: &str = "a nice level that counts against other terminals";
+/// The kernel throttles a real-time program that never sleeps.
+pub const REAL_TIME: &str = "a real-time policy without pauses";
+
+/// The highest priority of the usual scheduling policy. Under `load 10`, a compiler's t0 was 1.14 of the idle one
+/// without it, and 1.01 with it. SCHED_FIFO was no better, and can stop a machine (docs/experiments.md).
+pub const HIGHEST: i32 = -20;
+
+/// Puts the runs before the other programs of the machine, unless the user has chosen a priority.
+pub fn raise(
+    process: &mut ProcessPlan,
+    options: &PriorityOptions,
+    may_raise: impl FnOnce() -> bool,
+) {
+    let is_chosen = options.nice.is_some() || options.sched.is_some();
+    if !is_chosen && options.priority.unwrap_or_default() == Priority::Auto && may_raise() {
+        process.nice = Some(HIGHEST);
+        process.is_raised = true;
+    }
+}
+
+/// The gaps to tell the reader of the times. `is_shielded`: no other programs use the CPUs.
+pub fn caveats(host: &Host, process: &ProcessPlan, is_shielded: bool) -> Vec<Gap> {
+    let is_real_time = matches!(process.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
+    [
+        nice(host).filter(|_| process.nice.is_some_and(|nice| nice < 0) && !is_shielded),
+        real_time(host, is_shielded).filter(|_| is_real_time),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// sched(7), "The autogroup feature".
+fn nice(host: &Host) -> Option<Gap> {
+    let autogroup = host.read("proc/sys/kernel/sched_autogroup_enabled")?;
+    (autogroup == "1").then(|| Gap {
+        what: NICE.into(),
+        why: "kernel.sched_autogroup_enabled is 1, so a nice level counts only among the commands of one terminal".into(),
+        fix: "use ⟦isolate⟧, or run ⟦tune-autogroup⟧".into(),
+    })
+}
+
+/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a
+/// program waits (kernel/sched/fair.c, `fair_server_init`).
+fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
+    let has_fair_server = host::shield::find(host).kernel >= (6, 12);
+    let (gives, fix) = match has_fair_server {
+        true if is_shielded => return None,
+        true => (
+            "other programs that wait get 50 ms of each second of a CPU that a real-time program holds".into(),
+            "use ⟦isolate⟧, where nothing else waits",
+        ),
+        false => {
+            let limit = |name| host.read_value::<i64>(format!("proc/sys/kernel/sched_rt_{name}_us"));
+            let (runtime_us, period_us) = (limit("runtime")?, limit("period")?);
+            if runtime_us < 0 || runtime_us >= period_us {
+                return None;
+            }
+            (
+                format!(
+                    "the kernel stops real-time programs for {} ms of each {} ms (kernel.sched_rt_runtime_us)",
+                    (period_us - runtime_us) / 1000,
+                    period_us / 1000
+                ),
+                "use ⟦isolate⟧ without ⟦sched⟧, or run ⟦tune-rt-throttling⟧",
+            )
+        }
+    };
+    Some(Gap { what: REAL_TIME.into(), why: gives, fix: fix.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::expand;
+
+    #[track_caller]
+    fn check(
+        release: &str,
+        nice: Option<i32>,
+        sched: Option<Sched>,
+        shielded: bool,
+        what: &[&str],
+    ) {
+        let (_directory, host) = expand(&format!(
+            "proc/sys/kernel/osrelease = {release}\nproc/sys/kernel/sched_autogroup_enabled = 1\n\
+             proc/sys/kernel/sched_rt_runtime_us = 950000\nproc/sys/kernel/sched_rt_period_us = 1000000\n"
+        ));
+        let process = ProcessPlan { nice, sched, ..ProcessPlan::default() };
+        let found = caveats(&host, &process, shielded);
+        let found: Vec<&str> = found.iter().map(|gap| gap.what.as_str()).collect();
+        assert_eq!(found, what, "{release} {nice:?} {sched:?} {shielded}");
+    }
+
+    #[test]
+    fn the_users_choice_goes_first() {
+        let check = |options: PriorityOptions, may_raise: bool, expected: Option<i32>| {
+            let mut process = ProcessPlan { nice: options.nice, ..ProcessPlan::default() };
+            raise(&mut process, &options, || may_raise);
+            assert_eq!((process.nice, process.is_raised), (expected, expected == Some(HIGHEST)));
+        };
+        let none = PriorityOptions::default();
+        check(none, true, Some(-20));
+        check(none, false, None);
+        check(PriorityOptions { priority: Some(Priority::Off), ..none }, true, None);
+        check(PriorityOptions { nice: Some(3), ..none }, true, Some(3));
+        check(PriorityOptions { sched: Some(Sched::Batch), ..none }, true, None);
+    }
+
+    #[test]
+    fn only_what_bites() {
+        let fifo = Some(Sched::Fifo(10));
+        check("6.1.0", None, None, false, &[]);
+        check("6.1.0", Some(5), Some(Sched::Batch), false, &[]);
+        check("6.1.0", Some(-5), fifo, false, &[NICE, REAL_TIME]);
+        check("6.1.0", Some(-5), fifo, true, &[REAL_TIME]);
+        check("6.12.0", Some(-5), fifo, false, &[NICE, REAL_TIME]);
+        check("6.12.0", None, fifo, true, &[]);
+    }
+}

@@ -1,0 +1,367 @@
+//! Sessions of workers: statements in interpreters, and the benchmarks of programs.
+
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use model::harness::Harness;
+use host::Facts;
+use crate::plan::arms::Arms;
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
+use crate::plan::request::SessionRequest;
+use crate::plan::revisions::{BuiltRevision, across};
+use crate::plan::workers::{WorkerCode, Workers};
+use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason, ValueRule};
+use model::spec::groups::JudgementOptions;
+use model::spec::workers::{
+    Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
+};
+use model::values::{
+    Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
+};
+
+/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
+/// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
+const SLICE_NS: u64 = 1_000_000;
+/// The factor of --rigorous and --fast on the time of the whole session.
+pub(super) const LONGER: u64 = 3;
+/// The fewest processes that can end a session, however precise t0 is.
+const PROCESSES_MIN: u32 = 24;
+/// The benchmark of `timeit`: the name of the standard library's module.
+const TIMEIT: &str = "timeit";
+/// The interpreter if none is named.
+pub const PYTHON: &str = "python3";
+
+/// A benchmark of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramBenchmark {
+    /// Its name.
+    pub name: String,
+    /// Repetitions in one loop.
+    pub inner_loops: u64,
+    /// Whether it times itself.
+    pub has_own_timer: bool,
+    /// The framework that runs it; `None` for a program that speaks the worker protocol.
+    pub harness: Option<Harness>,
+    /// The time of an iteration, if the framework's list has it.
+    pub iteration_ns: Option<f64>,
+}
+
+/// Decides everything about statements.
+///
+/// # Errors
+/// As [`crate::plan::decide`].
+pub fn decide_timeit(
+    spec: &TimeitSpec,
+    revisions: &[BuiltRevision],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let arms = across(statements(&spec.statement.join("\n"), &spec.code)?, revisions);
+    decide_workers(arms, &spec.session, facts, drawn_seed)
+}
+
+/// Decides everything about programs; `found` are the benchmarks of each command.
+///
+/// # Errors
+/// As [`crate::plan::decide`]; or no program has a benchmark that the user wants.
+pub fn decide_bench(
+    spec: &BenchSpec,
+    commands: &[Arm],
+    found: &[Vec<ProgramBenchmark>],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
+    let judgement = &spec.session.judgement;
+    for name in names(&spec.benchmark, found)? {
+        // All programs have the same number of samples, so that their lowest ones can be compared.
+        let of_all = found.iter().flatten().filter(|listed| listed.name == name);
+        let iteration_ns = of_all.filter_map(|it| it.iteration_ns).max_by(f64::total_cmp);
+        for (command, listed) in commands.iter().zip(found) {
+            let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
+            let benchmark = Some(name.clone());
+            let ProgramBenchmark { inner_loops, has_own_timer, harness, .. } = *listed;
+            n_of_harnesses += usize::from(harness.is_some());
+            let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
+            arms.push(match harness {
+                Some(harness) => of_harness(&arm, harness, iteration_ns, judgement.estimand),
+                None => arm,
+            });
+        }
+    }
+    if n_of_harnesses == 0 {
+        return decide_workers(arms, &spec.session, facts, drawn_seed);
+    }
+    ensure!(
+        n_of_harnesses == arms.len(),
+        "some programs are of a benchmark framework and others speak the worker protocol; compare them apart"
+    );
+    decide_harnesses(arms, &spec.session, facts, drawn_seed)
+}
+
+/// The arm that runs one benchmark of a program of a framework in each process.
+fn of_harness(
+    program: &Arm,
+    harness: Harness,
+    iteration_ns: Option<f64>,
+    estimand: Option<Estimand>,
+) -> Arm {
+    let benchmark = program.benchmark.as_deref().unwrap_or_default();
+    // Unlike the slices of a worker, a framework's samples have no clean time.
+    let value = match estimand {
+        Some(Estimand::Mean) => ProcessValue::Mean,
+        _ => ProcessValue::Low,
+    };
+    let own = harness.environment().iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    Arm {
+        argv: harness.command(&program.argv, benchmark, iteration_ns),
+        value: Some(ValueRule::of_harness(harness, benchmark, value)),
+        accept: Some(vec![0]),
+        has_own_timer: true,
+        environment: program.environment.iter().cloned().chain(own).collect(),
+        ..program.clone()
+    }
+}
+
+/// Decides everything about programs of frameworks: each run is a process of one benchmark, and says its value.
+fn decide_harnesses(
+    mut arms: Vec<Arm>,
+    session: &SessionOptions,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let SessionOptions { workers: options, judgement, .. } = session;
+    let of_workers = options.loops.is_some()
+        || options.values.is_some()
+        || options.min_time.is_some()
+        || options.delta
+        || options.tracemalloc
+        || options.subtract_loop;
+    ensure!(
+        !of_workers,
+        "--loops, --values, --min-time, --delta, --tracemalloc and --subtract-loop are for programs that speak the \
+         worker protocol; these programs choose their loops themselves"
+    );
+    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
+    if judgement.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
+    }
+    let compares = arms.len() > n_benchmarks;
+    let mut judgement = judgement.clone();
+    if options.track_memory {
+        judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
+    }
+    let affinity = options.machine.chosen_cpus().cloned();
+    let mut request = SessionRequest::of_workers(options, &judgement, affinity);
+    // Each process warms itself up, and the list has shown that the programs work.
+    request.length.n_warmups = Some(options.warmups.unwrap_or(0));
+    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
+    let mut plan = decide(&request, arms, facts, drawn_seed)?;
+    set_budget(&mut plan, options, n_benchmarks, compares);
+    Ok(plan)
+}
+
+/// Gives each benchmark the usual time, unless the user says how long the session may take.
+fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, compares: bool) {
+    if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
+        && options.stop.budget.is_none()
+    {
+        let usual_ns = if compares { BUDGET_SEVERAL_NS } else { BUDGET_ONE_NS };
+        *budget_ns = usual_ns * n_benchmarks as u64;
+        *budget_ns = if options.rigorous { *budget_ns * LONGER } else { *budget_ns };
+        *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
+    }
+}
+
+/// The programs of the command line of `bench`, without their benchmarks.
+///
+/// # Errors
+/// A command cannot be split into words, or there are too many names.
+pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
+    if spec.fork_server.is_some() {
+        let forks = spec.arm_name.iter().map(|name| Arm::bare(name, Role::Candidate));
+        return Ok(forks.collect());
+    }
+    let n_commands = spec.commands.len();
+    let names = &spec.arm_name;
+    ensure!(
+        names.len() <= n_commands,
+        "--arm is given {} times for {n_commands} programs",
+        names.len()
+    );
+    let program = |(index, command): (usize, &String)| {
+        let argv = shell_words::split(command)
+            .with_context(|| format!("program {} ({command:?})", index + 1))?;
+        ensure!(!argv.is_empty(), "program {} is empty", index + 1);
+        let name = names.get(index).cloned();
+        Ok(Arm { name, argv, ..Arm::bare(command, Role::Candidate) })
+    };
+    spec.commands.iter().enumerate().map(program).collect()
+}
+
+/// The benchmarks that the user wants, or all, each once, in the order of the programs.
+///
+/// # Errors
+/// No benchmark exists, or none that the user wants.
+pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for listed in found.iter().flatten() {
+        if !names.contains(&listed.name) {
+            names.push(listed.name.clone());
+        }
+    }
+    if let Some(missing) = asked.iter().find(|asked| !names.contains(asked)) {
+        bail!("no program has a benchmark {missing:?}; they have {}", names.join(", "));
+    }
+    ensure!(!names.is_empty(), "the programs have no benchmark");
+    names.retain(|name| asked.is_empty() || asked.contains(name));
+    Ok(names)
+}
+
+/// Each statement in each interpreter.
+fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
+    let mut pythons: Vec<&str> = code.compare_to.iter().map(String::as_str).collect();
+    pythons.extend(code.python.iter().map(String::as_str));
+    if code.python.is_empty() {
+        pythons.push(PYTHON);
+    }
+    let statements: Vec<&str> =
+        std::iter::once(statement).chain(code.vs.iter().map(String::as_str)).collect();
+    let n_arms = pythons.len() * statements.len();
+    ensure!(
+        code.arm_name.len() <= n_arms,
+        "--arm-name is given {} times, but {n_arms} are compared",
+        code.arm_name.len()
+    );
+    let duplicate = code.duplicate.unwrap_or(1);
+    let mut arms = Vec::new();
+    for python in &pythons {
+        for statement in &statements {
+            ensure!(!python.trim().is_empty(), "--python is empty");
+            ensure!(!statement.contains('\0'), "a statement contains a NUL byte");
+            let argv = std::iter::once(*python).chain(code.python_arg.iter().map(String::as_str));
+            let label = match (pythons.len(), statements.len()) {
+                (1, _) => (*statement).to_owned(),
+                (_, 1) => (*python).to_owned(),
+                _ => format!("{python}: {statement}"),
+            };
+            arms.push(Arm {
+                name: Some(code.arm_name.get(arms.len()).cloned().unwrap_or(label)),
+                argv: argv.map(String::from).collect(),
+                benchmark: Some(code.name.clone().unwrap_or_else(|| TIMEIT.into())),
+                inner_loops: code.inner_loops.unwrap_or(1) * u64::from(duplicate),
+                source: Some(WorkerCode {
+                    setup: code.setup.join("\n"),
+                    statement: (*statement).into(),
+                    teardown: code.teardown.join("\n"),
+                    duplicate,
+                }),
+                ..Arm::bare(statement, Role::Candidate)
+            });
+        }
+    }
+    Ok(arms)
+}
+
+/// Decides everything about arms that are workers.
+///
+/// # Errors
+/// As [`crate::plan::decide`].
+pub(super) fn decide_workers(
+    mut arms: Vec<Arm>,
+    session: &SessionOptions,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let SessionOptions { workers: options, judgement, .. } = session;
+    let (judgement, options) = &of_workers(judgement, options)?;
+    let headline = options.headline(judgement.clock);
+    ensure!(
+        judgement.clock.is_none() || headline.unit().is_time(),
+        "--clock is about times; it does not go with --track-memory or --tracemalloc"
+    );
+    ensure!(
+        !options.delta || headline.unit().is_time(),
+        "--delta is about times; it does not go with --track-memory or --tracemalloc"
+    );
+    ensure!(
+        headline != Headline::Cpu || !arms.iter().any(|arm| arm.has_own_timer),
+        "--clock cpu: a benchmark times itself, so its CPU time is not known"
+    );
+    arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
+    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
+    if judgement.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
+    }
+    let compares = arms.len() > n_benchmarks;
+    let request = SessionRequest::of_workers(options, judgement, affinity(options, facts));
+    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
+    let mut plan = decide(&request, arms, facts, drawn_seed)?;
+    set_budget(&mut plan, options, n_benchmarks, compares);
+    if let Some(precision) = &mut plan.precision {
+        // t0 is the time of the luckiest memory layout, and a few processes may all miss that layout.
+        precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
+    }
+    if options.rigorous {
+        // Spend all the time, do not save it.
+        plan.precision = plan.precision.filter(|_| options.stop.precision.is_some());
+    }
+    plan.metrics =
+        ["wall", "maxrss"].map(|name| MetricChoice { name: name.into(), unit: None }).to_vec();
+    plan.in_slices = true;
+    plan.workers = Some(workers(options, headline));
+    Ok(plan)
+}
+
+/// The options with the quantity that decides as a worker names it: a clock, or its memory.
+fn of_workers(
+    judgement: &JudgementOptions,
+    options: &WorkerOptions,
+) -> Result<(JudgementOptions, WorkerOptions)> {
+    let (mut judgement, mut options) = (judgement.clone(), options.clone());
+    if let Some(decide_on) = judgement.decide_on.take() {
+        options.track_memory |= decide_on == DecideOn::Maxrss;
+        judgement.clock = decide_on.clock();
+        ensure!(
+            judgement.clock.is_some() || decide_on == DecideOn::Maxrss,
+            "⟦decide-on⟧ {}: it is not counted for a loop of a worker; choose clean, wall, cpu or maxrss",
+            decide_on.name()
+        );
+    }
+    Ok((judgement, options))
+}
+
+fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
+    let single = options.debug_single_value.then_some(1);
+    Workers {
+        slice_ns: options.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
+        is_slice_named: options.min_time.is_some(),
+        loops: options.loops.map(|loops| loops.0).or(single.map(u64::from)),
+        n_slices: options.values.or(single),
+        n_warmup_slices: options.warmups.or(single.map(|_| 0)),
+        gc: options.gc.unwrap_or_default(),
+        delta: options.delta,
+        subtract_empty_loop: options.subtract_loop,
+        headline,
+        inherit: options.inherit_environ.clone(),
+    }
+}
+
+/// Puts all workers on one CPU, where they take turns: it is the same for all, and no time includes a migration. It
+/// is an isolated CPU if there is one. Otherwise it is the last CPU, because the first one serves most interrupts.
+pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
+    match &options.machine.affinity {
+        Some(Affinity::All) => return None,
+        Some(Affinity::Cpus(cpus)) => return Some(cpus.clone()),
+        None => {}
+    }
+    let last = |list: &Option<String>| -> Option<usize> {
+        parse_cpu_list(list.as_deref()?).ok()?.last().copied()
+    };
+    let cpu = last(&facts.isolated_cpus).or_else(|| last(&facts.cpus_allowed));
+    cpu.map(|cpu| Cpus(vec![cpu]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+use clap::Parser as _;
+
+use super::*;
+use crate::plan::Stopping;
+use model::spec::{Cli, Verb};
+
+fn facts() -> Facts {
+    Facts {
+        cpus_online: Some("0-3".into()),
+        cpus_allowed: Some("0-2".into()),
+        isolated_cpus: Some(String::new()),
+        ..Facts::default()
+    }
+}
+
+fn timeit(words: &[&str]) -> Result<Plan> {
+    let words = ["stillwell", "timeit"].iter().chain(words);
+    let Verb::Timeit(verb) = Cli::try_parse_from(words)?.verb else { unreachable!() };
+    decide_timeit(&verb.spec, &[], &facts(), 1)
+}
+
+fn labels(plan: &Plan) -> Vec<&str> {
+    plan.arms.iter().map(Arm::label).collect()
+}
+
+#[test]
+fn statements_and_interpreters_are_arms_of_one_benchmark() {
+    let plan = timeit(&["-s", "x = 1", "-s", "y = 2", "x", "y", "--vs", "y"]).unwrap();
+    assert_eq!(labels(&plan), ["x\ny", "y"]);
+    let source = plan.arms[0].source.as_ref().unwrap();
+    assert_eq!((&*source.setup, &*source.statement), ("x = 1\ny = 2", "x\ny"));
+    assert_eq!(plan.arms[1].argv, ["python3"]);
+    assert_eq!(plan.compared(), [1]);
+    let plan = timeit(&["pass", "--python", "new", "--compare-to", "old"]).unwrap();
+    assert_eq!(labels(&plan), ["old", "new"]);
+    let plan = timeit(&["a", "--vs", "b", "--python", "p", "--python", "q"]).unwrap();
+    assert_eq!(labels(&plan), ["p: a", "p: b", "q: a", "q: b"]);
+    assert_eq!(plan.stopping, Stopping::WhenDecided);
+    let named = timeit(&["a", "--vs", "b", "--arm-name", "one"]).unwrap();
+    assert_eq!(labels(&named), ["one", "b"]);
+    assert!(timeit(&["a", "--arm-name", "one", "--arm-name", "two"]).is_err());
+}
+
+#[test]
+fn one_cpu_for_all_an_isolated_one_if_there_is_one() {
+    let affinity = |words: &[&str]| timeit(words).unwrap().process.affinity;
+    assert_eq!(affinity(&["pass"]), Some(vec![2]));
+    assert_eq!(affinity(&["pass", "--affinity", "all"]), None);
+    assert_eq!(affinity(&["pass", "--affinity", "0-1"]), Some(vec![0, 1]));
+    let isolated = Facts { isolated_cpus: Some("3".into()), ..facts() };
+    let found = super::affinity(&WorkerOptions::default(), &isolated);
+    assert_eq!(found.unwrap().0, [3]);
+}
+
+#[test]
+fn the_budget_follows_what_is_asked() {
+    let budget_s = |words: &[&str]| match timeit(words).unwrap().blocks {
+        BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
+        BlockRule::Exactly(n) => u64::from(n) * 1000,
+    };
+    assert_eq!(budget_s(&["a"]), 3);
+    assert_eq!(budget_s(&["a", "--vs", "b"]), 10);
+    assert_eq!(budget_s(&["a", "--rigorous"]), 9);
+    assert_eq!(budget_s(&["a", "--fast"]), 1);
+    assert_eq!(budget_s(&["a", "-p", "7"]), 7000);
+    assert_eq!(budget_s(&["a", "--budget", "20s"]), 20);
+    assert!(timeit(&["a", "--budget", "20s", "--fast"]).is_err());
+}
+
+#[test]
+fn what_does_not_go_together() {
+    for words in [["--delta", "--track-memory"], ["--tracemalloc", "--track-memory"]] {
+        assert!(timeit(&[&["a"], &words[..]].concat()).is_err(), "{words:?}");
+    }
+    let plan = timeit(&["a", "--tracemalloc"]).unwrap();
+    assert!(plan.arms.iter().all(|arm| arm.unit == model::values::ValueUnit::Bytes));
+    let single = timeit(&["a", "--debug-single-value"]).unwrap().workers.unwrap();
+    assert_eq!(
+        (single.loops, single.n_slices, single.n_warmup_slices),
+        (Some(1), Some(1), Some(0))
+    );
+}
+
+#[test]
+fn benchmarks_are_compared_with_their_own_reference() {
+    let words = ["stillwell", "bench", "./old", "./new"];
+    let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
+    let listed = |names: &[&str]| -> Vec<ProgramBenchmark> {
+        let one = |name: &&str| ProgramBenchmark {
+            name: (*name).into(),
+            inner_loops: 2,
+            has_own_timer: false,
+            harness: None,
+            iteration_ns: None,
+        };
+        names.iter().map(one).collect()
+    };
+    let commands = programs(&verb.spec).unwrap();
+    let found = [listed(&["a", "b", "c"]), listed(&["b", "a", "d"])];
+    let plan = decide_bench(&verb.spec, &commands, &found, &facts(), 1).unwrap();
+    let arms: Vec<_> = plan
+        .arms
+        .iter()
+        .map(|arm| (arm.benchmark.as_deref().unwrap(), arm.command.as_str()))
+        .collect();
+    let expected = [
+        ("a", "./old"),
+        ("a", "./new"),
+        ("b", "./old"),
+        ("b", "./new"),
+        ("c", "./old"),
+        ("d", "./new"),
+    ];
+    assert_eq!(arms, expected);
+    assert_eq!(plan.compared(), [1, 3]);
+    assert_eq!((plan.reference_of(3), plan.reference_of(5)), (2, 5));
+    assert!(plan.has_benchmarks());
+    assert_eq!(plan.arms[0].inner_loops, 2);
+    let asked = names(&["d".into()], &found).unwrap();
+    assert_eq!(asked, ["d"]);
+    let error = names(&["e".into()], &found).unwrap_err().to_string();
+    assert_eq!(error, "no program has a benchmark \"e\"; they have a, b, c, d");
+}

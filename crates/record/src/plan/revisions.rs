@@ -1,0 +1,95 @@
+//! Arms → the same arms in the checkout of each revision.
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Result, ensure};
+
+use host::Git;
+use crate::plan::arms::Arms;
+use crate::plan::parameters::{Assignment, substitute};
+use crate::plan::{Arm, Control, Role, ShellReason};
+use model::spec::run::HookOptions;
+
+/// The placeholder for the commit.
+const REVISION: &str = "revision";
+
+/// A revision that was checked out and built.
+#[derive(Clone, Debug)]
+pub struct BuiltRevision {
+    /// Its name for people.
+    pub name: String,
+    /// The directories that its blocks take turns with.
+    pub directories: Vec<String>,
+    /// Its commit.
+    pub git: Git,
+}
+
+/// Each arm once for each revision. Arms of one command are compared with each other; several commands are several
+/// benchmarks. Without revisions the arms stay as they are.
+pub fn across(arms: Vec<Arm>, revisions: &[BuiltRevision]) -> Vec<Arm> {
+    if revisions.is_empty() {
+        return arms;
+    }
+    let is_one = arms.len() == 1;
+    let of_all = |arm: &Arm| {
+        let benchmark = match &arm.benchmark {
+            Some(benchmark) if is_one => benchmark.clone(),
+            _ => arm.label().to_owned(),
+        };
+        let arm = Arm { benchmark: Some(benchmark), ..arm.clone() };
+        revisions.iter().map(|revision| of_revision(&arm, revision)).collect::<Vec<_>>()
+    };
+    arms.iter().flat_map(of_all).collect()
+}
+
+/// The arms of `run`, with a twin and a control.
+pub(super) fn across_commands(
+    mut made: Arms,
+    hooks: &HookOptions,
+    revisions: &[BuiltRevision],
+) -> Result<Arms> {
+    let Some(first) = revisions.first() else { return Ok(made) };
+    for (option, hook) in [("--setup", &hooks.setup), ("--cleanup", &hooks.cleanup)] {
+        let mentions = hook.as_ref().is_some_and(|hook| hook.contains("{revision}"));
+        ensure!(
+            !mentions,
+            "{option} mentions {{revision}}, and it is executed once for all of them; use --build, which is executed for \
+             each, or --prepare"
+        );
+    }
+    let (candidates, others): (Vec<Arm>, Vec<Arm>) =
+        made.arms.into_iter().partition(|arm| arm.role == Role::Candidate);
+    made.arms = across(candidates, revisions);
+    for mut arm in others {
+        match arm.role {
+            Role::Twin => arm = Arm { role: Role::Twin, ..made.arms[0].clone() },
+            Role::Subtract => arm.directories.clone_from(&first.directories),
+            _ => {}
+        }
+        made.arms.push(arm);
+    }
+    let last = made.arms.len() - 1;
+    made.control = made.control.map(|control| Control { arm: last, ..control });
+    if let ShellReason::Needed { arm, .. } = &mut made.shell_reason {
+        *arm *= revisions.len();
+    }
+    Ok(made)
+}
+
+fn of_revision(arm: &Arm, revision: &BuiltRevision) -> Arm {
+    let assignment: Assignment = vec![(REVISION.into(), revision.git.revision.clone())];
+    let filled = |text: &String| substitute(text, &assignment);
+    Arm {
+        name: Some(revision.name.clone()),
+        command: filled(&arm.command),
+        argv: arm.argv.iter().map(filled).collect(),
+        environment: arm.environment.iter().map(|(name, it)| (name.clone(), filled(it))).collect(),
+        prepare: arm.prepare.as_ref().map(filled),
+        conclude: arm.conclude.as_ref().map(filled),
+        directories: revision.directories.clone(),
+        git: Some(revision.git.clone()),
+        is_revision: true,
+        ..arm.clone()
+    }
+}

@@ -1,0 +1,365 @@
+//! A suite file → its candidates: parameters filled in, each variant with its own command, statement or program.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use host::Git;
+use crate::plan::parameters::{Assignment, combinations, substitute};
+use crate::plan::programs::PYTHON;
+use crate::plan::workers::WorkerCode;
+use crate::plan::{Arm, Role};
+use model::spec::run::{ExecutionOptions, HookOptions, ValueOptions};
+use model::spec::suite::{
+    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
+};
+use model::values::{ExitStatuses, Percent, Shell};
+use model::words::in_words;
+
+/// Placeholder names that are not parameters.
+const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
+
+/// The `input` that is empty and not a file.
+const NO_INPUT: &str = "null";
+
+/// A variant that was checked out and built.
+#[derive(Clone, Debug)]
+pub struct VariantBuild {
+    /// Its table in the file.
+    pub variant: Variant,
+    /// The directories that its blocks take turns with.
+    pub directories: Vec<String>,
+    /// Its commit.
+    pub git: Option<Git>,
+    /// Whether each build linked objects that can change places.
+    pub is_relinked: bool,
+}
+
+/// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its name; of a program, the prefix of its benchmarks' names.
+    pub name: String,
+    /// Words to select it by.
+    pub tags: Vec<String>,
+    /// Its variants, which are compared.
+    pub variants: Vec<BenchmarkVariant>,
+    /// The kind of benchmark.
+    pub kind: BenchmarkKind,
+    /// The options for measuring it.
+    pub policy: Policy,
+    /// Error rate of the whole suite.
+    pub alpha: Option<Percent>,
+    /// Its place in the file, in bytes.
+    pub place: Range<usize>,
+}
+
+/// A variant of one benchmark.
+#[derive(Clone, Debug)]
+pub struct BenchmarkVariant {
+    /// Its name.
+    pub name: String,
+    /// Its working directories.
+    pub directories: Vec<String>,
+    /// Its commit.
+    pub git: Option<Git>,
+    /// Variables that are set.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The kinds of benchmarks.
+#[derive(Clone, Debug)]
+pub enum BenchmarkKind {
+    /// A command line for each variant.
+    Commands {
+        /// In the order of the variants.
+        commands: Vec<String>,
+        /// The options for executing them.
+        options: Box<CommandOptions>,
+    },
+    /// A statement for each variant.
+    Statements(Vec<Arm>),
+    /// A program for each variant, which lists its benchmarks itself.
+    Programs {
+        /// In the order of the variants.
+        arms: Vec<Arm>,
+        /// Only these of their benchmarks.
+        only: Vec<String>,
+    },
+}
+
+/// The options for executing commands, with parameters filled in.
+#[derive(Clone, Debug, Default)]
+pub struct CommandOptions {
+    /// The shell; `None` where the commands decide.
+    pub shell: Option<Shell>,
+    /// The commands around them; `prepare` and `conclude` have one for each variant, or none.
+    pub hooks: HookOptions,
+    /// Standard input and the exit statuses that are right.
+    pub execution: ExecutionOptions,
+}
+
+impl Candidate {
+    /// The key in the file.
+    pub fn key(&self) -> &'static str {
+        match self.kind {
+            BenchmarkKind::Commands { .. } => "command",
+            BenchmarkKind::Statements(_) => "statement",
+            BenchmarkKind::Programs { .. } => "program",
+        }
+    }
+
+    /// The name of a benchmark of its programs.
+    pub fn inner_name(&self, inner: &str) -> String {
+        if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
+    }
+}
+
+/// The candidates of a suite file. `directory` is that of the file.
+///
+/// # Errors
+/// A command cannot be split into words, or parameters have too many combinations or a reserved name.
+pub fn candidates(
+    text: Text<'_>,
+    file: &SuiteFile,
+    built: &[VariantBuild],
+    directory: &str,
+) -> Result<Vec<Candidate>, Mistake> {
+    let mut all = Vec::new();
+    for benchmark in &file.benchmarks {
+        let named = benchmark.name.as_ref().or(benchmark.program.as_ref());
+        let named = format!("the benchmark {:?}", named.map_or("", String::as_str));
+        let wrong = |wrong: Flaw| text.wrong(Some(&benchmark.span()), wrong.of(&named));
+        for assignment in assignments(benchmark).map_err(wrong)? {
+            let expanded = Expansion { file, benchmark, assignment: &assignment, directory };
+            all.push(expanded.candidate(built).map_err(wrong)?);
+        }
+    }
+    Ok(all)
+}
+
+fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
+    let matrix = &benchmark.matrix;
+    if let Some(name) = matrix.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        let what =
+            format!("a parameter cannot be called {name:?}: that is what the variant fills in");
+        return Err(Flaw::value(&["matrix", name], what));
+    }
+    let parameters: Vec<(String, Vec<String>)> = matrix
+        .iter()
+        .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
+        .collect();
+    let found = combinations(&parameters);
+    let mut found = found.map_err(|error| Flaw::value(&["matrix"], in_words(&error)))?;
+    // In `exclude`, 1.0 equals 1, although the two differ when filled in.
+    let is_left_out = |name: &String, text: &String, value: &str| {
+        matrix[name].iter().any(|it| it.text == *text && it.value == value)
+    };
+    found.retain(|assignment| {
+        let value_of = |name: &str| assignment.iter().find(|(other, _)| other == name);
+        !benchmark.exclude.iter().any(|left_out| {
+            let mut values = left_out.iter();
+            values.all(|(name, value)| {
+                value_of(name).is_some_and(|(_, text)| is_left_out(name, text, &value.value))
+            })
+        })
+    });
+    if found.is_empty() {
+        let what = "`exclude` leaves no combination of its parameters";
+        return Err(Flaw::value(&["exclude"], what));
+    }
+    Ok(found)
+}
+
+/// A benchmark with one combination of its parameters.
+struct Expansion<'a> {
+    file: &'a SuiteFile,
+    benchmark: &'a SuiteItem<SuiteBenchmark>,
+    assignment: &'a Assignment,
+    directory: &'a str,
+}
+
+impl Expansion<'_> {
+    fn candidate(&self, built: &[VariantBuild]) -> Result<Candidate, Flaw> {
+        let wanted = &self.benchmark.variants;
+        let is_wanted = |built: &&VariantBuild| {
+            wanted.as_ref().is_none_or(|wanted| wanted.contains(&built.variant.name))
+        };
+        let variants: Vec<&VariantBuild> = built.iter().filter(is_wanted).collect();
+        if variants.is_empty() {
+            return Err(Flaw::value(&["variants"], "none of its variants is measured"));
+        }
+        let compared = |built: &&VariantBuild| BenchmarkVariant {
+            name: built.variant.name.clone(),
+            directories: built.directories.clone(),
+            git: built.git.clone(),
+            environment: self.environment(&built.variant),
+        };
+        Ok(Candidate {
+            name: self.name(),
+            tags: self.benchmark.tags.clone(),
+            variants: variants.iter().map(compared).collect(),
+            kind: self.kind(&variants).map_err(|error| {
+                let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
+                Flaw::value(&[kind], in_words(&error))
+            })?,
+            policy: self.benchmark.policy.or(&self.file.policy),
+            alpha: self.file.alpha,
+            place: self.benchmark.span(),
+        })
+    }
+
+    /// Its name. Parameters that the name does not contain follow in brackets.
+    fn name(&self) -> String {
+        let template = self.benchmark.name.as_deref().unwrap_or_default();
+        let rest = self.assignment.iter();
+        let rest = rest.filter(|(name, _)| !template.contains(&format!("{{{name}}}")));
+        let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
+        let name = substitute(template, self.assignment);
+        if rest.is_empty() { name } else { format!("{name}[{}]", rest.join(",")) }
+    }
+
+    fn fill(&self, template: &str, variant: &Variant) -> String {
+        substitute(template, &[self.assignment.as_slice(), &own_values(variant)].concat())
+    }
+
+    /// The variables of a variant. Those of the benchmark override them.
+    fn environment(&self, variant: &Variant) -> Vec<(String, String)> {
+        let mut variables = variant.env.clone();
+        variables.extend(self.benchmark.env.clone());
+        let filled = variables.into_iter();
+        filled.map(|(name, value)| (name, self.fill(&value, variant))).collect()
+    }
+
+    /// Puts the variant's prefix in front, unless the template has a place for it.
+    fn with_prefix(&self, template: &str, variant: &Variant) -> String {
+        match variant.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+            Some(_) if template.contains("{prefix}") || template.contains("{python}") => {
+                self.fill(template, variant)
+            }
+            Some(prefix) => format!("{prefix} {}", self.fill(template, variant)),
+            None => self.fill(template, variant).trim_start().to_owned(),
+        }
+    }
+
+    fn kind(&self, variants: &[&VariantBuild]) -> Result<BenchmarkKind> {
+        let benchmark = self.benchmark;
+        if let Some(command) = &benchmark.command {
+            let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
+            let options = Box::new(self.command_options(variants));
+            return Ok(BenchmarkKind::Commands { commands: commands.collect(), options });
+        }
+        if let Some(statement) = &benchmark.statement {
+            let arms = variants.iter().map(|it| self.statement(statement, it));
+            return Ok(BenchmarkKind::Statements(arms.collect::<Result<_>>()?));
+        }
+        let program = benchmark.program.as_deref().unwrap_or_default();
+        let arms = variants.iter().map(|it| self.program(program, it));
+        let only = benchmark.only.iter().map(|name| substitute(name, self.assignment));
+        Ok(BenchmarkKind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
+    }
+
+    fn command_options(&self, variants: &[&VariantBuild]) -> CommandOptions {
+        let benchmark = self.benchmark;
+        let once = |text: &Option<String>| Some(substitute(text.as_deref()?, self.assignment));
+        let each = |text: &Option<String>| match text {
+            Some(text) => variants.iter().map(|it| self.fill(text, &it.variant)).collect(),
+            None => Vec::new(),
+        };
+        CommandOptions {
+            shell: benchmark.shell.map(|in_shell| match in_shell {
+                true => Shell::Words(vec!["sh".into()]),
+                false => Shell::None,
+            }),
+            hooks: HookOptions {
+                setup: once(&benchmark.setup),
+                prepare: each(&benchmark.prepare),
+                conclude: each(&benchmark.conclude),
+                cleanup: once(&benchmark.cleanup),
+                validate: once(&benchmark.validate),
+                cold_cache: false,
+            },
+            execution: ExecutionOptions {
+                input: once(&benchmark.input).map(|input| self.input(input)),
+                expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
+                value: ValueOptions {
+                    value: once(&benchmark.value),
+                    value_json: once(&benchmark.value_json),
+                    value_file: once(&benchmark.value_file),
+                    value_unit: benchmark.value_unit.clone(),
+                    value_better: benchmark.value_better,
+                },
+                ..ExecutionOptions::default()
+            },
+        }
+    }
+
+    /// Converts as `run --input` does, but relative paths start at the directory of the suite file.
+    fn input(&self, input: String) -> String {
+        if input == NO_INPUT {
+            return input;
+        }
+        Path::new(self.directory).join(input).to_string_lossy().into_owned()
+    }
+
+    fn statement(&self, statement: &str, built: &VariantBuild) -> Result<Arm> {
+        let (benchmark, variant) = (self.benchmark, &built.variant);
+        let python = variant.python.as_deref().unwrap_or(PYTHON);
+        let argv = words(python).context("its interpreter")?;
+        let duplicate = benchmark.duplicate.unwrap_or(1);
+        let inner_loops = benchmark.inner_loops.unwrap_or(1);
+        let statement = self.fill(statement, variant);
+        Ok(Arm {
+            name: Some(variant.name.clone()),
+            argv,
+            benchmark: Some(self.name()),
+            inner_loops: inner_loops
+                .checked_mul(u64::from(duplicate))
+                .context("inner_loops times duplicate is too large")?,
+            source: Some(WorkerCode {
+                setup: self.fill(&benchmark.code_setup.text(), variant),
+                teardown: self.fill(&benchmark.code_teardown.text(), variant),
+                duplicate,
+                statement: statement.clone(),
+            }),
+            directories: built.directories.clone(),
+            ..Arm::bare(&statement, Role::Candidate)
+        })
+    }
+
+    fn program(&self, program: &str, built: &VariantBuild) -> Result<Arm> {
+        let command = self.with_prefix(program, &built.variant);
+        Ok(Arm {
+            name: Some(built.variant.name.clone()),
+            argv: words(&command)?,
+            directories: built.directories.clone(),
+            environment: self.environment(&built.variant),
+            ..Arm::bare(&command, Role::Candidate)
+        })
+    }
+}
+
+/// The placeholders of a variant, with their values.
+fn own_values(variant: &Variant) -> [(String, String); 3] {
+    let own = [
+        ("prefix", variant.prefix.as_deref().unwrap_or_default()),
+        ("python", variant.python.as_deref().unwrap_or(PYTHON)),
+        ("variant", variant.name.as_str()),
+    ];
+    own.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// The variables of a variant, for its build.
+pub fn environment_of(variant: &Variant) -> BTreeMap<String, String> {
+    let own = own_values(variant);
+    let filled = |(name, value): (&String, &String)| (name.clone(), substitute(value, &own));
+    variant.env.iter().map(filled).collect()
+}
+
+fn words(command: &str) -> Result<Vec<String>> {
+    let words = shell_words::split(command).with_context(|| format!("{command:?}"))?;
+    ensure!(words.first().is_some_and(|word| !word.is_empty()), "there is no program to execute");
+    Ok(words)
+}

@@ -1,0 +1,340 @@
+//! A suite file and the command line → one plan for each benchmark.
+//!
+//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone,
+//! and a [`Suite`] has the benchmarks of the programs too.
+
+mod candidates;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use anyhow::{Result, bail, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Stream;
+
+use host::Facts;
+use crate::plan::arms::arms;
+use crate::plan::decide::{
+    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
+};
+use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::{Arm, BlockRule, Plan};
+use model::spec::run::ArmOptions;
+use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
+use model::spec::workers::{BenchSpec, SessionOptions};
+use model::values::Cpus;
+use model::words::in_words;
+
+pub use candidates::{
+    BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
+    environment_of,
+};
+
+/// A benchmark may take this many times its share of the suite's time, if the others do not need it.
+const SHARE_MAX: u64 = 4;
+/// In a gate, suspects get one part in so many of the time, and a benchmark may take as much.
+pub const SUSPECT_PARTS: u64 = 2;
+/// Each benchmark has its own stream of random choices: a number from this many.
+const SEEDS: u64 = 1 << 32;
+/// Separates the stream of the first builds from those of the benchmarks.
+const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
+
+/// A whole suite, decided.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// Time for all benchmarks together, ns.
+    pub budget_ns: u64,
+    /// Seed of the order in which benchmarks are visited.
+    pub seed: u64,
+    /// Its benchmarks, in the order of the file.
+    pub members: Vec<SuiteMember>,
+}
+
+/// One benchmark of a suite.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SuiteMember {
+    /// Its name; no two have the same.
+    pub name: String,
+    /// Words to select it by.
+    pub tags: Vec<String>,
+    /// Its plan.
+    pub plan: Plan,
+}
+
+/// The suite that a benchmark belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteMembership {
+    /// Name of the suite.
+    pub name: String,
+    /// Name of the benchmark there.
+    pub benchmark: String,
+    /// Comparisons of the whole suite, which are judged together.
+    pub family: usize,
+    /// Whether a gate made it: its user has other options, and no file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_gate: bool,
+    /// Whether benchmarks that may be slower get more time, so that a look may spend less. Earlier gates had no suspects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_suspects: bool,
+}
+
+/// Whether the command line selects a benchmark.
+pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
+    let (only, options) = (&said.benchmark, &said.suite);
+    (only.is_empty() || only.iter().any(|only| only == name))
+        && (options.filter.is_empty() || options.filter.iter().any(|text| name.contains(&**text)))
+        && (options.tag.is_empty() || options.tag.iter().any(|tag| tags.contains(tag)))
+}
+
+/// Decides everything. `listed` are the benchmarks of each candidate's programs, in the order of its arms; empty for
+/// other kinds.
+///
+/// # Errors
+/// No benchmark is selected, two benchmarks have one name, or a setting contradicts another one or this machine.
+pub fn decide_suite(
+    (text, file): (Text<'_>, &SuiteFile),
+    candidates: &[Candidate],
+    listed: &[Vec<Vec<ProgramBenchmark>>],
+    said: &BenchSpec,
+    (facts, drawn_seed): (&Facts, u64),
+) -> Result<Suite> {
+    let seed = said.session.workers.seed.unwrap_or(drawn_seed);
+    // The file is not at fault, so the message names no benchmark.
+    if let Some(Cpus(cpus)) = said.session.workers.machine.chosen_cpus() {
+        check_online(cpus, facts)?;
+    }
+    let mut members: Vec<SuiteMember> = Vec::new();
+    let mut policies = Vec::new();
+    let mut known = HashSet::new();
+    for (candidate, listed) in candidates.iter().zip(listed) {
+        let planner = BenchmarkPlanner { candidate, said, facts };
+        let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
+        let decided = planner.decide(listed, seed).map_err(|error| {
+            let what = format!("the benchmark {:?}: {}", candidate.name, in_words(&error));
+            match error.downcast_ref::<shell_words::ParseError>() {
+                Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
+                None => wrong(Flaw::whole(what)),
+            }
+        })?;
+        for (name, plan) in decided {
+            ensure!(
+                known.insert(name.clone()),
+                wrong(Flaw::value(&["name"], format!("two benchmarks are called {name:?}")))
+            );
+            if is_selected(&name, &candidate.tags, said) {
+                policies.push(&candidate.policy);
+            }
+            members.push(SuiteMember { name, tags: candidate.tags.clone(), plan });
+        }
+    }
+    for (index, member) in (0..).zip(&mut members) {
+        member.plan.seed = Stream::new(seed).after(index).below(SEEDS);
+        begin_anywhere(&mut member.plan);
+    }
+    members.retain(|member| is_selected(&member.name, &member.tags, said));
+    if members.is_empty() {
+        let (shown, known) = (text.path.display(), known.len());
+        bail!("{shown}: none of the {known} benchmarks is asked for; `--list` shows them");
+    }
+    let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
+    ensure!(
+        is_compared || said.session.judgement.fail_on.is_none(),
+        "--fail-on needs something to compare, but each benchmark has only one variant"
+    );
+    let budget_ns = share_out(&mut members, &policies, file, said);
+    let name = file.name.clone().unwrap_or_default();
+    Ok(Suite { name, budget_ns, seed, members })
+}
+
+/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always
+/// began with the first would never reach the others.
+fn begin_anywhere(plan: &mut Plan) {
+    let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
+    for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
+        let first = stream.below(arm.directories.len() as u64);
+        arm.directories.rotate_left(first as usize);
+    }
+}
+
+/// Gives each benchmark, by its policy, its share of the time and of alpha. Returns the total time.
+fn share_out(
+    members: &mut [SuiteMember],
+    policies: &[&Policy],
+    file: &SuiteFile,
+    said: &BenchSpec,
+) -> u64 {
+    let workers = &said.session.workers;
+    let family: usize = members.iter().map(|member| member.plan.compared().len()).sum();
+    let usual = |member: &SuiteMember| {
+        let is_lone = member.plan.compared().is_empty();
+        if is_lone { BUDGET_ONE_NS } else { BUDGET_SEVERAL_NS }
+    };
+    let asked = workers.stop.budget.or(file.budget).map(|budget| budget.ns);
+    let mut budget_ns = asked.unwrap_or_else(|| members.iter().map(usual).sum());
+    budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
+    budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
+    let (name, is_gate) = (file.name.as_deref().unwrap_or_default(), said.suite.is_gate);
+    let share_max = if is_gate { members.len() as u64 / SUSPECT_PARTS } else { SHARE_MAX };
+    let most_ns = budget_ns.min(share_max.max(1) * budget_ns / members.len() as u64);
+    for (member, policy) in members.iter_mut().zip(policies) {
+        let plan = &mut member.plan;
+        let (name, benchmark) = (name.to_owned(), member.name.clone());
+        plan.suite =
+            Some(SuiteMembership { name, benchmark, family, is_gate, has_suspects: is_gate });
+        let alpha = plan.policy.alpha;
+        let is_compared = !plan.compared().is_empty();
+        if let BlockRule::Budget { budget_ns, min, max, firm } = &mut plan.blocks {
+            *budget_ns = policy.budget.map_or(most_ns, |budget| budget.ns);
+            let fewest = if is_compared { fewest_blocks(family, alpha) } else { *min };
+            let usual = (fewest, (*max).max(fewest));
+            (*min, *max) = limits((policy.min_blocks, policy.max_blocks), usual);
+            *firm = policy.min_blocks.unwrap_or(1);
+        }
+    }
+    budget_ns
+}
+
+/// One candidate → plans.
+struct BenchmarkPlanner<'a> {
+    candidate: &'a Candidate,
+    said: &'a BenchSpec,
+    facts: &'a Facts,
+}
+
+impl BenchmarkPlanner<'_> {
+    fn decide(&self, listed: &[Vec<ProgramBenchmark>], seed: u64) -> Result<Vec<(String, Plan)>> {
+        let candidate = self.candidate;
+        let plans = match &candidate.kind {
+            BenchmarkKind::Commands { commands, options } => {
+                let plan = self.of_commands(commands, options, seed)?;
+                vec![(candidate.name.clone(), plan)]
+            }
+            BenchmarkKind::Statements(arms) => {
+                let plan = decide_workers(arms.clone(), &self.session(), self.facts, seed)?;
+                vec![(candidate.name.clone(), plan)]
+            }
+            BenchmarkKind::Programs { arms, only } => {
+                let found = names(only, listed)?.into_iter();
+                found
+                    .map(|name| self.of_program(arms, listed, name, seed))
+                    .collect::<Result<_>>()?
+            }
+        };
+        Ok(plans.into_iter().map(|(name, plan)| (name.clone(), self.finish(&name, plan))).collect())
+    }
+
+    fn of_program(
+        &self,
+        arms: &[Arm],
+        listed: &[Vec<ProgramBenchmark>],
+        inner: String,
+        seed: u64,
+    ) -> Result<(String, Plan)> {
+        let name = self.candidate.inner_name(&inner);
+        let spec =
+            BenchSpec { benchmark: vec![inner], session: self.session(), ..BenchSpec::default() };
+        Ok((name, decide_bench(&spec, arms, listed, self.facts, seed)?))
+    }
+
+    /// Fills in the parts that commands, statements and programs have in common and that no kind sets itself.
+    fn finish(&self, name: &str, mut plan: Plan) -> Plan {
+        for arm in &mut plan.arms {
+            // A program's benchmark keeps the name by which the program knows it.
+            arm.benchmark.get_or_insert_with(|| name.to_owned());
+            let mut variants = self.candidate.variants.iter();
+            let variant = variants.find(|variant| arm.name.as_ref() == Some(&variant.name));
+            if let Some(variant) = variant.filter(|_| !arm.role.is_control()) {
+                arm.directories.clone_from(&variant.directories);
+                arm.git.clone_from(&variant.git);
+                arm.is_revision = !self.said.revisions.revisions.is_empty();
+                arm.environment.clone_from(&variant.environment);
+            }
+        }
+        plan
+    }
+
+    fn policy(&self) -> Policy {
+        let workers = &self.said.session.workers;
+        let judgement = &self.said.session.judgement;
+        let said = Policy {
+            warmup: workers.warmups,
+            precision: workers.stop.precision,
+            same: judgement.same,
+            estimand: judgement.estimand,
+            clock: judgement.clock,
+            decide_on: judgement.decide_on,
+            timeout: workers.timeout,
+            min_time: workers.min_time,
+            gc: workers.gc,
+            ..Policy::default()
+        };
+        said.or(&self.candidate.policy)
+    }
+
+    /// Returns the options of workers. The file's value counts where the command line has none.
+    fn session(&self) -> SessionOptions {
+        let policy = self.policy();
+        let mut session = self.said.session.clone();
+        let workers = &mut session.workers;
+        workers.stop.budget = None;
+        (workers.rigorous, workers.fast) = (false, false);
+        workers.warmups = policy.warmup;
+        workers.stop.precision = policy.precision;
+        workers.timeout = policy.timeout;
+        workers.min_time = policy.min_time;
+        workers.gc = policy.gc;
+        session.judgement.same = policy.same;
+        session.judgement.estimand = policy.estimand;
+        session.judgement.clock = policy.clock;
+        session.judgement.decide_on = policy.decide_on;
+        session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
+        if self.candidate.variants.len() < 2 {
+            session.judgement.fail_on = None;
+        }
+        session
+    }
+
+    /// Commands are timed as wholes, so they have only some of the options of workers.
+    fn of_commands(
+        &self,
+        commands: &[String],
+        options: &CommandOptions,
+        seed: u64,
+    ) -> Result<Plan> {
+        let SessionOptions { workers, judgement, .. } = self.session();
+        ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
+        let policy = self.policy();
+        let affinity = workers.machine.chosen_cpus().cloned();
+        let request = SessionRequest::of_workers(&workers, &judgement, affinity);
+        let request = SessionRequest {
+            length: LengthRequest {
+                n_warmups: policy.warmup,
+                n_blocks_min: policy.min_blocks.filter(|_| request.length.n_blocks.is_none()),
+                n_blocks_max: policy.max_blocks.filter(|_| request.length.n_blocks.is_none()),
+                ..request.length
+            },
+            process: ProcessRequest { input: options.execution.input.clone(), ..request.process },
+            hooks: options.hooks.clone(),
+            ..request
+        };
+        let variants = &self.candidate.variants;
+        let arm_options = ArmOptions {
+            command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
+            shell: options.shell.clone(),
+            ..ArmOptions::default()
+        };
+        let arms = arms(CommandRequest {
+            commands,
+            arms: &arm_options,
+            hooks: &options.hooks,
+            execution: &options.execution,
+            has_twin: judgement.aa,
+        })?;
+        decide(&request, arms, self.facts, seed)
+    }
+}

@@ -1,0 +1,187 @@
+//! The rule for the value that a program says of each run.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use regex_lite::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use model::harness::{Harness, HarnessOutput};
+use model::spec::run::ValueOptions;
+use model::values::{Better, ProcessValue, ValueUnit};
+
+/// The place and the unit of the value of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValueRule {
+    /// How it is found in a text.
+    pub reader: ValueReader,
+    /// The text.
+    pub source: ValueSource,
+    /// The unit that the user named.
+    pub unit: Option<String>,
+    /// The number in the text is multiplied by this, so that a time is in ns and memory in bytes.
+    pub scale: f64,
+    /// The direction in which it is better.
+    pub better: Better,
+}
+
+/// How a value is found in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueReader {
+    /// The first group of the last match of this expression, or the whole match.
+    Regex(String),
+    /// The number at this JSON Pointer (RFC 6901).
+    Pointer(String),
+    /// The time of one benchmark, as this framework prints it.
+    Harness {
+        /// The framework.
+        kind: Harness,
+        /// The benchmark's name there.
+        benchmark: String,
+        /// What is made of its samples.
+        #[serde(default)]
+        value: ProcessValue,
+    },
+}
+
+/// The text that has the value of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueSource {
+    /// Standard output.
+    Stdout,
+    /// A file that the program writes.
+    File(String),
+    /// A temporary file, whose path the arguments have in place of `{result}`.
+    OwnFile,
+    /// Standard output, followed by the file of this name below a temporary directory, if it is there. The variables have
+    /// the path of the directory in place of `{result}`.
+    OwnFolder(String),
+}
+
+/// Units of time and memory, with their size in ns or bytes.
+const UNITS: [(&str, ValueUnit, f64); 16] = [
+    ("ns", ValueUnit::Time, 1.0),
+    ("us", ValueUnit::Time, 1e3),
+    ("µs", ValueUnit::Time, 1e3),
+    ("ms", ValueUnit::Time, 1e6),
+    ("s", ValueUnit::Time, 1e9),
+    ("min", ValueUnit::Time, 60e9),
+    ("h", ValueUnit::Time, 3600e9),
+    ("B", ValueUnit::Bytes, 1.0),
+    ("kB", ValueUnit::Bytes, 1e3),
+    ("MB", ValueUnit::Bytes, 1e6),
+    ("GB", ValueUnit::Bytes, 1e9),
+    ("TB", ValueUnit::Bytes, 1e12),
+    ("KiB", ValueUnit::Bytes, 1024.0),
+    ("MiB", ValueUnit::Bytes, 1_048_576.0),
+    ("GiB", ValueUnit::Bytes, 1_073_741_824.0),
+    ("TiB", ValueUnit::Bytes, 1_099_511_627_776.0),
+];
+
+impl ValueRule {
+    /// The rule of the options; `None` if they ask for no value.
+    ///
+    /// # Errors
+    /// The expression or the pointer is wrong, or an option lacks the one that it belongs to.
+    pub fn of(options: &ValueOptions) -> Result<Option<Self>> {
+        let reader = match (&options.value, &options.value_json) {
+            (Some(regex), _) => {
+                Regex::new(regex).with_context(|| format!("⟦value⟧ {regex:?}"))?;
+                ValueReader::Regex(regex.clone())
+            }
+            (None, Some(pointer)) => {
+                ensure!(
+                    pointer.is_empty() || pointer.starts_with('/'),
+                    "⟦value-json⟧ {pointer:?} is no JSON Pointer: it begins with a slash, for example /latency/p99"
+                );
+                ValueReader::Pointer(pointer.clone())
+            }
+            (None, None) if *options == ValueOptions::default() => return Ok(None),
+            (None, None) => bail!(
+                "⟦value-file⟧, ⟦value-unit⟧ and ⟦value-better⟧ need ⟦value⟧ or ⟦value-json⟧, which find the value"
+            ),
+        };
+        let named = options.value_unit.as_deref();
+        let scale = named.and_then(known_unit).map_or(1.0, |(_, scale)| scale);
+        let source = options.value_file.clone().map_or(ValueSource::Stdout, ValueSource::File);
+        let better = options.value_better.unwrap_or_default();
+        Ok(Some(Self { reader, source, unit: options.value_unit.clone(), scale, better }))
+    }
+
+    /// The rule for a benchmark of a framework, whose time is in ns.
+    pub fn of_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
+        let source = match kind.output() {
+            HarnessOutput::Stdout => ValueSource::Stdout,
+            HarnessOutput::File => ValueSource::OwnFile,
+            HarnessOutput::Folder(file) => ValueSource::OwnFolder(file.into()),
+        };
+        let reader = ValueReader::Harness { kind, benchmark: benchmark.into(), value };
+        Self { reader, source, unit: Some("ns".into()), scale: 1.0, better: Better::Lower }
+    }
+
+    /// An argument with which the times of this program of a framework vary less ([`Harness::steadier`]).
+    pub fn steadier(&self, program: &[String]) -> Option<&'static str> {
+        match &self.reader {
+            ValueReader::Harness { kind, .. } => kind.steadier(program),
+            _ => None,
+        }
+    }
+
+    /// The kind of its values.
+    pub fn kind(&self) -> ValueUnit {
+        self.unit.as_deref().and_then(known_unit).map_or(ValueUnit::Count, |(kind, _)| kind)
+    }
+
+    /// The unit to show, if it is none of time or memory.
+    pub fn own_unit(&self) -> Option<&str> {
+        self.unit.as_deref().filter(|unit| known_unit(unit).is_none())
+    }
+
+    /// Whether the value is in standard output.
+    pub fn is_in_stdout(&self) -> bool {
+        matches!(self.source, ValueSource::Stdout | ValueSource::OwnFolder(_))
+    }
+
+    /// Whether it needs a temporary file or directory, whose path takes the place of `{result}`.
+    pub fn has_own_file(&self) -> bool {
+        matches!(self.source, ValueSource::OwnFile | ValueSource::OwnFolder(_))
+    }
+}
+
+fn known_unit(name: &str) -> Option<(ValueUnit, f64)> {
+    UNITS.iter().find(|(known, ..)| *known == name).map(|&(_, kind, scale)| (kind, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(value: Option<&str>, json: Option<&str>, unit: Option<&str>) -> ValueOptions {
+        let text = |text: Option<&str>| text.map(String::from);
+        ValueOptions {
+            value: text(value),
+            value_json: text(json),
+            value_unit: text(unit),
+            ..ValueOptions::default()
+        }
+    }
+
+    #[test]
+    fn units_of_time_and_memory_are_converted_and_others_are_names() {
+        let rule = |unit| ValueRule::of(&options(Some("x"), None, Some(unit))).unwrap().unwrap();
+        assert_eq!((rule("ms").kind(), rule("ms").scale), (ValueUnit::Time, 1e6));
+        assert_eq!((rule("KiB").kind(), rule("KiB").scale), (ValueUnit::Bytes, 1024.0));
+        assert_eq!((rule("req/s").kind(), rule("req/s").scale), (ValueUnit::Count, 1.0));
+        assert_eq!((rule("req/s").own_unit(), rule("ms").own_unit()), (Some("req/s"), None));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |options: &ValueOptions| format!("{:#}", ValueRule::of(options).unwrap_err());
+        assert!(error(&options(Some("("), None, None)).starts_with("⟦value⟧ \"(\": "));
+        assert!(error(&options(None, Some("a.b"), None)).contains("begins with a slash"));
+        assert!(error(&options(None, None, Some("ms"))).contains("need ⟦value⟧ or"));
+        assert_eq!(ValueRule::of(&ValueOptions::default()).unwrap(), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! Appending to a record. Nothing is buffered: a line is in the file when `append` returns, even if the process is
+//! killed.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::fs::OFlags;
+
+use host::user_files::{create_new, open_to_write};
+use crate::{Event, Header};
+
+/// The users who may read a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// The owner alone: command lines and environments may have secrets.
+    Owner,
+    /// All that the umask allows.
+    Umask,
+}
+
+impl Readers {
+    /// The readers that the option `--shared` asks for.
+    pub fn of(is_shared: bool) -> Self {
+        if is_shared { Self::Umask } else { Self::Owner }
+    }
+
+    /// The mode of a new file, before the umask.
+    pub fn file_mode(self) -> u32 {
+        if self == Self::Owner { 0o600 } else { 0o666 }
+    }
+
+    /// The mode of a new directory, before the umask.
+    pub fn directory_mode(self) -> u32 {
+        if self == Self::Owner { 0o700 } else { 0o777 }
+    }
+}
+
+/// Bytes of a record to keep when its session resumes: all but an unfinished line and the end line of the interrupted
+/// session.
+pub fn kept_len(bytes: &[u8]) -> usize {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');
+    let last_at = before.map_or(0, |at| at + 1);
+    let last: Option<Event> = serde_json::from_slice(&bytes[last_at..whole]).ok();
+    let is_end = matches!(last, Some(Event::End { reason }) if !reason.is_final());
+    if is_end { last_at } else { whole }
+}
+
+/// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
+/// time: each writes only while the other waits for it.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Creates the file and writes the header.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written.
+    pub fn create(path: &Path, header: &Header, readers: Readers) -> Result<Self> {
+        let shown = path.display();
+        let file = match create_new(path, OFlags::APPEND, readers.file_mode()) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                bail!("the record {shown} exists already; choose another name or remove it")
+            }
+            file => file.with_context(|| format!("cannot create the record {shown}"))?,
+        };
+        let mut writer = Self { file, path: path.into() };
+        let mut line = serde_json::to_vec(header).context("cannot serialise the header")?;
+        line.push(b'\n');
+        if let Err(error) = writer.append(&line) {
+            // A record without a header is useless.
+            rustix::fs::unlink(path).ok();
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    /// Opens an existing record to add to it. A record was created as a file, so a link in its place is not followed.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = open_to_write(path, OFlags::APPEND | OFlags::NOFOLLOW, 0)
+            .with_context(|| format!("cannot open the record {}", path.display()))?;
+        Ok(Self { file, path: path.into() })
+    }
+
+    /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the line with the
+    /// reason of the end.
+    ///
+    /// # Errors
+    /// It cannot be read or changed.
+    pub fn go_on(path: &Path) -> Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
+        let bytes =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let writer = Self::open(path)?;
+        writer
+            .file
+            .set_len(kept_len(&bytes) as u64)
+            .with_context(|| format!("cannot cut {}", path.display()))?;
+        Ok(writer)
+    }
+
+    /// Appends whole lines. Either all of them are in the file afterwards or none.
+    ///
+    /// # Errors
+    /// The disk is full, or the file cannot be written for another reason.
+    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
+        debug_assert!(lines.ends_with(b"\n"));
+        let mut n_written = 0;
+        // A short write shows that there is no space left; the next write returns the exact error.
+        while n_written < lines.len() {
+            match self.file.write(&lines[n_written..]) {
+                Ok(n_bytes) => n_written += n_bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.cut_tail(n_written as u64).ok();
+                    let shown = self.path.display();
+                    return Err(error)
+                        .with_context(|| format!("cannot append to the record {shown}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends an event line.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn append_event(&mut self, event: &Event) -> Result<()> {
+        let mut line = serde_json::to_vec(event).context("cannot serialise an event")?;
+        line.push(b'\n');
+        self.append(&line)
+    }
+
+    fn cut_tail(&mut self, bytes: u64) -> Result<()> {
+        let len = self.file.metadata()?.len();
+        ensure!(bytes <= len, "the record is shorter than what was just written");
+        Ok(self.file.set_len(len - bytes)?)
+    }
+}

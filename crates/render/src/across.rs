@@ -1,0 +1,289 @@
+//! Output of `compare` for records of different sessions.
+
+use std::fmt::Write as _;
+use std::io;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::distributions::Distributions;
+use analysis::{ArmSummary, Comparison, Evidence, Neighbours};
+use host::Facts;
+use record::plan::Plan;
+use record::Record;
+use crate::columns::{COLUMNS, shorten, wrap};
+use crate::conclusion::{
+    Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
+};
+use crate::document::{self, DocumentBody};
+use crate::exported::net_t0;
+use crate::quantity::QuantityWords;
+use crate::styles::paint;
+use crate::text::{comparison, no_test};
+use crate::units::unit_of_walls;
+use crate::{Styles, distributions, interleaved, t0, uncertain};
+use analysis::verdict::Judgement;
+use model::words::path_text;
+
+/// Columns of a name in the answer.
+const NAME_MAX: usize = 40;
+
+/// Two arms of a comparison: one command in several records, or two commands of one record.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArmPair<'a> {
+    /// The arm in each past session, or the one reference.
+    pub old: Vec<&'a ArmSummary>,
+    /// The arm under test.
+    pub new: &'a ArmSummary,
+    /// Their ratio and its test.
+    pub comparison: Comparison,
+    /// The verdict.
+    pub judgement: Judgement,
+    /// The deciles, on request. Of several past sessions, the last one counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Distributions>,
+}
+
+/// One session of a comparison across sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionRecord<'a> {
+    /// Its record.
+    pub record: &'a Record,
+    /// What ran on the other hardware threads of its cores.
+    pub neighbours: Option<Neighbours>,
+}
+
+/// t0 of both arms and the ratio, for each pair.
+pub fn text(
+    old: &[SessionRecord<'_>],
+    new: SessionRecord<'_>,
+    pairs: &[ArmPair<'_>],
+    styles: &Styles,
+) -> String {
+    let plan = &new.record.header.plan;
+    let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
+    let t0s = arms.filter_map(net_t0);
+    let unit = unit_of_walls(plan, t0s);
+    let mut out = String::new();
+    for pair in pairs {
+        answer(&mut out, pair, plan, styles);
+    }
+    out.push('\n');
+    for (name, session) in old.iter().map(|session| ("old", *session)).chain([("new", new)]) {
+        let record = session.record;
+        writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
+    }
+    for session in old {
+        differences(&mut out, &session.record.header.facts, &new.record.header.facts);
+        out.extend(neighbours_differ(session.neighbours, new.neighbours));
+    }
+    for pair in pairs {
+        writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
+        for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
+            let t0 = t0::of_arm(unit, arm).map(|text| unit.label(&text));
+            writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
+                .ok();
+        }
+        let evidence = &pair.comparison.evidence;
+        out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
+        let last = old.last().zip(pair.old.last());
+        if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
+            let old = &session.record.header.plan.arms[arm.arm];
+            interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
+        }
+        if let Some(found) = &pair.distributions {
+            let last = if old.len() > 1 { "the last past session" } else { "old" };
+            writeln!(out).ok();
+            out.push_str(&distributions::text("new", last, plan, found));
+        }
+    }
+    out
+}
+
+/// Appends the answer on one pair. Separate sessions have no verdict, so it is an estimate.
+fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
+    let name = shorten(&pair.new.label, NAME_MAX);
+    let text = match &pair.comparison.evidence {
+        Evidence::Unpaired { ratio, .. } => {
+            let times = uncertain::significant(ratio.value, 3);
+            let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
+            if QuantityWords::of(plan).is_time() {
+                format!(
+                    "{name} took {times} times as long as in {sessions}: an estimate, no verdict"
+                )
+            } else {
+                let is = "times that of";
+                format!("the median of {name} is {times} {is} {sessions}: an estimate, no verdict")
+            }
+        }
+        Evidence::None { because } => format!("{name}: {}", no_test(*because, plan.policy)),
+        Evidence::Paired(_) => return,
+    };
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, &text);
+    for line in lines.lines() {
+        writeln!(out, "{}", paint(styles.attention, line)).ok();
+    }
+}
+
+/// Writes the pairs as one JSON document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json<'a>(
+    to: &mut impl io::Write,
+    old: &[SessionRecord<'a>],
+    new: SessionRecord<'a>,
+    pairs: &[ArmPair<'_>],
+) -> io::Result<()> {
+    let document = |session: &SessionRecord<'a>| RecordDocument {
+        neighbours: session.neighbours,
+        ..RecordDocument::of(session.record)
+    };
+    let old = old.iter().map(document).collect();
+    let body = SessionsBody { old, new: document(&new), pairs };
+    document::write(to, &body, conclusion(new.record, pairs), None)
+}
+
+/// What separate sessions say: estimates, and what would decide.
+fn conclusion(new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
+    let plan = &new.header.plan;
+    let effect = |pair: &ArmPair<'_>| {
+        let names = [plan.full_label(pair.comparison.arm), "the past sessions".to_owned()];
+        comparison_effect(names, &pair.comparison.evidence, &pair.judgement)
+    };
+    let next = pairs.first().map(|pair| {
+        let old = pair.old.last().map_or("", |arm| arm.label.as_str());
+        measure_together([old, &pair.new.label])
+    });
+    Conclusion {
+        effects: pairs.iter().map(effect).collect(),
+        measured: pairs.iter().map(|pair| measured_arm(plan, pair.new)).collect(),
+        next,
+        ..Conclusion::of(FinalVerdict::Undecided)
+    }
+}
+
+/// A session against past ones.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionsBody<'a> {
+    /// The past sessions.
+    old: Vec<RecordDocument<'a>>,
+    /// The new one.
+    new: RecordDocument<'a>,
+    /// Each command of the new session against itself in the past ones.
+    pairs: &'a [ArmPair<'a>],
+}
+
+impl DocumentBody for SessionsBody<'_> {
+    const NAME: &'static str = "sessions";
+}
+
+/// The record of one side of a comparison.
+#[derive(Serialize, JsonSchema)]
+pub struct RecordDocument<'a> {
+    /// Name and version of the program that measured.
+    tool: &'a str,
+    /// The file of the record.
+    record: String,
+    /// When the session began, RFC 3339.
+    created: &'a str,
+    /// The machine and its state at the start.
+    facts: &'a Facts,
+    /// Programs on the other hardware threads of the cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    neighbours: Option<Neighbours>,
+}
+
+impl<'a> RecordDocument<'a> {
+    pub(super) fn of(record: &'a Record) -> Self {
+        let header = &record.header;
+        Self {
+            tool: &header.tool,
+            record: path_text(&record.path),
+            created: &header.created,
+            facts: &header.facts,
+            neighbours: None,
+        }
+    }
+}
+
+/// Difference of the shares of runs on a shared core from which on two sessions are said to differ.
+const SHARES_APART: f64 = 0.1;
+
+/// Says if the other hardware thread of the core was busy in one session more often than in the other.
+fn neighbours_differ(old: Option<Neighbours>, new: Option<Neighbours>) -> Option<String> {
+    let (old, new) = (old?.share(), new?.share());
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    ((old - new).abs() >= SHARES_APART).then(|| {
+        format!(
+            "the other thread of the core was busy at {} of the runs; now at {}\n",
+            percent(old),
+            percent(new)
+        )
+    })
+}
+
+/// Appends the differences between two machines that affect every time.
+fn differences(out: &mut String, old: &Facts, new: &Facts) {
+    let of = |facts: &Facts| {
+        [
+            ("host", facts.host.clone()),
+            ("CPU", facts.cpu_model.clone()),
+            ("kernel", facts.kernel.clone()),
+            ("governors", Some(facts.governors.join(", "))),
+            ("turbo", facts.turbo.map(|turbo| turbo.to_string())),
+        ]
+    };
+    for ((name, old), (_, new)) in of(old).into_iter().zip(of(new)).filter(|(old, new)| old != new)
+    {
+        let [old, new] = [old, new].map(|fact| fact.unwrap_or_else(|| "unknown".into()));
+        let text = format!("{name} differs: {old}; now {new}");
+        writeln!(out, "{}", shorten(&text, COLUMNS)).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::NoTest;
+    use record::fixture::record;
+    use crate::fixture::{analysis, uncertain};
+    use analysis::verdict::judge;
+
+    #[test]
+    fn both_sides_and_no_verdict() {
+        let (mut old, new) = (record(&["sleep 1"]), record(&["sleep 1"]));
+        old.path = "/tmp/old.swell".into();
+        old.header.facts.kernel = Some("6.1".into());
+        let (old_arms, new_arms) = (analysis(&old, &[1e9]).arms, analysis(&new, &[1.018e9]).arms);
+        let evidence = Evidence::Unpaired {
+            ratio: uncertain(1.018, 0.006),
+            because: NoTest::SeparateRecords,
+            past: None,
+        };
+        let comparison = Comparison { arm: 0, reference: 0, evidence };
+        let judgement = judge(&comparison, &new.header.plan.policy);
+        let old_arm = vec![&old_arms[0]];
+        let pairs = [ArmPair {
+            old: old_arm,
+            new: &new_arms[0],
+            comparison,
+            judgement,
+            distributions: None,
+        }];
+        let session = |record, n_shared| SessionRecord {
+            record,
+            neighbours: Some(Neighbours { n_probes: 50, n_shared, ratio: None }),
+        };
+        let (old, new) = (session(&old, 2), session(&new, 20));
+        let text = text(&[old], new, &pairs, &Styles::plain());
+        insta::assert_snapshot!(text);
+        let mut out = Vec::new();
+        json(&mut out, &[old], new, &pairs).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
+        assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
+        assert_eq!(document["new"]["neighbours"]["n_shared"], 20);
+    }
+}

@@ -1,0 +1,324 @@
+//! Output of `bisect`: a line for each step, then the answer.
+
+mod page;
+mod track;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use search::bisection::{
+    Answer, BisectSearch, Commit, CommitGraph, Culprit, LayoutFinding, LayoutVerdict, Observation,
+    Relation, SearchStep,
+};
+use crate::columns::{one_line, shorten, wrap};
+use crate::text::size_of;
+use crate::units::{counted, short_time};
+
+pub use page::{StepRecord, write as write_page};
+
+/// Digits of a commit that people read.
+const SHORT: usize = 10;
+/// Columns of a subject in a line.
+const SUBJECT: usize = 50;
+/// Commits of a set that are listed.
+const LISTED_MAX: usize = 12;
+
+/// A commit in a line: `0123456789 "the subject"`.
+pub fn name(commit: &Commit) -> String {
+    let subject = shorten(&one_line(&commit.subject), SUBJECT);
+    format!("{} \"{subject}\"", short(commit))
+}
+
+fn short(commit: &Commit) -> &str {
+    &commit.id[..commit.id.len().min(SHORT)]
+}
+
+/// The lines before the first step.
+pub fn beginning(
+    graph: &CommitGraph,
+    (lo, hi): (usize, usize),
+    directory: &Path,
+    n_observed: usize,
+) -> String {
+    let commits = graph.commits();
+    let n = graph.between(lo, hi).len();
+    let mut out = format!("good  {}\n", name(&commits[lo]));
+    writeln!(out, "bad   {}, {}", name(&commits[hi]), counted(n, "commit")).ok();
+    if n_observed > 0 {
+        let from = one_line(&directory.display().to_string());
+        writeln!(out, "going on with {from}").ok();
+    }
+    out
+}
+
+/// What a step is about, for its line.
+pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
+    let short = |commit: usize| short(&graph.commits()[commit]);
+    match *step {
+        SearchStep::Ends { lo, hi, .. } => format!("ends     {}  {}", short(lo), short(hi)),
+        SearchStep::Probe { commit, n_possible, .. } => {
+            format!("probe    {}  {n_possible:>5} possible", short(commit))
+        }
+        SearchStep::Confirm { base, head, .. } => {
+            format!("confirm  {}  {}", short(base), short(head))
+        }
+        SearchStep::Layouts { base, head, .. } => {
+            format!("layouts  {}  {}", short(base), short(head))
+        }
+        SearchStep::Done => String::new(),
+    }
+}
+
+/// The line of an observation; `None` where there is nothing to say. `search` has not taken it in yet.
+pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) -> Option<String> {
+    let time = |seconds: f64| short_time(seconds * 1e9);
+    Some(match observation {
+        Observation::Built { .. } => return None,
+        Observation::Failed { commit, why } => {
+            let why = why.lines().next().unwrap_or_default();
+            let commit = short(&search.graph().commits()[*commit]);
+            format!("skipped  {commit}  {}\n", shorten(&one_line(why), SUBJECT))
+        }
+        Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
+            format!("{step}  {}, {}\n", size(new), time(*seconds))
+        }
+        Observation::Layouts { found, seconds, .. } => {
+            let time = found.over.map_or_else(String::new, |_| format!(", {}", time(*seconds)));
+            format!("{step}  {}{time}\n", layouts(found))
+        }
+        Observation::Probe { of_old, of_new, seconds, .. } => {
+            let answer = word(search.answer_now(of_old, of_new));
+            let old = old_end(search);
+            format!("{step}  {answer}: {} than {old}, {}\n", size(of_old), time(*seconds))
+        }
+    })
+}
+
+/// The old end of what is searched now: of the whole range, or of a part of it.
+fn old_end(search: &BisectSearch) -> &str {
+    let commits = search.graph().commits();
+    match search.next_step() {
+        SearchStep::Probe { lo, .. } if !commits[lo].is_old => short(&commits[lo]),
+        _ => "good",
+    }
+}
+
+fn layouts(found: &LayoutFinding) -> String {
+    match &found.over {
+        Some(over) => format!("{} over {} link orders", size(over), found.n),
+        None => "no other link order".into(),
+    }
+}
+
+fn word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::LikeOld => "like the old",
+        Answer::LikeNew => "like the new",
+        Answer::Neither => "neither",
+        Answer::Undecided => "undecided",
+    }
+}
+
+/// The answer of a step of `git bisect run`.
+pub fn told(answer: Answer, of_old: &Relation, of_new: &Relation) -> String {
+    let [old, new] = [of_old, of_new].map(size);
+    format!("HEAD is {}: {old} than good, {new} than bad\n", word(answer))
+}
+
+fn size(relation: &Relation) -> String {
+    size_of(relation.ratio, relation.lo.zip(relation.hi))
+}
+
+/// The answer. `is_time`: a time is compared.
+pub fn text(search: &BisectSearch, ends: (usize, usize), is_time: bool) -> String {
+    let mut out = String::from("\n");
+    for paragraph in paragraphs(search, is_time) {
+        wrap(&mut out, paragraph.indent, 2, &paragraph.text);
+    }
+    if search.outcome().ends.is_some_and(|ends| ends.is_different) {
+        out.push('\n');
+        wrap(&mut out, "", 2, &cost(search, ends));
+    }
+    out
+}
+
+/// A sentence of the answer.
+struct AnswerParagraph {
+    indent: &'static str,
+    text: String,
+}
+
+/// The answer, sentence by sentence.
+fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let mut all = Vec::new();
+    let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
+    if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
+        let size = size(ends);
+        let more = if is_time {
+            "Runs that take longer, a quieter machine or a longer --budget show smaller differences."
+        } else {
+            "A longer --budget shows smaller differences."
+        };
+        say(
+            "",
+            match ends.is_same {
+                true => format!("The two ends are the same: {size}. There is nothing to search."),
+                false => format!(
+                    "The two ends were not found to differ: {size}. So there is nothing to search yet. {more}"
+                ),
+            },
+        );
+        return all;
+    }
+    for culprit in &found.culprits {
+        say("", sentence(commits, culprit));
+        if let Some(words) = culprit.layout.as_ref().and_then(remark) {
+            say("  ", words);
+        }
+        let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
+        for &commit in unbuilt {
+            say("  ", format!("{} cannot be built or run", name(&commits[commit])));
+        }
+    }
+    for range in &found.unresolved {
+        let n = counted(range.commits.len(), "commit");
+        let (lo, hi) = (short(&commits[range.lo]), short(&commits[range.hi]));
+        let size = size(&range.size);
+        say("", format!("{hi} is {size} than {lo}; it was not found which of {n} did it:"));
+        for &commit in range.commits.iter().take(LISTED_MAX) {
+            let is_failed = found.failed.contains_key(&commit);
+            let remark = if is_failed { ", which cannot be built or run" } else { "" };
+            say("  ", format!("{}{remark}", name(&commits[commit])));
+        }
+        let n_more = range.commits.len().saturating_sub(LISTED_MAX);
+        if n_more > 0 {
+            say("  ", format!("and {n_more} more"));
+        }
+    }
+    if let Some(words) = balance(search) {
+        say("", words);
+    }
+    all
+}
+
+/// Whether what was found is the whole difference of the ends, where a reader would have to add it up.
+fn balance(search: &BisectSearch) -> Option<String> {
+    let found = search.outcome();
+    let ends = size(&found.ends?);
+    let parts = found.culprits.iter().map(|it| &it.size);
+    let parts: Vec<&Relation> = parts.chain(found.unresolved.iter().map(|it| &it.size)).collect();
+    match parts.as_slice() {
+        [] => None,
+        [only] if found.unresolved.is_empty() && !search.is_whole(only) => Some(format!(
+            "The ends differ by something else: bad is {ends} than good. No other change was found between them."
+        )),
+        [_] => None,
+        several => {
+            let together: f64 = several.iter().map(|it| it.ratio).product();
+            let together = size_of(together, None);
+            Some(format!("Together that is {together}. Bad is {ends} than good."))
+        }
+    }
+}
+
+/// What the search took.
+fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
+    let found = search.outcome();
+    format!(
+        "{}: {}, {} cannot be built or run. {} took {}, measuring {}.",
+        counted(search.graph().between(lo, hi).len(), "commit"),
+        counted(found.n_probes as usize, "probe"),
+        found.failed.len(),
+        counted(found.n_builds as usize, "build"),
+        short_time(found.build_s * 1e9),
+        short_time(found.measure_s * 1e9)
+    )
+}
+
+/// What a culprit is, in one sentence or two.
+fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
+    let head = &commits[culprit.head];
+    let base = if culprit.commits.len() == 1 && head.parents.first() == Some(&culprit.base) {
+        format!("its parent {}", short(&commits[culprit.base]))
+    } else {
+        short(&commits[culprit.base]).to_owned()
+    };
+    let what = match culprit.commits.as_slice() {
+        [_] => name(head),
+        several => format!(
+            "One of {} commits up to {}, which cannot be built or run one by one,",
+            several.len(),
+            name(head)
+        ),
+    };
+    let size_built = size(&culprit.size);
+    let over =
+        culprit.layout.as_ref().and_then(|found| Some((found.verdict, found.over?, found.n)));
+    match over {
+        Some((LayoutVerdict::Layout, over, n)) => format!(
+            "{what} is layout: it moved code. It is {size_built} than {base} as built, and {} in the mean of {n} link \
+             orders.",
+            size(&over)
+        ),
+        Some((LayoutVerdict::Source, over, n)) => format!(
+            "{what} is {size_built} than {base}, by fresh runs of both, and {} in the mean of {n} link orders.",
+            size(&over)
+        ),
+        _ => format!("{what} is {size_built} than {base}, by fresh runs of both."),
+    }
+}
+
+/// What is not known about the layout of a culprit.
+fn remark(found: &LayoutFinding) -> Option<String> {
+    match (found.verdict, &found.over, &found.why) {
+        (LayoutVerdict::Unclear, Some(over), _) => Some(format!(
+            "It may be layout: in the mean of {} link orders it is {}. More of them tell more (--layouts).",
+            found.n,
+            size(over)
+        )),
+        (LayoutVerdict::NotRelinked, _, Some(why)) => {
+            let why = shorten(&one_line(why.lines().next().unwrap_or_default()), 80);
+            Some(format!("It may be layout: it was not linked in other orders ({why})."))
+        }
+        _ => None,
+    }
+}
+
+/// The last line.
+pub fn kept(directory: &Path) -> String {
+    format!("the records are in {}\n", one_line(&directory.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use search::bisection::{CommitGraph, SearchRules};
+
+    #[test]
+    fn only_times_become_clearer_with_longer_runs() {
+        let commit = |id: &str, parents: &[usize]| Commit {
+            id: id.into(),
+            subject: id.into(),
+            parents: parents.to_vec(),
+            is_old: false,
+        };
+        let graph = CommitGraph::new(vec![commit("good", &[]), commit("bad", &[0])]);
+        let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+        let mut search = BisectSearch::new(graph, (0, 1), rules);
+        let (lo, hi) = (Some(0.9), Some(1.1));
+        let new =
+            Relation { ratio: 1.0, lo, hi, alpha: 0.001, is_different: false, is_same: false };
+        search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
+        let words = |is_time| {
+            let text = text(&search, (0, 1), is_time);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(
+            words(true).contains("Runs that take longer, a quieter machine"),
+            "{}",
+            words(true)
+        );
+        assert!(words(false).ends_with("search yet. A longer --budget shows smaller differences."));
+    }
+}

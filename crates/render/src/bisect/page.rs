@@ -1,0 +1,322 @@
+//! The page of a search: one HTML file that needs no network and no script, with the curve of all measured commits.
+//!
+//! Subjects of commits and messages of builds are hostile input: the template escapes all text, and the
+//! Content-Security-Policy allows no script at all.
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result};
+use minijinja::Environment;
+use serde::Serialize;
+
+use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
+use crate::bisect::track::{TrackPoint, track};
+use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
+use crate::columns::one_line;
+use crate::report::policy;
+use crate::units::{counted, short_time, signed_percent};
+
+const TEMPLATE: &str = include_str!("../../assets/bisect/page.html");
+const STYLE: &str = concat!(
+    include_str!("../../assets/report/style.css"),
+    include_str!("../../assets/bisect/curve.css")
+);
+/// Name of the template. minijinja escapes the output of templates that end in `.html`.
+const NAME: &str = "page.html";
+/// Size of the curve, and its margins: left, right, top, bottom.
+const SIZE: (f64, f64) = (1100.0, 380.0);
+const MARGINS: [f64; 4] = [64.0, 16.0, 26.0, 40.0];
+/// Empty part of the range of levels, below and above.
+const PAD: f64 = 0.35;
+/// Lines of the grid, about.
+const TICKS: f64 = 5.0;
+
+/// A step of the search with the name of its record.
+pub struct StepRecord<'a> {
+    pub observation: &'a Observation,
+    pub record: Option<&'a str>,
+}
+
+/// Input of the template.
+#[derive(Serialize)]
+struct BisectTemplate {
+    policy: String,
+    style: &'static str,
+    title: String,
+    /// Class of the first sentence: its colour.
+    class: &'static str,
+    sentences: Vec<String>,
+    cost: String,
+    curve: Option<Curve>,
+    steps: Vec<StepRow>,
+    failed: Vec<FailedRow>,
+    version: &'static str,
+}
+
+/// The curve in units of the picture.
+#[derive(Serialize)]
+struct Curve {
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    ticks: Vec<CurveTick>,
+    numbers: Vec<CurveTick>,
+    marks: Vec<CurveMark>,
+    culprits: Vec<CurveCulprit>,
+    /// Commits that cannot be built.
+    failed: Vec<CurveTick>,
+    label: String,
+}
+
+#[derive(Serialize)]
+struct CurveTick {
+    at: f64,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct CurveMark {
+    x: f64,
+    y: f64,
+    top: f64,
+    bottom: f64,
+    class: &'static str,
+    title: String,
+}
+
+#[derive(Serialize)]
+struct CurveCulprit {
+    x: f64,
+    anchor: &'static str,
+    class: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct StepRow {
+    what: &'static str,
+    commit: String,
+    answer: String,
+    seconds: String,
+    record: String,
+}
+
+#[derive(Serialize)]
+struct FailedRow {
+    commit: String,
+    why: String,
+}
+
+/// Writes the page of a search that is over. `beginning` is the same search before its first step. `is_time`: a time is
+/// compared.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(
+    to: &mut dyn Write,
+    search: &BisectSearch,
+    beginning: BisectSearch,
+    ends: (usize, usize),
+    (steps, is_time): (&[StepRecord<'_>], bool),
+) -> Result<()> {
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
+    let points = track(beginning.clone(), &observations);
+    let template = BisectTemplate {
+        policy: policy(&[], STYLE),
+        style: STYLE,
+        title: format!("{} to {}", short(&commits[ends.0]), short(&commits[ends.1])),
+        class: found.culprits.first().map_or("none", class_of),
+        sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
+        cost: cost(search, ends),
+        curve: (points.len() > 1).then(|| curve(search, ends, &points)),
+        steps: rows(beginning, steps),
+        failed: found
+            .failed
+            .iter()
+            .map(|(commit, why)| FailedRow {
+                commit: name(&commits[*commit]),
+                why: one_line(why.lines().last().unwrap_or_default().trim_start_matches(" | ")),
+            })
+            .collect(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let what = "the template of the page";
+    let mut environment = Environment::new();
+    environment.add_template(NAME, TEMPLATE).context(what)?;
+    let page = environment.get_template(NAME).context(what)?;
+    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
+    Ok(to.write_all(html.as_bytes())?)
+}
+
+/// The steps of the table. The answer of a probe depends on what was known then.
+fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
+    let mut rows = Vec::new();
+    for StepRecord { observation, record } in steps {
+        let commits = search.graph().commits();
+        let told = match observation {
+            Observation::Built { .. } | Observation::Failed { .. } => None,
+            Observation::Ends { lo, hi, new, seconds } => {
+                let pair = format!("{} {}", short(&commits[*lo]), short(&commits[*hi]));
+                Some(("ends", pair, size(new), *seconds))
+            }
+            Observation::Probe { commit, of_old, of_new, seconds } => {
+                let answer = word(search.answer_now(of_old, of_new));
+                let text = format!("{answer}: {} than {}", size(of_old), old_end(&search));
+                Some(("probe", name(&commits[*commit]), text, *seconds))
+            }
+            Observation::Confirm { base, head, new, seconds } => {
+                let pair = format!("{} {}", short(&commits[*base]), name(&commits[*head]));
+                Some(("confirm", pair, size(new), *seconds))
+            }
+            Observation::Layouts { head, found, seconds } => {
+                Some(("layouts", name(&commits[*head]), layouts(found), *seconds))
+            }
+        };
+        if let Some((what, commit, answer, seconds)) = told {
+            let record = record.map(one_line).unwrap_or_default();
+            let seconds = short_time(seconds * 1e9);
+            rows.push(StepRow { what, commit, answer, seconds, record });
+        }
+        search.take(observation);
+    }
+    rows
+}
+
+/// Where commits and levels are in the picture.
+struct CurveScale {
+    /// The commits in order. GOOD is before them.
+    between: Vec<usize>,
+    good: usize,
+    /// The lowest and the highest level.
+    range: (f64, f64),
+}
+
+impl CurveScale {
+    fn of(search: &BisectSearch, (lo, hi): (usize, usize), points: &[TrackPoint]) -> Self {
+        let (mut least, mut most) = (0.0_f64, 0.0_f64);
+        points.iter().for_each(|it| (least, most) = (least.min(it.level), most.max(it.level)));
+        let pad = PAD * (most - least).max(0.005);
+        let between = search.graph().between(lo, hi);
+        Self { between, good: lo, range: (least - pad, most + pad) }
+    }
+
+    fn x(&self, commit: usize) -> f64 {
+        let number = match commit == self.good {
+            true => 0,
+            false => 1 + self.between.partition_point(|other| *other < commit),
+        };
+        self.x_of_share(number as f64 / self.n())
+    }
+
+    fn x_of_share(&self, share: f64) -> f64 {
+        MARGINS[0] + share.min(1.0) * (SIZE.0 - MARGINS[0] - MARGINS[1])
+    }
+
+    fn n(&self) -> f64 {
+        self.between.len().max(1) as f64
+    }
+
+    fn y(&self, level: f64) -> f64 {
+        let (least, most) = self.range;
+        let share = (level.clamp(least, most) - least) / (most - least);
+        SIZE.1 - MARGINS[3] - share * (SIZE.1 - MARGINS[2] - MARGINS[3])
+    }
+}
+
+fn curve(search: &BisectSearch, ends: (usize, usize), points: &[TrackPoint]) -> Curve {
+    let scale = CurveScale::of(search, ends, points);
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let culprits = found.culprits.iter().map(|it| {
+        let x = scale.x(it.head);
+        CurveCulprit {
+            x,
+            anchor: if x > SIZE.0 / 2.0 { "end" } else { "start" },
+            class: class_of(it),
+            text: format!("{} {}", short(&commits[it.head]), signed_percent(it.size.ratio)),
+        }
+    });
+    let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
+    let number = |share: f64| CurveTick {
+        at: scale.x_of_share(share),
+        text: format!("{:.0}", share * scale.n()),
+    };
+    let tick = |level: f64| CurveTick { at: scale.y(level.ln_1p()), text: percents(level) };
+    Curve {
+        width: SIZE.0,
+        height: SIZE.1,
+        left: MARGINS[0],
+        right: SIZE.0 - MARGINS[1],
+        bottom: SIZE.1 - MARGINS[3],
+        ticks: ticks(scale.range.0, scale.range.1).map(tick).collect(),
+        numbers: [0.0, 0.25, 0.5, 0.75, 1.0].map(number).into(),
+        marks: points.iter().map(|it| mark(&scale, it, &commits[it.commit])).collect(),
+        culprits: culprits.collect(),
+        failed: found.failed.keys().map(skipped).collect(),
+        label: format!("{} measured of {}", points.len(), counted(scale.between.len(), "commit")),
+    }
+}
+
+fn mark(scale: &CurveScale, it: &TrackPoint, commit: &Commit) -> CurveMark {
+    let (lower, upper) = it.ends.unwrap_or((it.level, it.level));
+    let answer = it.answer.map_or(String::new(), |answer| format!(", {}", word(answer)));
+    let level = signed_percent(it.level.exp());
+    CurveMark {
+        x: scale.x(it.commit),
+        y: scale.y(it.level),
+        top: scale.y(upper),
+        bottom: scale.y(lower),
+        class: class(it.answer),
+        title: format!("{}: {level} than good{answer}", name(commit)),
+    }
+}
+
+fn class_of(culprit: &Culprit) -> &'static str {
+    if culprit.is_layout() {
+        "undecided"
+    } else if culprit.size.ratio > 1.0 {
+        "slower"
+    } else {
+        "faster"
+    }
+}
+
+/// Round shares from one log ratio to another.
+fn ticks(least: f64, most: f64) -> impl Iterator<Item = f64> {
+    let (least, most) = (least.exp_m1(), most.exp_m1());
+    let rough = (most - least) / TICKS;
+    let size = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|it| it * size).into_iter().find(|it| *it >= rough);
+    let step = step.unwrap_or(size);
+    let (first, last) = ((least / step).ceil() as i64, (most / step).floor() as i64);
+    (first..=last).map(move |at| at as f64 * step)
+}
+
+fn percents(share: f64) -> String {
+    if share == 0.0 { "good".into() } else { signed_percent(1.0 + share) }
+}
+
+fn class(answer: Option<Answer>) -> &'static str {
+    match answer {
+        None => "end",
+        Some(Answer::LikeOld) => "old",
+        Some(Answer::LikeNew) => "new",
+        Some(Answer::Neither) => "neither",
+        Some(Answer::Undecided) => "open",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_has_round_shares() {
+        let found: Vec<f64> = ticks(-0.01, 0.06).collect();
+        let text: Vec<String> = found.iter().map(|share| percents(*share)).collect();
+        assert_eq!(text, ["good", "+2.0 %", "+4.0 %", "+6.0 %"]);
+        assert!(ticks(0.0, 0.004).count() >= 3);
+    }
+}

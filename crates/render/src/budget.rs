@@ -1,0 +1,138 @@
+//! What a budget is too short for, and what would be long enough.
+
+use record::plan::suite::SUSPECT_PARTS;
+use record::plan::{BlockRule, Plan};
+use crate::remedies::Audience;
+use crate::uncertain;
+use crate::units::{counted, short_time};
+use model::values::Order;
+
+/// More time than the estimate, so that the advice holds also when the blocks take a little longer.
+const MARGIN: f64 = 1.1;
+
+/// `10 blocks need about 21 s, and --budget 10s has room for 4: an estimate, no verdict`. `None` if the fewest blocks fit,
+/// or if they are measured in any case.
+pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
+    let BlockRule::Budget { budget_ns, min, .. } = plan.blocks else { return None };
+    let needed_ns = u64::from(min).saturating_mul(block_ns);
+    if needed_ns <= budget_ns || plan.blocks.firm() >= min {
+        return None;
+    }
+    let fitting = u32::try_from(budget_ns / block_ns.max(1)).unwrap_or(u32::MAX);
+    let fitting = fitting.max(plan.blocks.firm());
+    let family = plan.family().max(1);
+    let fewest = stats::verdict::minimum_pairs(plan.policy.alpha / family as f64).ok();
+    let is_compared = !plan.compared().is_empty() && plan.order == Order::Interleave;
+    let outcome = match fewest {
+        _ if !is_compared => ": a rough time",
+        Some(fewest) if fitting as usize >= fewest => "",
+        _ => ": an estimate, no verdict",
+    };
+    let needed = short_time(needed_ns as f64);
+    let has = budget(budget_ns as f64);
+    let enough = budget(MARGIN * needed_ns as f64);
+    let (option, remedy) = match Audience::of(plan) {
+        Audience::Suite => {
+            ("the budget of", format!("a longer `budget`, or `policy.budget = \"{enough}\"`"))
+        }
+        _ => ("--budget", format!("--budget {enough}")),
+    };
+    let blocks = counted(min as usize, "block");
+    Some(format!(
+        "{blocks} need about {needed}, and {option} {has} has room for {fitting}{outcome}; {remedy} has room for all"
+    ))
+}
+
+/// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: the plan of
+/// each benchmark with its blocks so far and their time, ns; `spent_ns`: that of all so far. `None` if the fewest blocks fit.
+pub fn short_budget_of_suite(
+    (budget_ns, spent_ns): (u64, u64),
+    paces: &[(&Plan, Option<(u64, u64)>)],
+) -> Option<String> {
+    let needed = |(plan, pace): &(&Plan, Option<(u64, u64)>)| {
+        let (min, ..) = plan.blocks.bounds();
+        let (n_blocks, span_ns) = pace.filter(|(n_blocks, _)| *n_blocks > 0)?;
+        let n_missing = u64::from(min).saturating_sub(n_blocks);
+        Some((n_missing, span_ns, span_ns / n_blocks * u64::from(min)))
+    };
+    let found: Vec<(u64, u64, u64)> = paces.iter().filter_map(needed).collect();
+    let n_short = found.iter().filter(|(n_missing, ..)| *n_missing > 0).count();
+    if n_short == 0 {
+        return None;
+    }
+    let needed_ns: u64 = found.iter().map(|(.., needed_ns)| needed_ns).sum();
+    let timed_ns: u64 = found.iter().map(|(_, span_ns, _)| span_ns).sum();
+    // Warm-up, hooks and the starts of workers take their share of the time here too.
+    let enough_ns = needed_ns as f64 * spent_ns as f64 / timed_ns.max(1) as f64;
+    let has_suspects = |(plan, _): &(&Plan, Option<(u64, u64)>)| {
+        plan.suite.as_ref().is_some_and(|suite| suite.has_suspects)
+    };
+    let n_parts = if paces.iter().any(has_suspects) { SUSPECT_PARTS } else { 1 };
+    let enough_ns = enough_ns * n_parts as f64;
+    let (has, enough) = (budget(budget_ns as f64), budget(MARGIN * enough_ns));
+    Some(format!(
+        "the budget of {has} has no room for the fewest blocks of {n_short} of {}; {enough} would have",
+        counted(paces.len(), "benchmark")
+    ))
+}
+
+/// A time as `--budget` reads it, rounded up.
+pub(super) fn budget(time_ns: f64) -> String {
+    let time_s = time_ns / 1e9;
+    match time_s {
+        ..1.0 => format!("{}ms", uncertain::fixed((time_ns / 1e6).ceil(), 0)),
+        ..100.0 => format!("{}s", uncertain::fixed(time_s.ceil(), 0)),
+        ..6000.0 => format!("{}min", uncertain::fixed((time_s / 60.0).ceil(), 0)),
+        _ => format!("{}h", uncertain::fixed((time_s / 3600.0).ceil(), 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::plan::suite::SuiteMembership;
+    use record::fixture::record;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_short_budget_is_told_with_what_fits_and_what_would() {
+        let text = |commands: &[&str], budget_s: u64, min: u32, firm: u32, block_ns: u64| {
+            let mut plan = record(commands).header.plan;
+            let budget_ns = budget_s * SECOND_NS;
+            plan.blocks = BlockRule::Budget { budget_ns, min, max: 500, firm };
+            short_budget(&plan, block_ns)
+        };
+        let two = &["sleep 1.0", "sleep 1.1"];
+        let expected = "10 blocks need about 21.0 s, and --budget 10s has room for 4: an estimate, no verdict; \
+                        --budget 24s has room for all";
+        assert_eq!(text(two, 10, 10, 1, 2_100_000_000).as_deref(), Some(expected));
+        let nine = text(two, 10, 10, 1, 1_100_000_000).unwrap();
+        assert!(nine.contains("has room for 9; --budget 13s"), "nine pairs can decide: {nine}");
+        let one = text(&["sleep 1"], 3, 24, 1, SECOND_NS).unwrap();
+        assert!(one.contains("--budget 3s has room for 3: a rough time"), "{one}");
+        assert_eq!(text(two, 10, 10, 1, SECOND_NS), None, "they fit");
+        assert_eq!(text(two, 10, 10, 10, 9 * SECOND_NS), None, "the user wants them");
+    }
+
+    #[test]
+    fn a_suite_says_how_long_its_fewest_blocks_take() {
+        let mut plan = record(&["a", "b"]).header.plan;
+        plan.blocks = BlockRule::Budget { budget_ns: SECOND_NS, min: 10, max: 500, firm: 1 };
+        let text_of = |plan: &Plan, blocks: [u64; 2]| {
+            let paces = blocks.map(|n| (plan, Some((n, n * 2 * SECOND_NS))));
+            short_budget_of_suite((16 * SECOND_NS, 26 * SECOND_NS), &paces)
+        };
+        // Twice ten blocks of 2 s, and a tenth more.
+        let expected = "the budget of 16s has no room for the fewest blocks of 2 of 2 benchmarks; 44s would have";
+        assert_eq!(text_of(&plan, [4, 9]).as_deref(), Some(expected));
+        assert_eq!(text_of(&plan, [10, 10]), None);
+        let (name, benchmark) = (String::new(), String::new());
+        let gate =
+            SuiteMembership { name, benchmark, family: 2, is_gate: true, has_suspects: true };
+        plan.suite = Some(gate);
+        // The rest of the time goes to suspects.
+        let text = text_of(&plan, [4, 9]).unwrap();
+        assert!(text.ends_with("; 88s would have"), "{text}");
+    }
+}

@@ -1,0 +1,282 @@
+//! Output of `check`: verdict, checks, slow start and outliers of each arm.
+
+use std::fmt::Write as _;
+use std::io;
+
+use comfy_table::{CellAlignment, Table, presets};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::{
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
+};
+use record::plan::Plan;
+use record::Record;
+use crate::columns::{COLUMNS, one_line, shorten, wrap};
+use crate::conclusion::{Conclusion, FinalVerdict, find_noise};
+use crate::document::{self, DocumentBody};
+use crate::remedies::Audience;
+use crate::styles::paint;
+use crate::{Styles, notes, outliers, uncertain};
+use model::words::path_text;
+
+const INDENT: usize = 3;
+/// Widest name of a command in a list of several.
+const LABEL_COLUMNS: usize = 40;
+
+/// The meaning of a raised flag for the numbers of the summary.
+const MEANING: &str = "the machine or the program changed during the session. t0 +- err is less certain than its +- \
+                       says. A comparison of commands that ran in turns is exact all the same.";
+/// How often a check errs.
+const RATE: &str = "Of steady commands, each check flags one in a hundred.";
+
+/// The check of a record.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckBody<'a> {
+    /// Name and version of the program that measured.
+    tool: &'a str,
+    /// The file of the record.
+    record: String,
+    /// When the session began, RFC 3339.
+    created: &'a str,
+    /// What was found.
+    check: &'a RecordCheck,
+}
+
+impl DocumentBody for CheckBody<'_> {
+    const NAME: &'static str = "check";
+}
+
+/// Writes the check as one JSON document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
+    let header = &record.header;
+    let (tool, created) = (&header.tool, &header.created);
+    let body = CheckBody { tool, record: path_text(&record.path), created, check: found };
+    let verdict = match found.verdict() {
+        Steadiness::Stable => FinalVerdict::Stable,
+        Steadiness::Unstable => FinalVerdict::Unstable,
+        Steadiness::TooFewRuns | Steadiness::UnfitTimes => FinalVerdict::Undecided,
+    };
+    let next = (verdict == FinalVerdict::Unstable).then(|| find_noise(record));
+    document::write(to, &body, Conclusion { next, ..Conclusion::of(verdict) }, None)
+}
+
+/// What was found and what to do; then a block for each candidate, and one for an unstable control. With `has_all`, the
+/// statistics of stable commands too.
+pub fn text(record: &Record, found: &RecordCheck, has_all: bool, styles: &Styles) -> String {
+    let plan = &record.header.plan;
+    let mut out = String::new();
+    conclusion(&mut out, record, found, styles);
+    out.push('\n');
+    for arm in &found.arms {
+        if arm.is_control {
+            control(&mut out, arm, styles);
+        } else {
+            block(&mut out, plan, arm, has_all, styles);
+        }
+    }
+    if found.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
+        wrap(&mut out, "", 0, RATE);
+    }
+    outliers::not_recorded(&mut out, plan, found);
+    writeln!(out, "record: {}", record.path.display()).ok();
+    out
+}
+
+/// Whether the commands are stable, what it means if not, and what to do.
+fn conclusion(out: &mut String, record: &Record, found: &RecordCheck, styles: &Styles) {
+    let with = |wanted: Steadiness| found.arms.iter().filter(move |arm| arm.steadiness == wanted);
+    let n = found.arms.iter().filter(|arm| !arm.is_control).count();
+    let unstable: Vec<String> =
+        with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
+    let n_unknown = with(Steadiness::TooFewRuns).count() + with(Steadiness::UnfitTimes).count();
+    let commands = |n: usize| if n == 1 { "1 command".into() } else { format!("{n} commands") };
+    if unstable.is_empty() {
+        let (style, text) = match n_unknown {
+            0 => (styles.same, format!("Stable: {}.", commands(n))),
+            k => {
+                let text =
+                    format!("Not known of {}: the check needs {RUNS_MIN} runs.", commands(k));
+                (styles.attention, text)
+            }
+        };
+        writeln!(out, "{}", paint(style, &text)).ok();
+        return;
+    }
+    let mut lines = String::new();
+    wrap(&mut lines, "Not stable: ", 12, &unstable.join(", "));
+    out.push_str(&lines.replacen("Not stable", &paint(styles.attention, "Not stable"), 1));
+    wrap(out, "meaning: ", 9, MEANING);
+    let audience = Audience::of(&record.header.plan);
+    let file = one_line(&record.path.to_string_lossy());
+    let mut remedy = format!(
+        "`stillwell noise {file}` names what took the time; then measure again with {}",
+        audience.own_cpu()
+    );
+    let warmups = found.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
+    if let Some(n) = warmups.max() {
+        remedy += &format!("; for the slow start, {}", audience.warmups(n));
+    }
+    wrap(out, "remedy: ", 8, &remedy);
+}
+
+fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+    if arm.steadiness == Steadiness::Unstable {
+        writeln!(out, "{} (it is subtracted)", shorten(&arm.label, COLUMNS - 20)).ok();
+        verdict(out, arm, styles);
+        out.push('\n');
+    }
+}
+
+fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &Styles) {
+    let number = format!("{:<INDENT$}", arm.arm + 1);
+    writeln!(out, "{number}{}", shorten(&arm.label, COLUMNS - number.len())).ok();
+    verdict(out, arm, styles);
+    if has_all || arm.steadiness == Steadiness::Unstable {
+        table(out, &arm.checks);
+    }
+    if let Some(start) = arm.slow_start {
+        let text = format!(
+            "slow start: the first {} runs were slower than nine in ten of the later ones; {} leaves them out",
+            start.n_runs,
+            Audience::of(plan).warmups(start.n_warmups)
+        );
+        wrap(out, "   ", INDENT, &text);
+    }
+    if let Some(found) = &arm.outliers {
+        outliers::block(out, plan, found, arm.n_runs);
+    }
+    out.push('\n');
+}
+
+fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+    let n_runs = arm.n_runs;
+    let (style, verdict, more) = match arm.steadiness {
+        Steadiness::Stable => (styles.same, "stable", format!(", n {n_runs}")),
+        Steadiness::Unstable => {
+            let flags = notes::flags(&raised(&arm.checks));
+            (styles.attention, "not stable", format!(", n {n_runs}: {flags}"))
+        }
+        Steadiness::TooFewRuns => {
+            let more = format!(" (needs {RUNS_MIN}), n {n_runs}");
+            (styles.attention, "too few runs to tell", more)
+        }
+        Steadiness::UnfitTimes => {
+            (styles.attention, "cannot be told", format!(", n {n_runs}: a run took no time"))
+        }
+    };
+    let mut lines = String::new();
+    wrap(&mut lines, "   ", INDENT, &format!("{verdict}{more}"));
+    // Wrapping counts visible characters, so colours come after it.
+    out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
+}
+
+/// Appends one line for each check: its statistic and size, with the limits that raise its flag.
+fn table(out: &mut String, checks: &[SteadinessCheck]) {
+    if checks.is_empty() {
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_row(["check", "statistic", "value", "limit", "size", "limit", ""]);
+    table.add_rows(checks.iter().map(row));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { INDENT as u16 } else { 2 }, 0));
+        if (2..6).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+fn row(check: &SteadinessCheck) -> [String; 7] {
+    let z = |value: f64| uncertain::fixed(value, 3);
+    let small = |value: f64| uncertain::trimmed(value, 3);
+    let (name, statistic, write, sign): (_, _, &dyn Fn(f64) -> String, _) = match check.flag {
+        SteadinessFlag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
+        SteadinessFlag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),
+        SteadinessFlag::Stepped { .. } => ("stepped", "CUSUM z", &z, ">"),
+        SteadinessFlag::Modes => ("modes", "dip", &small, ">"),
+        SteadinessFlag::FloorMoved { .. } => ("floor moved", "p", &small, "<="),
+    };
+    let size = match check.flag {
+        SteadinessFlag::Correlated { n_eff, .. } => format!("worth {}", uncertain::fixed(n_eff, 0)),
+        SteadinessFlag::Drifting { change } | SteadinessFlag::Stepped { change, .. } => {
+            notes::change_of(change)
+        }
+        SteadinessFlag::Modes => String::new(),
+        SteadinessFlag::FloorMoved { spread } => notes::size_of(spread),
+    };
+    let size_limit = check
+        .size_limit
+        .map_or_else(String::new, |limit| format!("> {} %", uncertain::trimmed(limit * 100.0, 2)));
+    [
+        name.into(),
+        statistic.into(),
+        write(check.statistic),
+        format!("{sign} {}", write(check.limit)),
+        size,
+        size_limit,
+        if check.raised { "raised" } else { "" }.into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::check_record;
+    use record::fixture::{record, run};
+    use crate::columns::width;
+
+    /// Output of `check` for one arm with these times.
+    fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
+        let mut record = record(&[label]);
+        (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));
+        let text = text(&record, &check_record(&record), true, &Styles::plain());
+        for line in text.lines() {
+            assert!(width(line) <= COLUMNS && line.trim_end() == line, "{line:?}");
+        }
+        text
+    }
+
+    #[test]
+    fn extremes_stay_in_80_columns() {
+        let (day_ns, label) = (86_400_000_000_000, "日本 command ".repeat(20));
+        let jump = (0..50).map(|i| if i < 25 { 1 } else { day_ns + i });
+        let text = shown(label.trim_end(), jump);
+        assert!(text.contains("not stable, n 50: "), "{text}");
+        let spikes = (0..50).map(|i| if i % 10 == 9 { day_ns + i } else { 1000 + i % 3 });
+        let text = shown(label.trim_end(), spikes);
+        assert!(text.contains("outliers: 5 of 50 runs are above 1.0"), "{text}");
+        assert!(text.contains("missing: preempted"), "{text}");
+    }
+
+    #[test]
+    fn nothing_to_tell_from() {
+        assert!(shown("a", std::iter::empty()).contains("too few runs to tell (needs 20), n 0"));
+        let text = shown("a", std::iter::repeat_n(0, 20));
+        assert!(text.contains("cannot be told, n 20: a run took no time"), "{text}");
+        let text = shown("a", std::iter::repeat_n(7, 20));
+        assert!(text.contains("stable, n 20\n") && !text.contains("correlated"), "{text}");
+    }
+
+    #[test]
+    fn the_verdict_is_coloured_and_not_counted() {
+        let mut record = record(&["a"]);
+        (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
+        let found = check_record(&record);
+        let colored = text(&record, &found, true, &Styles::colored());
+        assert!(
+            host::terminal::escaped(&colored).contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "),
+            "{colored:?}"
+        );
+        let stripped = anstream::adapter::strip_str(&colored).to_string();
+        assert_eq!(stripped, text(&record, &found, true, &Styles::plain()));
+    }
+}

@@ -1,0 +1,295 @@
+//! The end of the summary: notes, and unusual facts about the session.
+
+use std::fmt::Write as _;
+
+use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
+use record::plan::{Plan, ShellReason, Stopping};
+use record::{EndReason, Event, Record, Row};
+use crate::columns::{COLUMNS, shorten, wrap};
+use crate::depth::Depth;
+use crate::remedies::Audience;
+use crate::styles::paint;
+use crate::{Styles, notes};
+use model::values::{MemoryMode, Order};
+use analysis::verdict::{Judgement, Verdict};
+
+const NOTES_MAX: usize = 3;
+/// Smallest share of the time above t0 by one source that is worth a note.
+const LOST_MIN: f64 = 0.02;
+/// Widest name of a failed command, columns.
+const LABEL_MAX: usize = 60;
+const STDERR_LINES_MAX: usize = 5;
+/// Widest name of a benchmark, columns.
+const NAME_MAX: usize = 30;
+
+/// Appends the notes, the lines about the session, and the path of the record. Briefly: only what changes what the
+/// reader should do.
+pub(super) fn lines(
+    out: &mut String,
+    record: &Record,
+    (analysis, judgements): (&Analysis, &[Judgement]),
+    (detail, styles): (Depth, &Styles),
+) {
+    let plan = &record.header.plan;
+    let is_verbose = detail == Depth::Verbose;
+    // A session that failed has to be repeated, whatever its noise was.
+    let has_failed = matches!(analysis.end, Some(EndReason::Failed | EndReason::TimedOut));
+    let is_open = !has_failed
+        && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
+    let is_shown = |note: &&Note| is_verbose || is_worth_reading(note, plan, is_open);
+    let n_max = if is_verbose { usize::MAX } else { NOTES_MAX };
+    let shown: Vec<&Note> = analysis.notes.iter().filter(is_shown).take(n_max).collect();
+    for note in &shown {
+        wrap(out, "note: ", 6, &notes::what(&note.finding, plan));
+        if let Some(advice) = notes::advice(&note.finding, plan) {
+            wrap(out, "      ", 6, &advice);
+        }
+    }
+    not_measured(out, plan, analysis);
+    if is_verbose {
+        priority(out, plan);
+        placement(out, plan);
+        shell(out, plan);
+    }
+    order(out, record, detail);
+    end(out, record, analysis, styles);
+    // An imported file that is not stored has no record.
+    let file = record.header.imported.as_ref().map(|imported| imported.file.as_str());
+    if record.path.to_str() != file {
+        writeln!(out, "record: {}", record.path.display()).ok();
+    }
+    if !is_verbose {
+        let n_more = analysis.notes.len() - shown.len();
+        let notes = match n_more {
+            0 => String::new(),
+            1 => " and another note".into(),
+            n => format!(" and {n} further notes"),
+        };
+        let p = if analysis.comparisons.is_empty() { "" } else { "p, " };
+        wrap(out, "details: ", 9, &format!("`stillwell show -v` has {p}means, histograms{notes}"));
+    }
+}
+
+/// Whether a note changes what the reader should do. What makes times less sharp matters only as long as something is
+/// open; failed runs, a lost shield and the like always matter.
+fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
+    match note.finding {
+        Finding::FailedRuns { .. }
+        | Finding::TimedOutRuns { .. }
+        | Finding::LeftBehind { .. }
+        | Finding::TooShort { .. }
+        | Finding::Outlived { .. } => true,
+        // The failure is at the top.
+        Finding::RejectedRuns { .. } => false,
+        Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
+        Finding::Unstable { .. }
+        | Finding::NoFloor { .. }
+        | Finding::SlowStart { .. }
+        | Finding::Neighbours(_)
+        | Finding::NiceInTerminal { .. }
+        | Finding::RealTimePauses { .. }
+        | Finding::Migrations { .. } => is_open && notes::advice(&note.finding, plan).is_some(),
+        _ => notes::advice(&note.finding, plan).is_some(),
+    }
+}
+
+/// Appends the requested metrics that no run has.
+fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
+    let is_measured = |name: &str| {
+        let has = |arm: &ArmSummary| arm.metrics.iter().any(|metric| metric.name == name);
+        let is_sliced = |arm: &ArmSummary| name == "wall" && arm.sliced.is_some();
+        analysis.arms.iter().any(|arm| has(arm) || is_sliced(arm))
+    };
+    if analysis.arms.iter().all(|arm| arm.n_runs == 0) {
+        return;
+    }
+    let missing =
+        plan.metrics.iter().map(|shown| shown.name.as_str()).filter(|name| !is_measured(name));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        wrap(out, "not measured here: ", 6, &format!("{} (why: --json, gaps)", missing.join(", ")));
+    }
+}
+
+fn priority(out: &mut String, plan: &Plan) {
+    let Some(nice) = plan.process.nice.filter(|_| plan.process.is_raised) else { return };
+    let option = Audience::of(plan).words("⟦priority⟧");
+    wrap(
+        out,
+        "priority: ",
+        6,
+        &format!("nice {nice}, as the rights allow; {option} off leaves it"),
+    );
+}
+
+/// Appends what the runtimes of threads were told, and the memory nodes.
+fn placement(out: &mut String, plan: &Plan) {
+    let process = &plan.process;
+    if !process.thread_variables.is_empty() {
+        let variables: Vec<String> = process
+            .thread_variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let option = Audience::of(plan).words("⟦threads⟧");
+        let text = format!("{}; {option} off leaves them out", variables.join(" "));
+        wrap(out, "threads: ", 6, &text);
+    }
+    if let Some(memory) = &process.memory {
+        let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
+        let of = if nodes.len() == 1 { "node" } else { "nodes" };
+        let how = match memory.mode {
+            MemoryMode::Bind => "from",
+            MemoryMode::Interleave => "page by page from",
+        };
+        wrap(out, "memory: ", 6, &format!("{how} {of} {}", nodes.join(", ")));
+    }
+}
+
+fn shell(out: &mut String, plan: &Plan) {
+    let Some(shell) = &plan.shell else { return };
+    let why = match &plan.shell_reason {
+        ShellReason::UserChoice => "as asked for".into(),
+        ShellReason::Needed { arm, syntax } => {
+            format!("because command {} has {syntax:?}", arm + 1)
+        }
+        ShellReason::NotNeeded => return,
+    };
+    wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
+}
+
+/// Appends order and seed, if the user chose them; or the source of imported times.
+fn order(out: &mut String, record: &Record, detail: Depth) {
+    let plan = &record.header.plan;
+    if let Some(imported) = &record.header.imported {
+        for note in &imported.notes {
+            wrap(out, "note: ", 6, note);
+        }
+        wrap(out, "imported: ", 6, &format!("{}, from {}", imported.from, imported.file));
+    } else if plan.order == Order::Sequential {
+        out.push_str("order: sequential; drift between the commands is not controlled\n");
+    }
+    let mut words = record.header.command_line.iter();
+    let has_seed = words.any(|word| word == "--seed" || word.starts_with("--seed="));
+    if has_seed && detail == Depth::Verbose {
+        writeln!(out, "seed: {}", plan.seed).ok();
+    }
+}
+
+fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
+    let reason = analysis.end;
+    let text = match reason {
+        Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
+        Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
+            Some("interrupted: every finished run is kept")
+        }
+        // The error rate holds whatever ends the session: each interim analysis used only its share.
+        Some(EndReason::Interrupted) if record.header.plan.stopping != Stopping::AtTheEnd => {
+            Some("interrupted: every finished run is kept; the verdict is that of the last look")
+        }
+        // A user who stops when the numbers look right applies a stopping rule that no test accounts for.
+        Some(EndReason::Interrupted) => Some(
+            "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \
+             were not the reason to stop",
+        ),
+        // The failure is at the top.
+        Some(EndReason::Failed | EndReason::TimedOut) => None,
+        Some(EndReason::RecordFull) => Some("the record could not be written any further"),
+        None => Some("killed, or still running: what had finished is shown"),
+    };
+    if let Some(text) = text {
+        writeln!(out, "{}", paint(styles.attention, text)).ok();
+    }
+    if record.torn_bytes > 0 {
+        out.push_str("the last line of the record was cut off; it is left out\n");
+    }
+}
+
+/// Appends the failures that ended the session: in a suite, one of each benchmark.
+pub(super) fn failures(
+    out: &mut String,
+    record: &Record,
+    reason: Option<EndReason>,
+    styles: &Styles,
+) {
+    if record.parts.is_empty() {
+        failure(out, record, reason, styles);
+    } else {
+        record.parts.iter().for_each(|part| failure(out, part, end_reason(part), styles));
+    }
+}
+
+/// Appends the last failed run and the end of its stderr, if it ended the session.
+fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
+    if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
+        return;
+    }
+    let (what, stderr) = last_failure(record);
+    let text = format!("FAILED: {what}; every finished run is kept");
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, &text);
+    for line in lines.lines() {
+        writeln!(out, "{}", paint(styles.attention, line)).ok();
+    }
+    let n_lines = stderr.lines().count();
+    for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
+        writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
+    }
+}
+
+/// The benchmarks of a suite that failed, each with what happened.
+pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
+    let has_failed =
+        |part: &&Record| matches!(end_reason(part), Some(EndReason::Failed | EndReason::TimedOut));
+    suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
+}
+
+/// Of these benchmarks, those that ended because a run took too long.
+pub fn n_timed_out(suite: &Record) -> usize {
+    let is_it = |part: &&Record| end_reason(part) == Some(EndReason::TimedOut);
+    suite.parts.iter().filter(is_it).count()
+}
+
+/// How the line of a benchmark that failed begins.
+pub fn failing_prefix(benchmark: &str) -> String {
+    shorten(benchmark, NAME_MAX) + ": "
+}
+
+/// What failed last, and the end of its standard error.
+fn last_failure(record: &Record) -> (String, &str) {
+    let failure = record.events.iter().rev().find_map(|event| match event {
+        Event::Failure { step, stderr } => Some((*step, &**stderr)),
+        _ => None,
+    });
+    // The row of the last failure is near the end.
+    let row = failure.and_then(|(step, _)| {
+        let rows = (0..record.rows.len()).rev().map(|index| record.rows.row(index));
+        rows.into_iter().find(|row| row.step == step)
+    });
+    let plan = &record.header.plan;
+    let suite = plan.suite.as_ref();
+    let of = suite.map_or_else(String::new, |it| failing_prefix(&it.benchmark));
+    let what = row.map_or_else(|| "the session failed".into(), |row| failed_run(plan, &row));
+    (of + &what, failure.map_or("", |(_, stderr)| stderr))
+}
+
+/// `FAILED: ./bad exited with 3 in block 2, step 5; every finished run is kept`.
+fn failed_run(plan: &Plan, row: &Row) -> String {
+    let arm = usize::try_from(row.arm).unwrap_or(0);
+    let label = plan.arms.get(arm).map_or("", |arm| arm.label());
+    let how = if row.timed_out {
+        "took too long".into()
+    } else if row.exit == 0 && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some()) {
+        "did not say its value".into()
+    } else if row.exit < 0 {
+        format!("was ended by signal {}", -row.exit)
+    } else {
+        format!("exited with {}", row.exit)
+    };
+    let when = match row.block {
+        Some(block) => format!("in its run {}", block + 1),
+        None => "in its warm-up".into(),
+    };
+    let name = shorten(label, LABEL_MAX);
+    format!("{name} {how} {when}")
+}

@@ -1,0 +1,228 @@
+//! Width of text on a terminal, and ways to fit text into 80 columns.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anstyle::Style;
+use formats::csv_cell::is_hidden;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::styles::paint;
+use model::words::byte_of;
+
+/// Largest width of the text output, columns. Names are shortened to it also on a narrower terminal, which breaks their
+/// lines: a name that is cut more would say less.
+pub(super) const COLUMNS: usize = 80;
+/// Smallest width that text is wrapped to.
+const COLUMNS_MIN: usize = 20;
+/// Width that text is wrapped to: a property of the terminal, set before anything is printed.
+static WRAPPED_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
+
+/// Width of tables, which have the whole terminal.
+static TABLE_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
+
+/// Sets the width of the terminal.
+pub fn fit_into(columns: usize) {
+    TABLE_COLUMNS.store(columns.max(COLUMNS_MIN), Ordering::Relaxed);
+    WRAPPED_COLUMNS.store(columns.clamp(COLUMNS_MIN, COLUMNS), Ordering::Relaxed);
+}
+
+/// The width of the text output.
+pub(super) fn columns() -> usize {
+    WRAPPED_COLUMNS.load(Ordering::Relaxed)
+}
+
+/// The width of a table.
+pub(super) fn wide() -> usize {
+    TABLE_COLUMNS.load(Ordering::Relaxed)
+}
+
+const ELLIPSIS: char = '…';
+
+/// Terminal columns of a text.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A command or a name on one line. Control characters are escaped, so that the terminal does not obey them.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for char in text.chars() {
+        if let Some(byte) = byte_of(char) {
+            line.push_str(&format!("\\x{byte:02x}"));
+        } else if is_hidden(char) {
+            line.extend(char.escape_default());
+        } else {
+            line.push(char);
+        }
+    }
+    line
+}
+
+/// A text on one line of at most `columns`. An ellipsis replaces the middle of a longer text.
+pub fn shorten(text: &str, columns: usize) -> String {
+    let line = one_line(text);
+    if width(&line) <= columns {
+        return line;
+    }
+    let chars: Vec<char> = line.chars().collect();
+    let columns = columns.saturating_sub(1);
+    // The end of a command says more than its middle, so it gets a third of the room.
+    let tail = chars.len() - fitting(chars.iter().rev(), columns / 3);
+    let n_head = fitting(chars.iter(), columns - columns / 3);
+    chars[..n_head].iter().chain([&ELLIPSIS]).chain(&chars[tail..]).collect()
+}
+
+/// Number of leading characters that fit.
+fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
+    let mut buffer = [0; 4];
+    let mut used = 0;
+    chars
+        .take_while(|char| {
+            used += width(char.encode_utf8(&mut buffer));
+            used <= columns
+        })
+        .count()
+}
+
+/// Appends items two spaces apart, in indented lines of at most [`columns`].
+pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
+    fill(out, indent, "  ", items.iter().map(String::as_str));
+}
+
+/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented. A
+/// number and its per cent sign stay together.
+pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
+    wrap_into(out, columns(), first, indent, text);
+}
+
+/// Appends a sentence, each of its lines in this style.
+pub(super) fn wrap_headline(out: &mut String, style: Style, text: &str) {
+    let mut lines = String::new();
+    wrap(&mut lines, "", 0, text);
+    for line in lines.lines() {
+        out.extend([paint(style, line).as_str(), "\n"]);
+    }
+}
+
+fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text: &str) {
+    let first =
+        if first.trim().is_empty() { &first[..indent_of(first.len(), columns)] } else { first };
+    out.push_str(first);
+    let line = one_line(text);
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match words.last_mut().filter(|_| word.starts_with('%')) {
+            Some(number) => number.extend([" ", word]),
+            None => words.push(word.to_owned()),
+        }
+    }
+    let words = words.iter().map(String::as_str);
+    fill_after(out, (width(first), columns), indent, " ", words);
+}
+
+fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
+    let columns = columns();
+    let n_columns = indent_of(indent, columns);
+    out.extend(std::iter::repeat_n(' ', n_columns));
+    fill_after(out, (n_columns, columns), indent, between, items);
+}
+
+/// An indent that leaves three quarters of a narrow terminal to the text.
+fn indent_of(indent: usize, columns: usize) -> usize {
+    if columns < COLUMNS { indent.min(columns / 4) } else { indent }
+}
+
+/// Fills lines of at most `columns`; the first one already holds `n_columns`.
+fn fill_after<'a>(
+    out: &mut String,
+    (n_columns, columns): (usize, usize),
+    indent: usize,
+    between: &str,
+    items: impl Iterator<Item = &'a str>,
+) {
+    let indent = indent_of(indent, columns);
+    let mut used = n_columns.saturating_sub(indent);
+    let mut is_first = true;
+    for item in items {
+        let item = shorten(item, COLUMNS - indent);
+        let wide = width(&item);
+        if is_first {
+            is_first = false;
+        } else if used + between.len() + wide > columns - indent {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = 0;
+        } else {
+            out.push_str(between);
+            used += between.len();
+        }
+        out.push_str(&item);
+        used += wide;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, columns: usize, expected: &str) {
+        let short = shorten(text, columns);
+        assert_eq!(short, expected);
+        assert!(width(&short) <= columns, "{short}");
+    }
+
+    #[test]
+    fn the_middle_is_left_out() {
+        check("sleep 0.1", 9, "sleep 0.1");
+        check("0123456789", 7, "0123…89");
+        check("日本語のテキスト", 9, "日本語…ト");
+        check("a\nb\u{1b}[2J\tc", 40, "a\\nb\\u{1b}[2J\\tc");
+        check("abc", 1, "…");
+    }
+
+    #[test]
+    fn lines_are_broken_between_items() {
+        let mut out = String::new();
+        let items: Vec<String> = (0..12).map(|n| format!("item number {n}")).collect();
+        flow(&mut out, 3, &items);
+        assert!(
+            out.lines().all(|line| width(line) <= COLUMNS && line.starts_with("   item")),
+            "{out}"
+        );
+        assert_eq!(out.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_shorter_lines_and_all_words() {
+        for columns in [20, 37, 60] {
+            let mut out = String::new();
+            let text = "twelve words of up to nine letters on a very narrow terminal";
+            wrap_into(&mut out, columns, &" ".repeat(13), 13, text);
+            assert!(out.lines().all(|line| width(line) <= columns), "{columns}: {out}");
+            assert_eq!(out.split_whitespace().collect::<Vec<_>>().join(" "), text);
+        }
+        // A word that is longer than a line keeps its line for itself.
+        let mut out = String::new();
+        wrap_into(&mut out, 20, "note: ", 6, "a target/release/stillwell-launcher b");
+        assert_eq!(out, "note: a\n     target/release/stillwell-launcher\n     b\n");
+    }
+
+    #[test]
+    fn a_number_keeps_its_per_cent_sign() {
+        let mut out = String::new();
+        wrap(&mut out, "", 0, &format!("{} takes 12.5 % more", "x".repeat(COLUMNS - 11)));
+        assert_eq!(out, format!("{} takes\n12.5 % more\n", "x".repeat(COLUMNS - 11)));
+    }
+
+    #[test]
+    fn text_is_wrapped_behind_its_heading() {
+        let mut out = String::new();
+        wrap(&mut out, "note: ", 6, &"word ".repeat(20));
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("note: word word") && lines[0].len() <= COLUMNS, "{out}");
+        assert!(lines[1].starts_with("      word"), "{out}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The part that all documents of `--json` have in common: what was found, how sure that is, how disturbed it was, and
+//! what to do next. docs/json.md describes it for its readers.
+//!
+//! A verb makes one from its own analysis: `Conclusion { effects, next, ..Conclusion::of(FinalVerdict::Accepted) }`, and
+//! hands it to [`crate::document::write`] together with its own data.
+
+mod next;
+mod session;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::{Disturbance, NoTest, SameDoubt, UncertainValue};
+use model::values::ValueUnit;
+use analysis::verdict::Verdict;
+
+pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
+pub use session::{comparison_effect, measured_arm, of_session, whole};
+
+/// What was found, how sure that is, and what to do next.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Conclusion {
+    /// The answer in one word.
+    pub verdict: FinalVerdict,
+    /// The differences behind the verdict, in the order of the comparisons.
+    pub effects: Vec<Effect>,
+    /// What was measured. Empty if nothing was, or if the document is about many sessions.
+    pub measured: Vec<MeasuredArm>,
+    /// How much other programs disturbed the runs; null if nothing was measured, or nothing tells.
+    pub disturbance: Option<Disturbance>,
+    /// The next sensible action; null if the question is answered.
+    pub next: Option<NextAction>,
+}
+
+impl Conclusion {
+    /// A verdict alone.
+    pub fn of(verdict: FinalVerdict) -> Self {
+        Self { verdict, effects: Vec::new(), measured: Vec::new(), disturbance: None, next: None }
+    }
+}
+
+/// The answer of a document in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalVerdict {
+    /// Nothing was compared: the numbers are the answer.
+    Measured,
+    /// No run has finished, so there are no numbers.
+    NotMeasured,
+    /// Every effect is "faster": less time, or better in the quantity that decides.
+    Faster,
+    /// Every effect is "slower": more time, or worse.
+    Slower,
+    /// Every difference is inside the margin.
+    Same,
+    /// The data do not decide.
+    Undecided,
+    /// Several comparisons, with different verdicts.
+    Mixed,
+    /// A gate: nothing is slower than allowed.
+    Pass,
+    /// A gate: something is certainly slower than allowed.
+    Fail,
+    /// The times are those of one steady process.
+    Stable,
+    /// The machine or the program changed during the session.
+    Unstable,
+    /// A search found what it looked for.
+    Found,
+    /// An attempt is the new state of its campaign.
+    Accepted,
+    /// It is not.
+    Rejected,
+    /// A history has a change of level.
+    Changed,
+    /// A history has none.
+    Unchanged,
+    /// The machine is as quiet as its knobs allow.
+    Tuned,
+    /// A knob could make the machine quieter.
+    NotTuned,
+}
+
+/// One difference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// What differs: a command, a benchmark, a function, a commit.
+    pub name: String,
+    /// What it is compared with.
+    pub against: Option<String>,
+    /// The verdict on this difference alone; null if it has none of its own.
+    pub verdict: Option<Verdict>,
+    /// New ÷ reference, as a cost: above 1 is worse.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval of the ratio; null if there is none.
+    pub lo: Option<f64>,
+    /// Upper end.
+    pub hi: Option<f64>,
+    /// Probability that the interval holds the true ratio; null without an interval.
+    pub confidence: Option<f64>,
+    /// Smallest difference that such a session finds in 80 % of cases, as a fraction: 0.01 is 1 %.
+    pub smallest_visible: Option<f64>,
+    /// Why there is no test.
+    pub no_test: Option<NoTest>,
+    /// Why it is not "same" although the interval is inside the margin.
+    pub doubt: Option<SameDoubt>,
+}
+
+impl Effect {
+    /// A ratio whose interval alone decides. `alpha` is the probability that the interval misses.
+    pub fn of_interval(
+        name: &str,
+        against: &str,
+        ratio: f64,
+        (lo, hi): (Option<f64>, Option<f64>),
+        alpha: f64,
+    ) -> Self {
+        let verdict = match (lo, hi) {
+            (_, Some(hi)) if hi < 1.0 => Verdict::Faster,
+            (Some(lo), _) if lo > 1.0 => Verdict::Slower,
+            _ => Verdict::Undecided,
+        };
+        Self {
+            name: name.into(),
+            against: Some(against.into()),
+            verdict: Some(verdict),
+            ratio: Some(ratio),
+            lo,
+            hi,
+            confidence: lo.zip(hi).map(|_| 1.0 - alpha),
+            ..Self::default()
+        }
+    }
+}
+
+/// A command, program or statement that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasuredArm {
+    /// Its name.
+    pub name: String,
+    /// Runs that count.
+    pub n_runs: usize,
+    /// Runs that failed or took too long; they do not count.
+    pub n_lost: usize,
+    /// Unit of the values: `time` is ns.
+    pub unit: ValueUnit,
+    /// The noise-free time t0, or the median of another quantity. Net of the control, if there is one.
+    pub value: Option<UncertainValue>,
+    /// The median of the runs. Net of the control, if there is one.
+    pub median: Option<UncertainValue>,
+    /// Whether `value` is only an upper limit, because noise was in every run.
+    pub is_upper_limit: bool,
+}

@@ -1,0 +1,199 @@
+//! The next sensible action of a conclusion: why, the words of its command line, and what it costs.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::{Comparison, DecisionEstimate, Evidence, PairedTest};
+use record::plan::{BlockRule, Plan};
+use record::Record;
+use crate::budget::budget;
+use crate::remedies::Audience;
+use crate::text::{more_blocks, to_decide};
+use model::spec::{complete, without_options};
+use analysis::verdict::{Judgement, Verdict};
+use model::words::{bytes_of, path_text, text_of};
+
+/// Nanoseconds in a second.
+const SECOND_NS: f64 = 1e9;
+
+/// The next sensible action.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NextAction {
+    /// Its kind.
+    pub action: ActionKind,
+    /// The reason, in words for people.
+    pub why: String,
+    /// The words of a command line that takes it, to be executed in the same directory. Empty if a word of it depends on
+    /// you, such as the budget of a suite.
+    pub command: Vec<String>,
+    /// Its time, s; null if it is not known.
+    pub cost_s: Option<f64>,
+}
+
+/// The kind of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// Measure again, with more blocks: these have spent their error rate.
+    MeasureLonger,
+    /// Measure both programs in one session: separate ones have no verdict.
+    MeasureTogether,
+    /// Ask what took the time.
+    FindNoise,
+    /// Make the machine quieter.
+    Tune,
+}
+
+/// More blocks, if a comparison is open and it is known how many would decide it.
+pub fn measure_longer(
+    record: &Record,
+    comparisons: &[Comparison],
+    judgements: &[Judgement],
+) -> Option<NextAction> {
+    let plan = &record.header.plan;
+    let pairs = comparisons.iter().zip(judgements);
+    let open = pairs.filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
+    let known = open.filter_map(|(found, _)| match &found.evidence {
+        Evidence::Paired(paired) => Some((paired, paired.to_decide?)),
+        Evidence::Unpaired { .. } | Evidence::None { .. } => None,
+    });
+    // All comparisons share the blocks, so the one that needs the most decides.
+    let (paired, needed): (&PairedTest, DecisionEstimate) =
+        known.max_by_key(|(_, needed)| needed.n_pairs)?;
+    Some(NextAction {
+        action: ActionKind::MeasureLonger,
+        why: to_decide(paired, plan),
+        command: longer_command(record, needed, plan),
+        cost_s: needed.time_ns.map(|time_ns| time_ns / SECOND_NS),
+    })
+}
+
+/// The command line of a session, with room for so many blocks. Empty if the length is in a suite, or if the record is
+/// of another program.
+fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec<String> {
+    let header = &record.header;
+    if matches!(Audience::of(plan), Audience::Suite | Audience::Gate) || header.imported.is_some() {
+        return Vec::new();
+    }
+    let mut options = more_blocks(needed, plan);
+    let is_whole = Audience::of(plan) == Audience::Workers && !options.is_empty();
+    let has_budget = options.iter().any(|word| word == "--budget");
+    // The repetition leaves out the old budget, also if it was long enough.
+    if let BlockRule::Budget { budget_ns, .. } = plan.blocks
+        && !has_budget
+        && !is_whole
+    {
+        options.extend(["--budget".into(), budget(budget_ns as f64)]);
+    }
+    repeated(&header.command_line, &options)
+}
+
+/// Options that a repetition leaves out: the length, which it chooses anew, and the file, which exists.
+const LEFT_OUT: [&str; 6] = ["budget", "runs", "max-runs", "min-runs", "processes", "record"];
+
+/// The command line of a session with other options behind its verb. `words` begins with the name of the program.
+pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
+    // A session may be started without its verb.
+    let words = complete(words.iter().map(|word| OsString::from_vec(bytes_of(word))));
+    let words = words.iter().skip(1).map(|word| text_of(word.as_encoded_bytes()));
+    let mut words: Vec<String> = words.collect();
+    let rest = words.split_off(words.len().min(1));
+    let verb = words.pop().unwrap_or_default();
+    let rest = without_options(&verb, &rest, &LEFT_OUT);
+    let start = ["stillwell".to_owned(), verb].into_iter();
+    start.chain(options.iter().cloned()).chain(rest).collect()
+}
+
+/// Who took the time of a record's runs.
+pub fn find_noise(record: &Record) -> NextAction {
+    NextAction {
+        action: ActionKind::FindNoise,
+        why: "other programs took part of the time; this names them".into(),
+        command: words(["stillwell", "noise"]).chain([path_text(&record.path)]).collect(),
+        cost_s: Some(0.0),
+    }
+}
+
+/// What makes noise on this machine, and what would make it quieter.
+pub fn tune() -> NextAction {
+    NextAction {
+        action: ActionKind::Tune,
+        why: "this shows what makes noise here, and the command that makes the machine quieter"
+            .into(),
+        command: words(["stillwell", "system"]).collect(),
+        cost_s: Some(0.0),
+    }
+}
+
+/// The knobs that are not at their quietest.
+pub fn tune_now() -> NextAction {
+    NextAction {
+        action: ActionKind::Tune,
+        why: "this sets the knobs; `stillwell system reset` puts them back".into(),
+        command: words(["sudo", "stillwell", "system", "tune"]).collect(),
+        cost_s: Some(0.0),
+    }
+}
+
+/// The command line that measures with the steps worth taking.
+pub fn measure_tuned(command: Vec<String>) -> NextAction {
+    let why = "this measures with the steps that are worth taking".into();
+    NextAction { action: ActionKind::Tune, why, command, cost_s: None }
+}
+
+/// Both commands in one session.
+pub fn measure_together(commands: [&str; 2]) -> NextAction {
+    let [old, new] = commands;
+    let is_known = old != new;
+    let command = words(["stillwell", "run", "--baseline-cmd", old, "--", new])
+        .filter(|_| is_known)
+        .collect();
+    NextAction {
+        action: ActionKind::MeasureTogether,
+        why: "separate sessions have no verdict: drift between them is not controlled".into(),
+        command,
+        cost_s: None,
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
+    words.map(str::to_owned).into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let words: Vec<String> = shell_words::split(line).unwrap();
+        let options = ["--budget".to_owned(), "40s".to_owned()];
+        assert_eq!(shell_words::join(repeated(&words, &options)), expected);
+    }
+
+    #[test]
+    fn a_repetition_has_its_own_length_and_no_file() {
+        check("/usr/bin/stillwell run a b", "stillwell run --budget 40s a b");
+        check(
+            "s run --budget=9s -o x.swell -r 5 -w 1 a 'b -r 7'",
+            "stillwell run --budget 40s -w 1 a 'b -r 7'",
+        );
+        check("s ./a ./b", "stillwell run --budget 40s ./a ./b");
+        check("s -w 1 a b", "stillwell run --budget 40s -w 1 a b");
+        check("s run -p sync a b", "stillwell run --budget 40s -p sync a b");
+        check("s timeit -p 20 x y", "stillwell timeit --budget 40s x y");
+        check("s run -- -o --budget", "stillwell run --budget 40s -- -o --budget");
+        check("s run -r12 --json a b", "stillwell run --budget 40s --json a b");
+        check("s run -Nvr12 -m=3 -M 9 a b", "stillwell run --budget 40s -Nv a b");
+        check("s run -vr 12 -ox -Nw1 a b", "stillwell run --budget 40s -v -Nw1 a b");
+        // Values that look like options.
+        check("s run -n -r7 -P r 1 2 a b", "stillwell run --budget 40s -n -r7 -P r 1 2 a b");
+        check(
+            "s run -i --max-blocks=9 -S 'a | b'",
+            "stillwell run --budget 40s -i '--shell=default' 'a | b'",
+        );
+    }
+}

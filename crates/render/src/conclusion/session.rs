@@ -1,0 +1,108 @@
+//! A session and its verdicts → its conclusion.
+
+use analysis::{Analysis, ArmSummary, Comparison, Disturbance, Evidence};
+use record::plan::Plan;
+use record::Record;
+use crate::conclusion::next::{find_noise, measure_longer};
+use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
+use model::values::DecideOn;
+use analysis::verdict::{Judgement, Verdict};
+
+/// Share of the time from which on it is worth knowing who took it.
+const TAKEN_MIN: f64 = 0.1;
+
+/// The conclusion of a session. `judgements` belong to the analysis' comparisons, in their order.
+pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Conclusion {
+    let plan = &record.header.plan;
+    let arms = analysis.arms.iter().filter(|arm| !arm.is_hidden);
+    let measured: Vec<MeasuredArm> = arms.map(|arm| measured_arm(plan, arm)).collect();
+    let disturbance = Disturbance::of(analysis);
+    let is_taken = |found: &Disturbance| {
+        found.is_limit_only || found.taken_share.is_some_and(|share| share >= TAKEN_MIN)
+    };
+    let found = of_comparisons(plan, &analysis.comparisons, judgements);
+    let verdict = match found.verdict {
+        _ if measured.iter().all(|arm| arm.n_runs == 0) => FinalVerdict::NotMeasured,
+        verdict => verdict,
+    };
+    let next = measure_longer(record, &analysis.comparisons, judgements).or_else(|| {
+        let is_alone = verdict == FinalVerdict::Measured;
+        disturbance.as_ref().filter(|it| is_alone && is_taken(it)).map(|_| find_noise(record))
+    });
+    Conclusion { verdict, measured, disturbance, next, ..found }
+}
+
+/// The verdict on comparisons, with their effects.
+fn of_comparisons(plan: &Plan, comparisons: &[Comparison], judgements: &[Judgement]) -> Conclusion {
+    let pairs = comparisons.iter().zip(judgements);
+    let effects: Vec<Effect> = pairs
+        .map(|(found, judgement)| {
+            let names = [found.arm, found.reference].map(|arm| plan.full_label(arm));
+            comparison_effect(names, &found.evidence, judgement)
+        })
+        .collect();
+    Conclusion { effects, ..Conclusion::of(whole(judgements)) }
+}
+
+/// The verdict on all comparisons together.
+pub fn whole(judgements: &[Judgement]) -> FinalVerdict {
+    let Some(first) = judgements.first() else { return FinalVerdict::Measured };
+    if judgements.iter().any(|it| it.verdict != first.verdict) {
+        return FinalVerdict::Mixed;
+    }
+    match first.verdict {
+        Verdict::Faster => FinalVerdict::Faster,
+        Verdict::Slower => FinalVerdict::Slower,
+        Verdict::Same => FinalVerdict::Same,
+        Verdict::Undecided => FinalVerdict::Undecided,
+    }
+}
+
+/// The difference of two arms, by the names of both.
+pub fn comparison_effect(
+    [name, against]: [String; 2],
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> Effect {
+    let effect = Effect {
+        name,
+        against: Some(against),
+        verdict: Some(judgement.verdict),
+        no_test: judgement.no_test,
+        ..Effect::default()
+    };
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = judgement.interval.unwrap_or(paired.ratio);
+            Effect {
+                ratio: Some(shown.ratio),
+                lo: Some(shown.lo),
+                hi: Some(shown.hi),
+                confidence: Some(1.0 - paired.alpha),
+                smallest_visible: Some(paired.smallest_visible),
+                doubt: paired.doubt,
+                ..effect
+            }
+        }
+        Evidence::Unpaired { ratio, .. } => Effect { ratio: Some(ratio.value), ..effect },
+        Evidence::None { .. } => effect,
+    }
+}
+
+/// What is known of one arm.
+pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
+    let times = arm.times.as_ref();
+    let unit = match plan.policy.decide_on {
+        Some(decides) if decides != DecideOn::Value => decides.unit(),
+        _ => plan.arms[arm.arm].unit,
+    };
+    MeasuredArm {
+        name: plan.full_label(arm.arm),
+        n_runs: arm.n_runs,
+        n_lost: arm.n_failed + arm.n_timed_out,
+        unit,
+        value: arm.net.map(|net| net.t0).or(times.map(|it| it.t0)),
+        median: arm.net.map(|net| net.median).or(times.map(|it| it.median)),
+        is_upper_limit: times.is_some_and(|it| it.is_upper_limit),
+    }
+}

@@ -1,0 +1,212 @@
+//! CSV with one line for each arm: hyperfine 2's columns first, then ours, then the parameters. Values are in seconds
+//! and bytes. Wall times are net of the shell, as in the JSON exports.
+
+use std::io::{self, Write};
+
+use formats::csv_cell::cell_of_text;
+
+use analysis::{Analysis, ArmSummary, Evidence};
+use record::plan::Plan;
+use record::Record;
+use crate::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
+use analysis::verdict::{Judgement, Verdict};
+
+const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
+const OURS: [&str; 7] = [
+    "stillwell_t0",
+    "stillwell_t0_err",
+    "stillwell_t0_is_upper_limit",
+    "stillwell_ratio",
+    "stillwell_ratio_lo",
+    "stillwell_ratio_hi",
+    "stillwell_verdict",
+];
+
+/// Writes the table; `judgements` belong to the analysis' comparisons, in their order.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(
+    to: &mut impl Write,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> io::Result<()> {
+    write_rows(to, record, analysis, judgements).map_err(io_error)
+}
+
+/// The I/O error inside an error of the csv crate: callers treat a closed pipe differently from a full disk.
+pub(super) fn io_error(error: ::csv::Error) -> io::Error {
+    match error.into_kind() {
+        ::csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+fn write_rows(
+    to: &mut impl Write,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> ::csv::Result<()> {
+    let plan = &record.header.plan;
+    let metrics = exported::plan_metrics(record, analysis);
+    let parameters = parameters(plan);
+    let ratios = ratios(analysis, judgements);
+    let mut table = ::csv::Writer::from_writer(to);
+    table.write_record(header(&metrics, &parameters))?;
+    for summary in results(analysis) {
+        let arm = &plan.arms[summary.arm];
+        table.write_field(&*cell_of_text(&plan.full_label(summary.arm)))?;
+        for metric in &metrics {
+            for cell in statistics(metric, summary) {
+                table.write_field(cell)?;
+            }
+        }
+        let t0 = net_t0(summary);
+        table.write_field(cell(t0.map(|t0| t0.value / SECOND_NS)))?;
+        table.write_field(cell(t0.and_then(|t0| t0.err).map(|err| err / SECOND_NS)))?;
+        let is_limit = summary.times.as_ref().map(|times| times.is_upper_limit);
+        table.write_field(is_limit.map_or_else(String::new, |is_limit| is_limit.to_string()))?;
+        for cell in &ratios[summary.arm] {
+            table.write_field(cell)?;
+        }
+        for parameter in &parameters {
+            let value = arm.parameters.iter().find(|(name, _)| name == parameter);
+            table.write_field(&*cell_of_text(value.map_or("", |(_, value)| value)))?;
+        }
+        table.write_record(None::<&[u8]>)?;
+    }
+    Ok(table.flush()?)
+}
+
+/// Names of all parameters, in order of first use.
+fn parameters(plan: &Plan) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in plan.arms.iter().flat_map(|arm| &arm.parameters) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn header(metrics: &[ExportMetric], parameters: &[&str]) -> Vec<String> {
+    let of_metrics = metrics
+        .iter()
+        .flat_map(|metric| STATISTICS.map(|statistic| format!("{}_{statistic}", metric.key)));
+    let of_parameters = parameters.iter().map(|name| format!("parameter_{name}"));
+    let ours = OURS.iter().map(ToString::to_string);
+    std::iter::once("command".into()).chain(of_metrics).chain(ours).chain(of_parameters).collect()
+}
+
+fn statistics(metric: &ExportMetric, summary: &ArmSummary) -> [String; STATISTICS.len()] {
+    let Some(ExportSummary { mean, stddev, median, min, max, .. }) = metric.summary(summary) else {
+        return Default::default();
+    };
+    let [mean, stddev, median, min, max] =
+        [Some(mean), stddev, Some(median), Some(min), Some(max)].map(cell);
+    [metric.symbol.into(), mean, stddev, median, min, max]
+}
+
+/// A finite number as text, else an empty cell.
+fn cell(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+}
+
+/// Ratio, interval ends and verdict of each arm, by the arm's index.
+fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
+    let mut found: Vec<[String; 4]> = vec![Default::default(); analysis.arms.len()];
+    for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
+        let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
+            (Some(shown), _) => (
+                [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
+                verdict_word(judgement.verdict),
+            ),
+            (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
+            (None, _) => ([None; 3], ""),
+        };
+        let [ratio, lo, hi] = numbers.map(cell);
+        if let Some(slot) = found.get_mut(comparison.arm) {
+            *slot = [ratio, lo, hi, verdict.into()];
+        }
+    }
+    found
+}
+
+/// The verdict as `--json` spells it.
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::fixture::{record, run};
+    use crate::fixture::{ClosedPipe, analysis, compare, judgements, paired, too_few};
+
+    fn written(record: &Record, analysis: &Analysis) -> String {
+        let mut out = Vec::new();
+        write(&mut out, record, analysis, &judgements(record, analysis)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_of_hyperfine_then_ours_then_parameters() {
+        let mut record = record(&["a, \"b\"", "c", "d"]);
+        record
+            .header
+            .plan
+            .metrics
+            .retain(|shown| ["wall", "maxrss"].contains(&shown.name.as_str()));
+        record.header.plan.arms[1].parameters =
+            vec![("n".into(), "1".into()), ("m".into(), "x".into())];
+        record.header.plan.arms[2].parameters = vec![("m".into(), "y".into())];
+        run(&mut record, 0, Some(0), 5);
+        let mut analysis = analysis(&record, &[1e6, 2e6, 3e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.5, f64::INFINITY)));
+        compare(&mut analysis, 2, too_few());
+        let text = written(&record, &analysis);
+        let expected = "command,time_wall_clock_unit,time_wall_clock_mean,time_wall_clock_stddev,\
+                        time_wall_clock_median,time_wall_clock_min,time_wall_clock_max,memory_peak_resident_unit,\
+                        memory_peak_resident_mean,memory_peak_resident_stddev,memory_peak_resident_median,\
+                        memory_peak_resident_min,memory_peak_resident_max,stillwell_t0,stillwell_t0_err,\
+                        stillwell_t0_is_upper_limit,stillwell_ratio,stillwell_ratio_lo,stillwell_ratio_hi,stillwell_verdict,\
+                        parameter_n,parameter_m\n";
+        assert!(text.starts_with(expected), "{text}");
+        let mut table = ::csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<::csv::StringRecord> = table.records().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), 3);
+        assert_eq!(
+            (&rows[0][0], &rows[0][1], &rows[0][4], &rows[0][7]),
+            ("a, \"b\"", "s", "0.00101", "B")
+        );
+        let end = |row: usize| rows[row].iter().skip(13).collect::<Vec<_>>().join(",");
+        assert_eq!(end(0), "0.001,0.000002,false,,,,,,");
+        assert_eq!(end(1), "0.002,0.000004,false,2,1.5,,slower,1,x");
+        assert_eq!(end(2), "0.003,0.000006,false,,,,,,y");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_as_one() {
+        // The label is longer than the csv crate's buffer, so the write happens before the final flush.
+        let record = record(&[&"x".repeat(100_000), "b"]);
+        let analysis = analysis(&record, &[1e6, 2e6]);
+        let error = write(&mut ClosedPipe, &record, &analysis, &[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn times_are_net_of_the_shell() {
+        let record = record(&["a | b"]);
+        let analysis = analysis(&record, &[0.5e6, 1e6]);
+        let text = written(&record, &analysis);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("a | b,s,") && text.contains(",-0.000495,"), "{text}");
+    }
+}

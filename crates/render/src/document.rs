@@ -1,0 +1,186 @@
+//! The documents of `--json`: what all of them begin with, and the errors.
+//!
+//! **A verb's own document.** Its data is a struct with `#[derive(Serialize, JsonSchema)]`. Then:
+//!
+//! 1. `impl DocumentBody for MyBody { const NAME: &str = "mine"; }`: the name of its schema;
+//! 2. `document::write(&mut terminal::data(), &body, conclusion, None)` prints it;
+//! 3. a line for the body in `render::schema`'s test `bodies`, and the verb with this name in [`model::spec::DOCUMENTS`]:
+//!    the verb gets `--schema`;
+//! 4. `INSTA_UPDATE=always cargo test -p stillwell --bin stillwell schema` writes `schemas/documents.json`, and from now
+//!    on a test fails if a field goes away.
+//!
+//! Numbers that are not finite are null.
+
+use std::io::{self, Write};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::conclusion::Conclusion;
+use crate::pretty::pretty;
+
+/// The data of one kind of document.
+pub trait DocumentBody: Serialize + JsonSchema {
+    /// The name of its schema, one word: `schema` of the document.
+    const NAME: &'static str;
+    /// The version of its schema. It grows when a field goes away or changes its meaning, not when one is added.
+    const VERSION: u32 = 1;
+}
+
+/// A document: the same beginning for all verbs, then the fields of its body.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a, Body> {
+    /// The name of the schema.
+    schema: &'static str,
+    /// The version of the schema.
+    version: u32,
+    /// What was found, how sure that is, and what to do next.
+    conclusion: Conclusion,
+    /// What went wrong, if something did; then the numbers are those of all that had finished before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ErrorObject>,
+    #[serde(flatten)]
+    body: &'a Body,
+}
+
+impl<'a, Body: DocumentBody> Document<'a, Body> {
+    /// A document of this body.
+    pub fn new(body: &'a Body, conclusion: Conclusion, error: Option<&'a ErrorObject>) -> Self {
+        Self { schema: Body::NAME, version: Body::VERSION, conclusion, error, body }
+    }
+}
+
+/// Writes a document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write<Body: DocumentBody>(
+    to: &mut impl Write,
+    body: &Body,
+    conclusion: Conclusion,
+    error: Option<&ErrorObject>,
+) -> io::Result<()> {
+    pretty(to, &Document::new(body, conclusion, error))
+}
+
+/// A document without results: nothing was found because something went wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorDocument {
+    /// The name of the schema.
+    schema: &'static str,
+    /// The version of the schema.
+    version: u32,
+    /// What went wrong.
+    error: ErrorObject,
+}
+
+/// Name and version of the schema of [`ErrorDocument`].
+pub const ERROR_SCHEMA: (&str, u32) = ("error", 1);
+
+/// Writes a document that has only an error.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write_error(to: &mut impl Write, error: ErrorObject) -> io::Result<()> {
+    let (schema, version) = ERROR_SCHEMA;
+    pretty(to, &ErrorDocument { schema, version, error })
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ErrorObject {
+    /// What kind of error it is.
+    pub code: ErrorCode,
+    /// What failed, where, why, and what to do: the text that is on standard error too.
+    pub message: String,
+    /// The exit code of the program.
+    pub exit_code: u8,
+}
+
+/// The kinds of errors. docs/json.md has a table of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The command line has a mistake.
+    Usage,
+    /// A file, a directory or a program is not there.
+    NotFound,
+    /// The rights are missing.
+    PermissionDenied,
+    /// The operating system refused something else, such as a write to a full disk.
+    Io,
+    /// A command that was measured failed.
+    CommandFailed,
+    /// A hook (`--setup`, `--prepare`, `--conclude`, `--cleanup`, `--validate`) failed.
+    HookFailed,
+    /// A command did not say the value that decides.
+    ValueMissing,
+    /// A worker (`timeit`, `bench`) failed.
+    WorkerFailed,
+    /// The session could not start.
+    CannotStart,
+    /// The record could not be written any further.
+    RecordFull,
+    /// A run took longer than `--timeout`.
+    Timeout,
+    /// SIGINT or SIGTERM ended it.
+    Interrupted,
+    /// Anything else: the message says what.
+    Failed,
+}
+
+/// An error whose code does not follow from its causes.
+#[derive(Debug)]
+pub struct CodedError {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+impl std::fmt::Display for CodedError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CodedError {}
+
+impl ErrorCode {
+    /// An error with this code.
+    pub fn error(self, message: String) -> anyhow::Error {
+        CodedError { code: self, message }.into()
+    }
+
+    /// The code of an error, by its causes.
+    pub fn of(error: &anyhow::Error) -> Self {
+        if let Some(coded) = error.downcast_ref::<CodedError>() {
+            return coded.code;
+        }
+        let mut causes = error.chain();
+        let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+        match kind {
+            None => Self::Failed,
+            Some(io::ErrorKind::NotFound) => Self::NotFound,
+            Some(io::ErrorKind::PermissionDenied) => Self::PermissionDenied,
+            Some(_) => Self::Io,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context as _, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn the_code_is_that_of_the_cause() {
+        let of_kernel = |kind: io::ErrorKind| Err::<(), _>(io::Error::from(kind)).context("a.json");
+        let code = |kind| ErrorCode::of(&of_kernel(kind).unwrap_err());
+        assert_eq!(code(io::ErrorKind::NotFound), ErrorCode::NotFound);
+        assert_eq!(code(io::ErrorKind::PermissionDenied), ErrorCode::PermissionDenied);
+        assert_eq!(code(io::ErrorKind::StorageFull), ErrorCode::Io);
+        assert_eq!(ErrorCode::of(&anyhow!("odd")), ErrorCode::Failed);
+        let coded = ErrorCode::HookFailed.error("no".into()).context("more");
+        assert_eq!(ErrorCode::of(&coded), ErrorCode::HookFailed);
+    }
+}

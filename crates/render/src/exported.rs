@@ -1,0 +1,245 @@
+//! Shared parts of the exports for other tools: names, units and the subtracted control.
+
+use analysis::{
+    Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
+};
+use record::plan::Plan;
+use record::{Record, Row};
+use crate::units::{UnitKind, kind_of};
+use model::values::metric::{METRICS, Metric};
+use model::values::{CPU, VALUE};
+use analysis::verdict::Judgement;
+
+/// ns in a second.
+pub(super) const SECOND_NS: f64 = 1e9;
+const HYPERFINE_CPU: &str = "time_cpu";
+
+/// A metric in the units of the exports: times in seconds, memory in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct ExportMetric {
+    /// Stillwell's name.
+    pub(super) name: &'static str,
+    /// hyperfine's name, else Stillwell's.
+    pub(super) key: &'static str,
+    /// The unit as hyperfine's JSON spells it; `None` for counts.
+    pub(super) unit: Option<&'static str>,
+    /// The unit as hyperfine's CSV spells it.
+    pub(super) symbol: &'static str,
+    /// Size of the exported unit, in base units (ns, bytes, 1).
+    size: f64,
+    /// The control's share of every value, in base units.
+    subtracted: f64,
+}
+
+/// A summary in the exported unit, net of the control.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub(super) struct ExportSummary {
+    pub(super) count: usize,
+    pub(super) mean: f64,
+    pub(super) stddev: Option<f64>,
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl ExportMetric {
+    fn new(name: &'static str, key: &'static str, subtracted: f64) -> Self {
+        let (unit, symbol, size) = match kind_of(name) {
+            UnitKind::Time => (Some("second"), "s", SECOND_NS),
+            UnitKind::Memory => (Some("byte"), "B", 1.0),
+            UnitKind::Count => (None, "", 1.0),
+        };
+        let (unit, symbol, size) =
+            if name == VALUE { (None, "", 1.0) } else { (unit, symbol, size) };
+        Self { name, key, unit, symbol, size, subtracted }
+    }
+
+    /// The value of one run; `None` if it was not measured.
+    pub(super) fn value(&self, row: &Row) -> Option<f64> {
+        let base = match Metric::from_name(self.name) {
+            // No metric holds a value per loop.
+            Some(Metric::WallNs) if row.value.is_some() && row.compared.decide_on.is_none() => {
+                row.headline()?
+            }
+            Some(metric) => base_value(row, metric)?,
+            None if self.name == VALUE => row.value?,
+            None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
+        };
+        Some((base - self.subtracted) / self.size)
+    }
+
+    /// The summary of one arm's runs; `None` if none has this metric.
+    pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
+        if let Some(times) =
+            arm.times.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
+        {
+            let net = |base: f64| (base - self.subtracted) / self.size;
+            return Some(ExportSummary {
+                count: arm.n_runs,
+                mean: net(times.mean.value),
+                stddev: times.sd.map(|sd| sd / self.size),
+                median: net(times.median.value),
+                min: net(times.min),
+                max: net(times.max),
+            });
+        }
+        let found: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        let net = |base: f64| (base - self.subtracted) / self.size;
+        Some(ExportSummary {
+            count: found.n,
+            mean: net(found.mean),
+            stddev: found.sd.map(|sd| sd / self.size),
+            median: net(found.median),
+            min: net(found.min),
+            max: net(found.max),
+        })
+    }
+}
+
+fn base_value(row: &Row, metric: Metric) -> Option<f64> {
+    Some(metric.info().in_base_unit(row.get(metric)?, row.get(Metric::RunningPpm)))
+}
+
+/// The time that is subtracted from every wall time: t0 of the control, ns.
+pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<UncertainValue> {
+    let control = record.header.plan.control?;
+    Some(analysis.arms.get(control.arm)?.times.as_ref()?.t0)
+}
+
+/// The control's mean of a CPU time, ns; 0 for other metrics, which are exported as measured.
+fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
+    let of_control = || {
+        let control = analysis.arms.get(record.header.plan.control?.arm)?;
+        control.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.mean)
+    };
+    if matches!(name, CPU | "user" | "sys") { of_control().unwrap_or(0.0) } else { 0.0 }
+}
+
+/// Wall time, net of the control.
+pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
+    let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
+    ExportMetric::new("wall", "time_wall_clock", subtracted)
+}
+
+/// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order.
+pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
+    let rows = &record.rows;
+    let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
+    let others =
+        METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
+    let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
+    let others = others
+        .filter_map(|info| Some(ExportMetric::new(info.name, info.hyperfine?, cpu_ns(info.name))));
+    let cpu = has_cpu.then(|| ExportMetric::new(CPU, HYPERFINE_CPU, cpu_ns(CPU)));
+    std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
+}
+
+/// Wall time, then the plan's other metrics that the record has, each once.
+pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
+    let mut list = vec![wall(record, analysis)];
+    for shown in &record.header.plan.metrics {
+        if list.iter().any(|exported| exported.name == shown.name) {
+            continue;
+        }
+        if shown.name == VALUE {
+            list.push(ExportMetric::new(VALUE, VALUE, 0.0));
+        } else if shown.name == CPU {
+            if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
+                list.push(ExportMetric::new(
+                    CPU,
+                    HYPERFINE_CPU,
+                    control_cpu_ns(record, analysis, CPU),
+                ));
+            }
+        } else if let Some(metric) =
+            Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
+        {
+            let info = metric.info();
+            let subtracted = control_cpu_ns(record, analysis, info.name);
+            list.push(ExportMetric::new(
+                info.name,
+                info.hyperfine.unwrap_or(info.name),
+                subtracted,
+            ));
+        }
+    }
+    list
+}
+
+/// The candidates that have a run.
+pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> {
+    analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.times.is_some())
+}
+
+/// t0 net of the control, if there is one, ns.
+pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
+    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
+}
+
+/// The interval that the verdict comes from. That of values of which more is better is the inverse of that of costs.
+pub(super) fn shown_ratio(paired: &PairedTest, judgement: &Judgement) -> RatioInterval {
+    let of_costs = judgement.interval.unwrap_or(paired.ratio);
+    if judgement.better.is_lower() { of_costs } else { of_costs.inverse() }
+}
+
+/// A ratio of costs as that of the values.
+pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
+    if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }
+}
+
+/// Half the width of an interval: the number after the `+-` of a ratio.
+pub(super) fn half_width(interval: RatioInterval) -> f64 {
+    (interval.hi - interval.lo) / 2.0
+}
+
+/// A ratio with half of its interval, or with its error if there was no test; `None` without a ratio.
+pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<UncertainValue> {
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
+        }
+        Evidence::Unpaired { ratio, .. } => Some(*ratio),
+        Evidence::None { .. } => None,
+    }
+}
+
+/// Indices of the measured runs of each arm, found in one pass.
+pub(super) struct RowsByArm {
+    /// Start of each arm's rows in `indices`; the last element is the end.
+    starts: Vec<usize>,
+    indices: Vec<u32>,
+}
+
+impl RowsByArm {
+    pub(super) fn new(record: &Record) -> Self {
+        let rows = &record.rows;
+        let measured = || (0..rows.len()).filter(|&index| rows.is_measurement(index));
+        let mut starts = vec![0; record.header.plan.arms.len() + 1];
+        for index in measured() {
+            starts[rows.arm(index) + 1] += 1;
+        }
+        for arm in 1..starts.len() {
+            starts[arm] += starts[arm - 1];
+        }
+        let mut next = starts.clone();
+        let mut indices = vec![0; starts[starts.len() - 1]];
+        for index in measured() {
+            let slot = &mut next[rows.arm(index)];
+            indices[*slot] = u32::try_from(index).expect("steps are counted in u32");
+            *slot += 1;
+        }
+        Self { starts, indices }
+    }
+
+    /// The measured runs of one arm, in the order of execution.
+    pub(super) fn rows<'a>(
+        &'a self,
+        record: &'a Record,
+        arm: usize,
+    ) -> impl Iterator<Item = Row> + 'a {
+        self.indices[self.starts[arm]..self.starts[arm + 1]]
+            .iter()
+            .map(|&index| record.rows.row(index as usize))
+    }
+}

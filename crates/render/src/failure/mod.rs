@@ -1,0 +1,155 @@
+//! Describes a failure: the failed run, the cause, and the end of its output.
+
+mod exit;
+pub mod worker;
+
+use measure::{Hook, MeasurementFailure};
+use record::Record;
+use crate::document::ErrorCode;
+use crate::remedies::Audience;
+use crate::shorten;
+use crate::units::processes;
+
+pub use exit::{LINE_MAX, exit_in_words};
+
+/// Maximum number of quoted lines of standard error.
+const STDERR_LINES_MAX: usize = 10;
+
+/// Where the user sees the end of a failed run's standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quote {
+    /// In the message.
+    Here,
+    /// In the summary that is printed before.
+    InSummary,
+}
+
+/// Formats the message for the end of the output.
+pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> String {
+    let plan = &record.header.plan;
+    let audience = Audience::of(plan);
+    let shown = record.path.display();
+    let rows = &record.rows;
+    let kept = match rows.len() {
+        0 => "no run had finished".into(),
+        n if (0..n).any(|index| rows.is_time(index)) => format!("the finished runs are in {shown}"),
+        _ => format!("no run had succeeded; what is known of this one is in {shown}"),
+    };
+    match failure {
+        MeasurementFailure::Run { arm, exit, timed_out, stderr, .. } => {
+            let command = plan.arms[*arm].label();
+            let how = if *timed_out {
+                match audience {
+                    Audience::Suite => "took longer than its timeout".into(),
+                    _ => "took longer than --timeout".into(),
+                }
+            } else {
+                exit_in_words(*exit)
+            };
+            let advice = advice(audience, *exit, *timed_out);
+            let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
+            format!("command {} ({command:?}) {how}; {advice}; {kept}{said}", arm + 1)
+        }
+        MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
+            let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
+            let what = format!("the output of command {} ({label:?}) is not valid", arm + 1);
+            format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
+        }
+        MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
+            let option = audience.words(match hook {
+                Hook::Setup => "⟦setup⟧",
+                Hook::Prepare => "⟦prepare⟧",
+                Hook::Conclude => "⟦conclude⟧",
+                Hook::Cleanup | Hook::Validate => "⟦cleanup⟧",
+            });
+            format!(
+                "the hook {option} {command:?} {}; {kept}{}",
+                exit_in_words(*exit),
+                tail(stderr)
+            )
+        }
+        MeasurementFailure::Survivors(left) => {
+            let command = plan.arms[left.arm as usize].label();
+            let them = processes(left.n_left);
+            let remedy = audience.words(
+                "end what it leaves with ⟦conclude⟧, or allow it with `,allow-processes` behind --fail-on",
+            );
+            format!(
+                "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; {remedy}; {kept}",
+                left.arm + 1,
+                left.name
+            )
+        }
+        MeasurementFailure::Value { arm, why, stderr, .. } => {
+            let command = plan.arms[*arm].label();
+            let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
+            format!("command {} ({command:?}) did not say its value: {why}; {kept}{said}", arm + 1)
+        }
+        MeasurementFailure::Worker { arm, failure } => {
+            let label = plan.arms[*arm].label();
+            let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
+            let arm = format!("{kind} {} ({label:?})", arm + 1);
+            worker::explain(&arm, &kept, failure, audience)
+        }
+        MeasurementFailure::Start { why, .. } => audience.words(why),
+        MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
+    }
+}
+
+/// The code of a failure.
+pub fn code(failure: &MeasurementFailure) -> ErrorCode {
+    match failure {
+        MeasurementFailure::Run { timed_out: true, .. } => ErrorCode::Timeout,
+        MeasurementFailure::Run { .. } | MeasurementFailure::Survivors(_) => {
+            ErrorCode::CommandFailed
+        }
+        MeasurementFailure::Hook { .. } => ErrorCode::HookFailed,
+        MeasurementFailure::Value { .. } => ErrorCode::ValueMissing,
+        MeasurementFailure::Worker { .. } => ErrorCode::WorkerFailed,
+        MeasurementFailure::Start { .. } => ErrorCode::CannotStart,
+        MeasurementFailure::Record { .. } => ErrorCode::RecordFull,
+    }
+}
+
+/// Returns the remedy for a failed run, if the command itself is correct.
+fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
+    match (audience, timed_out) {
+        (Audience::Gate, true) => "--timeout can be longer".into(),
+        (Audience::Gate, false) => "run it by itself to see why".into(),
+        (Audience::Suite, true) => "`policy.timeout` can be longer".into(),
+        (Audience::Suite, false) => {
+            let status = if exit < 0 { 128 - exit } else { exit };
+            format!("if that is right, `expect_exit = [{status}]` says so")
+        }
+        (_, true) => "-i goes on without such runs".into(),
+        (_, false) => "-i goes on in spite of failures".into(),
+    }
+}
+
+fn tail(stderr: &str) -> String {
+    let lines: Vec<&str> = stderr.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(STDERR_LINES_MAX);
+    let lines: String =
+        lines[from..].iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
+    if lines.is_empty() {
+        "; it wrote nothing to standard error".into()
+    } else {
+        format!("; it said:{lines}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_standard_error_is_shown() {
+        let long: String = (0..30).map(|line| format!("line {line}\n")).collect();
+        let shown = tail(&long);
+        assert!(
+            shown.starts_with("; it said:\n  | line 20\n") && shown.ends_with("line 29"),
+            "{shown}"
+        );
+        assert_eq!(tail("\n"), "; it wrote nothing to standard error");
+    }
+}

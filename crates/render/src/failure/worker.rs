@@ -1,0 +1,192 @@
+//! Describes the failure of a worker: the arm, the request, the answer, the remedy, and the end of its output.
+
+use std::io;
+
+use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
+use crate::failure::exit::{LINE_MAX, exit_in_words};
+use crate::remedies::Audience;
+use crate::shorten;
+use host::sys::Stage;
+use model::words::reason;
+
+/// Maximum number of quoted lines of each stream.
+const LINES_MAX: usize = 10;
+
+/// Formats the message for the end of the output.
+/// `arm` names the arm, for example `command 2 ("./bench")`. `kept` tells where the earlier measurements are.
+/// `audience` selects the names of options in remedies.
+pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audience) -> String {
+    let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
+    let request = request.unwrap_or_default();
+    let (what, advice) = in_words(&failure.what);
+    let advice = advice.map(|advice| audience.words(&format!("; {advice}"))).unwrap_or_default();
+    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
+}
+
+/// Describes the event, in words that follow the name of the arm, and its remedy.
+fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
+    const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
+    match what {
+        FailureCause::NoProgram(why) => {
+            (format!("was not started: {why}"), Some("check its path, or PATH"))
+        }
+        FailureCause::Start { stage, errno } => {
+            let (step, advice) = step(*stage);
+            (format!("was not started: cannot {step}: {}", cause(*errno)), Some(advice))
+        }
+        FailureCause::Died { exit: Some(exit) } => (exit_in_words(*exit), None),
+        FailureCause::Died { exit: None } => ("ended".into(), None),
+        FailureCause::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
+        FailureCause::TimedOut(limit) => (
+            format!("did not answer within {limit:?}"),
+            Some("allow more with ⟦timeout⟧, or see what it waits for"),
+        ),
+        FailureCause::Rubbish { line, why } => {
+            let why = match why {
+                AnswerFault::Form => "answered what is no answer",
+                AnswerFault::TooLong => "answered more than an answer may be",
+                AnswerFault::Unasked => "said something that it was not asked for",
+                AnswerFault::LongerThanPossible => {
+                    "answered a time longer than it had taken to answer"
+                }
+            };
+            let shown = if line.is_empty() { "an empty line".into() } else { format!("'{line}'") };
+            (format!("{why}: {shown}"), Some(PROTOCOL))
+        }
+        FailureCause::WrongVersion(version) => (
+            format!(
+                "speaks version {version} of the worker protocol, and this Stillwell version 1"
+            ),
+            Some("use worker and Stillwell of the same release"),
+        ),
+        FailureCause::ErrorAnswer(text) => (format!("failed: {text}"), None),
+        FailureCause::NotAWorker { exit } => (
+            format!("{} without having offered any benchmark", exit_in_words(*exit)),
+            Some(
+                "a benchmark program makes a stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs \
+                 are timed as a whole by `stillwell run`",
+            ),
+        ),
+        FailureCause::Interrupted => ("was interrupted".into(), None),
+        FailureCause::System { what, errno } => (
+            format!("cannot be used: cannot {what}: {}", cause(*errno)),
+            Some("check the limits on open files and memory (ulimit -a)"),
+        ),
+        FailureCause::Over => ("cannot be asked any more: it has failed before".into(), None),
+    }
+}
+
+/// Names a step of the start, and the remedy if it fails.
+fn step(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Clone => (
+            "make a process",
+            "check the limits on processes and memory (ulimit -u, ulimit -v, pids.max of the control group)",
+        ),
+        Stage::Stdin | Stage::Stdout | Stage::Stderr | Stage::Descriptor => {
+            ("hand its descriptors to it", "check the limit on open files (ulimit -n)")
+        }
+        Stage::Affinity => {
+            ("run on those CPUs", "they are offline or not allowed; check ⟦affinity⟧")
+        }
+        Stage::Memory => (
+            "take its memory from the nodes that were chosen",
+            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+        ),
+        Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE"),
+        Stage::Policy => {
+            ("set its scheduling policy", "real-time policies need root or CAP_SYS_NICE")
+        }
+        Stage::Personality => (
+            "switch address space randomisation off",
+            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
+        ),
+        Stage::Rlimit => {
+            ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")
+        }
+        Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)"),
+        Stage::User => ("become another user", "run it without sudo"),
+        Stage::Exec => (
+            "execute it",
+            "check that it is a binary for this machine, or a script whose #! line names a program that exists",
+        ),
+    }
+}
+
+fn cause(errno: i32) -> String {
+    reason(io::Error::from_raw_os_error(errno))
+}
+
+/// Quotes the last lines of both streams. An empty stream is not mentioned, because a worker need not print anything.
+fn end_of(output_tail: &OutputTail) -> String {
+    let mut shown = String::new();
+    for (text, stream) in
+        [(&output_tail.stdout, "standard output"), (&output_tail.stderr, "standard error")]
+    {
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+        if !last.is_empty() {
+            shown += &format!("; its {stream} ended with:");
+            last.iter().for_each(|line| shown += &format!("\n  | {}", shorten(line, LINE_MAX)));
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(request: Option<&str>, what: FailureCause, output_tail: OutputTail, expected: &str) {
+        let failure = WorkerFailure { request: request.map(Into::into), what, output_tail };
+        let found =
+            explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn failures_in_words() {
+        let output_tail = |stdout: &str, stderr: &str| OutputTail {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
+        check(
+            Some("run 10"),
+            FailureCause::Died { exit: Some(-11) },
+            output_tail("", "a\nb\n"),
+            "command 1 (\"./b\") (asked to \"run 10\") was ended by signal 11 (SIGSEGV); nothing was measured; \
+             its standard error ended with:\n  | a\n  | b",
+        );
+        check(
+            None,
+            FailureCause::NotAWorker { exit: 0 },
+            output_tail("42\n", ""),
+            "command 1 (\"./b\") exited with 0 without having offered any benchmark; a benchmark program makes a \
+             stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs are timed as a whole by \
+             `stillwell run`; nothing was measured; its standard output ended with:\n  | 42",
+        );
+        check(
+            Some("collect"),
+            FailureCause::Rubbish { line: "oh".into(), why: AnswerFault::Form },
+            output_tail("", ""),
+            "command 1 (\"./b\") (asked to \"collect\") answered what is no answer: 'oh'; docs/worker-protocol.md says \
+             what a worker answers; nothing was measured",
+        );
+        check(
+            None,
+            FailureCause::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
+            output_tail("", ""),
+            "command 1 (\"./b\") was not started: cannot execute it: Exec format error; check that it is \
+             a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
+        );
+    }
+
+    #[test]
+    fn only_the_last_lines_are_shown() {
+        let stdout: String = (0..30).map(|line| format!("line {line}\n")).collect();
+        let shown = end_of(&OutputTail { stdout, stderr: String::new() });
+        assert!(shown.starts_with("; its standard output ended with:\n  | line 20\n"), "{shown}");
+        assert!(shown.ends_with("line 29"), "{shown}");
+    }
+}

@@ -1,0 +1,309 @@
+//! Output of `compare` for files with benchmarks.
+
+use std::fmt::Write as _;
+use std::io;
+
+use formats::ResultUnit;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::UncertainValue;
+use analysis::files::{
+    BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean,
+};
+use crate::columns::{COLUMNS, shorten, wrap};
+use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_together};
+use crate::document::{self, DocumentBody};
+use crate::results::kind;
+use crate::text::ratio_text;
+use crate::units::DisplayUnit;
+use crate::{table, uncertain};
+use model::spec::convert::TableStyle;
+use model::values::Average;
+
+/// Widest name in the table, columns.
+const NAME_MAX: usize = 34;
+
+const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
+                          them interleaved with stillwell bench or timeit";
+
+/// A file of the comparison.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BenchmarkFile {
+    /// Its path.
+    pub file: String,
+    /// The program that wrote it.
+    pub tool: String,
+}
+
+/// Layout of the comparison.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ComparisonLayout {
+    pub style: TableStyle,
+    /// Whether a table says each ratio in words.
+    pub is_in_words: bool,
+    pub group_by_speed: bool,
+    /// Benchmarks that differ by less are left out. A fraction: 0.05 is 5 %.
+    pub less_than: f64,
+}
+
+/// The files, their differences, the benchmarks with their ratios, and the limits of these ratios.
+pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonLayout) -> String {
+    let mut out = String::new();
+    for (index, side) in sides.iter().enumerate() {
+        let mark = if index == 0 { "  (reference)" } else { "" };
+        let tool = if side.tool.is_empty() { String::new() } else { format!("  {}", side.tool) };
+        writeln!(out, "{:<3}{}{mark}{tool}", index + 1, side.file).ok();
+    }
+    for it in &found.differences {
+        let text = format!("{} differs: {}; {} in {}", it.key, it.reference, it.other, it.file + 1);
+        wrap(&mut out, "", 3, &text);
+    }
+    out.push('\n');
+    body(&mut out, found, shown);
+    for (index, names) in found.alone.iter().enumerate().filter(|(_, names)| !names.is_empty()) {
+        wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
+    }
+    if !found.lines.is_empty() {
+        let of = if found.by == Average::Mean { "means" } else { "medians" };
+        let text = format!(
+            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
+             that of the scatter between processes"
+        );
+        wrap(&mut out, "", 0, &text);
+        if shown.is_in_words {
+            wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");
+        }
+        if has_unknown(found) {
+            wrap(
+                &mut out,
+                "",
+                0,
+                "a ratio without an error is of one process, or of a summary: how much processes differ is not known",
+            );
+        }
+        wrap(&mut out, "no verdict: ", 12, NO_VERDICT);
+    }
+    out
+}
+
+fn has_unknown(found: &FilesComparison) -> bool {
+    let mut ratios =
+        found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
+    ratios.any(|ratio| ratio.err.is_none())
+}
+
+/// Appends the tables: one for each tag, and one for all benchmarks.
+fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
+    let mut tags: Vec<&str> = Vec::new();
+    for tag in found.lines.iter().flat_map(|line| &line.tags) {
+        if !tags.contains(&tag.as_str()) {
+            tags.push(tag);
+        }
+    }
+    tags.sort_unstable();
+    for tag in &tags {
+        let lines: Vec<&BenchmarkLine> =
+            found.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();
+        writeln!(out, "tag {tag}").ok();
+        part(out, found, &lines, shown);
+    }
+    if !tags.is_empty() {
+        out.push_str("all benchmarks\n");
+    }
+    part(out, found, &found.lines.iter().collect::<Vec<_>>(), shown);
+}
+
+fn part(
+    out: &mut String,
+    found: &FilesComparison,
+    lines: &[&BenchmarkLine],
+    shown: ComparisonLayout,
+) {
+    let (kept, hidden): (Vec<&BenchmarkLine>, Vec<&BenchmarkLine>) =
+        lines.iter().copied().partition(|line| differs(line, shown.less_than));
+    let n_files = found.alone.len();
+    if shown.group_by_speed {
+        for file in 1..n_files {
+            groups(out, found, &kept, file);
+            // Of all benchmarks: without those that hardly changed, the mean would be larger than the change.
+            if let Some(mean) = geometric_mean(lines.iter().copied(), file) {
+                writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
+            }
+        }
+    } else if !kept.is_empty() || lines.len() > 1 {
+        out.push_str(&benchmarks(&kept, lines, n_files, shown));
+    }
+    if !hidden.is_empty() {
+        let names: Vec<&str> = hidden.iter().map(|line| line.name.as_str()).collect();
+        let pct = uncertain::trimmed(shown.less_than * 100.0, 4);
+        let text = format!("{} (differ by less than {pct} %): {}", hidden.len(), names.join(", "));
+        wrap(out, "hidden: ", 8, &text);
+    }
+    out.push('\n');
+}
+
+fn differs(line: &BenchmarkLine, by: f64) -> bool {
+    let ratios = || line.cells.iter().flatten().filter_map(|cell| cell.ratio);
+    by == 0.0 || ratios().next().is_none() || ratios().any(|ratio| (ratio.value - 1.0).abs() >= by)
+}
+
+/// A table with one column for each file. Each file but the first also has its ratio.
+/// The last row is the geometric mean of `all`, also of those that the table leaves out.
+fn benchmarks(
+    kept: &[&BenchmarkLine],
+    all: &[&BenchmarkLine],
+    n_files: usize,
+    shown: ComparisonLayout,
+) -> String {
+    let is_time = all.iter().all(|line| line.unit == ResultUnit::Time);
+    let ratio_text =
+        |found, is_time| if shown.is_in_words { in_words(found, is_time) } else { ratio(found) };
+    let mut heading = vec!["benchmark".to_owned(), "1".into()];
+    for file in 2..=n_files {
+        heading.extend([file.to_string(), format!("{file} ÷ 1")]);
+    }
+    let row = |line: &&BenchmarkLine| {
+        let mut row = vec![shorten(&line.name, NAME_MAX)];
+        for (index, cell) in line.cells.iter().enumerate() {
+            row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
+            if index > 0 {
+                let found = cell.as_ref().and_then(|cell| cell.ratio);
+                let is_time = line.unit == ResultUnit::Time;
+                row.push(found.map_or_else(String::new, |found| ratio_text(found, is_time)));
+            }
+        }
+        row
+    };
+    let mut rows: Vec<Vec<String>> = kept.iter().map(row).collect();
+    if all.len() > 1 {
+        let mut means = vec!["geometric mean".to_owned(), String::new()];
+        for file in 1..n_files {
+            let mean = geometric_mean(all.iter().copied(), file);
+            let mean = mean.map_or_else(String::new, |mean| {
+                if shown.is_in_words { factor(mean.value, is_time) } else { ratio(mean) }
+            });
+            means.extend([String::new(), mean]);
+        }
+        rows.push(means);
+    }
+    table::styled(shown.style, heading, rows)
+}
+
+/// A ratio as pyperf's tables say it. Both factors are above 1: 0.5 is `2.00× faster`.
+fn in_words(found: UncertainValue, is_time: bool) -> String {
+    match ChangeGroup::of(found) {
+        ChangeGroup::Within => "not significant".into(),
+        _ => factor(found.value, is_time),
+    }
+}
+
+fn factor(ratio: f64, is_time: bool) -> String {
+    let (more, less) = if is_time { ("slower", "faster") } else { ("more", "less") };
+    let (factor, which) = if ratio >= 1.0 { (ratio, more) } else { (1.0 / ratio, less) };
+    format!("{}× {which}", uncertain::fixed(factor, 2))
+}
+
+fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
+    let UncertainValue { value, err } = cell.middle;
+    let shown = DisplayUnit::for_largest(kind(unit), value);
+    let number = shown.label(&shown.uncertain(value, err));
+    match unit {
+        ResultUnit::Other(name) => format!("{number} {name}"),
+        _ => number,
+    }
+}
+
+fn ratio(ratio: UncertainValue) -> String {
+    ratio_text(ratio.value, ratio.err)
+}
+
+/// Appends the benchmarks of one file in groups: slower, faster, no difference, unknown. Each begins with the largest
+/// difference.
+fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
+    if found.alone.len() > 2 {
+        writeln!(out, "{} against 1", file + 1).ok();
+    }
+    let is_all_time = lines.iter().all(|line| line.unit == ResultUnit::Time);
+    let headings = [
+        (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
+        (ChangeGroup::Less, if is_all_time { "faster" } else { "faster, or less" }),
+        (ChangeGroup::Within, "no difference beyond twice its error"),
+        (ChangeGroup::Unknown, "no error is known"),
+    ];
+    for (group, heading) in headings {
+        let mut these: Vec<(&BenchmarkLine, &FileCell, UncertainValue)> = lines
+            .iter()
+            .filter_map(|line| {
+                let cell = line.cells.get(file)?.as_ref()?;
+                let ratio = cell.ratio.filter(|&ratio| ChangeGroup::of(ratio) == group)?;
+                Some((*line, cell, ratio))
+            })
+            .collect();
+        these.sort_by(|a, b| b.2.value.ln().abs().total_cmp(&a.2.value.ln().abs()));
+        if these.is_empty() {
+            continue;
+        }
+        writeln!(out, "{heading}, by the estimate ({}):", these.len()).ok();
+        let rows = these.iter().map(|(line, cell, found)| {
+            let old =
+                line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
+            vec![
+                format!("  {}", shorten(&line.name, NAME_MAX)),
+                old,
+                "→".into(),
+                middle(&line.unit, cell),
+                ratio(*found),
+            ]
+        });
+        out.push_str(&table::plain(rows.collect(), &[1, 3, 4]));
+    }
+}
+
+/// Files against the first one.
+#[derive(Serialize, JsonSchema)]
+pub struct FilesBody<'a> {
+    /// The files; the first is the reference.
+    files: &'a [BenchmarkFile],
+    /// Their benchmarks.
+    comparison: &'a FilesComparison,
+}
+
+impl DocumentBody for FilesBody<'_> {
+    const NAME: &'static str = "files";
+}
+
+/// What files say: estimates of separate sessions, which have no verdict.
+fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
+    let reference = sides.first().map(|side| side.file.clone());
+    let effects = found.lines.iter().flat_map(|line| {
+        let ratios = line.cells.iter().zip(sides).skip(1);
+        ratios.filter_map(|(cell, side)| {
+            let ratio = cell.as_ref()?.ratio?;
+            let name = match sides.len() {
+                2 => line.name.clone(),
+                _ => format!("{} in {}", line.name, side.file),
+            };
+            let ratio = Some(ratio.value);
+            Some(Effect { name, against: reference.clone(), ratio, ..Effect::default() })
+        })
+    });
+    Conclusion {
+        effects: effects.collect(),
+        next: Some(measure_together(["", ""])),
+        ..Conclusion::of(FinalVerdict::Undecided)
+    }
+}
+
+/// Writes the comparison as one JSON document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(
+    to: &mut impl io::Write,
+    sides: &[BenchmarkFile],
+    found: &FilesComparison,
+) -> io::Result<()> {
+    let body = FilesBody { files: sides, comparison: found };
+    document::write(to, &body, conclusion(sides, found), None)
+}

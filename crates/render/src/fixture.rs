@@ -1,0 +1,202 @@
+//! Analyses for the tests, built in memory.
+
+use std::io;
+
+use analysis::estimators::{FloorTest, Tim};
+pub(crate) use analysis::fixture::paired;
+use analysis::{
+    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
+    NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
+};
+use record::{EndReason, Record};
+use model::values::TimShape;
+use analysis::verdict::{Judgement, judge};
+
+/// The end of a pipe that nobody reads any more.
+pub(crate) struct ClosedPipe;
+
+impl io::Write for ClosedPipe {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
+    UncertainValue { value, err: Some(err) }
+}
+
+/// Times around this t0, ns, with an error of 1/500 of it.
+pub(crate) fn times(t0: f64) -> TimeSummary {
+    let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
+    TimeSummary {
+        t0: value(1.0),
+        is_upper_limit: false,
+        limited_by: None,
+        lone_run: None,
+        has_floor: true,
+        min: t0,
+        max: t0 * 1.5,
+        low20: value(1.001),
+        median: value(1.01),
+        mean: value(1.02),
+        sd: Some(t0 * 0.0123),
+        cv: Some(0.0123 / 1.02),
+        quantiles: [t0 * 1.002, t0 * 1.005, t0 * 1.02, t0 * 1.03],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+    }
+}
+
+/// The times of one run, without errors.
+pub(crate) fn single(wall: f64) -> TimeSummary {
+    let value = UncertainValue { value: wall, err: None };
+    TimeSummary {
+        t0: value,
+        is_upper_limit: false,
+        limited_by: None,
+        lone_run: None,
+        has_floor: true,
+        min: wall,
+        max: wall,
+        low20: value,
+        median: value,
+        mean: value,
+        sd: None,
+        cv: None,
+        quantiles: [wall; 4],
+        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+    }
+}
+
+pub(crate) fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
+    let sd = (n > 1).then_some(value * 0.1);
+    MetricSummary {
+        name: name.into(),
+        n,
+        mean: value * 1.02,
+        sd,
+        median: value,
+        min: value * 0.98,
+        max: value * 1.5,
+    }
+}
+
+/// An analysis without comparisons: 60 runs of each arm, with these t0, ns.
+pub(crate) fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
+    let walls = t0s.iter().map(|&t0| Some(times(t0))).collect();
+    of_times(record, walls, 60)
+}
+
+/// An analysis without comparisons, with these times of each arm.
+pub(crate) fn of_times(
+    record: &Record,
+    walls: Vec<Option<TimeSummary>>,
+    n_runs: usize,
+) -> Analysis {
+    let plan = &record.header.plan;
+    assert_eq!(plan.arms.len(), walls.len());
+    let control = plan.control.and_then(|control| walls[control.arm].clone());
+    let arms = walls.into_iter().enumerate().map(|(arm, wall)| {
+        let is_hidden = plan.control.is_some_and(|control| control.arm == arm);
+        let n_runs = if wall.is_some() { n_runs } else { 0 };
+        let metrics = wall.iter().flat_map(|wall| {
+            [
+                metric("wall", n_runs, wall.median.value),
+                metric("user", n_runs, 600_000.0),
+                metric("sys", n_runs, 100_000.0),
+                metric("maxrss", n_runs, 3_411_968.0),
+                metric("cpu", n_runs, 700_000.0),
+            ]
+        });
+        ArmSummary {
+            arm,
+            label: plan.arms[arm].label().into(),
+            is_hidden,
+            n_runs,
+            n_timed_out: 0,
+            n_failed: 0,
+            n_nonzero_exits: 0,
+            clean: None,
+            no_clean: None,
+            cpu: None,
+            stalls: None,
+            interruptions: None,
+            metrics: metrics.collect(),
+            sliced: None,
+            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
+                |(wall, control)| NetTimes {
+                    t0: wall.t0.minus(control.t0),
+                    median: wall.median.minus(control.median),
+                    mean: wall.mean.minus(control.mean),
+                },
+            ),
+            times: wall.clone(),
+            wall,
+        }
+    });
+    let arms = arms.collect();
+    Analysis {
+        neighbours: None,
+        arms,
+        comparisons: Vec::new(),
+        cpu_comparisons: Vec::new(),
+        self_check: None,
+        ledger: None,
+        notes: Vec::new(),
+        end: Some(EndReason::Complete),
+    }
+}
+
+/// The estimators of these arms; the first is the reference. tim has 60 runs.
+pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
+    let of_arm = |arm: &ArmSummary| {
+        let wall = arm.times.as_ref()?;
+        let n_needed = tim.map_or(0, TimShape::n_runs);
+        let measured = (n_needed <= 60).then_some(wall.low20);
+        let net = arm.net.and_then(|net| Some(net.t0).filter(|_| n_needed <= 60));
+        let ratio = Some(uncertain(1.0183, 0.0021));
+        let is_compared = arm.arm > 0 && !arm.is_hidden;
+        Some(Estimators {
+            min: wall.low20,
+            fan: wall.t0,
+            fan_raw: wall.t0,
+            low20: wall.low20,
+            median: wall.median,
+            mean: wall.mean,
+            floor: FloorTest { k: 3, g_star: Some(-0.3456), limit: 2.97, is_finite: Some(true) },
+            tim: tim.map(|_| Tim { n_needed, measured, net }),
+            ratios: is_compared.then_some(Ratios {
+                t0: ratio,
+                median: ratio,
+                mean: None,
+                tim: tim.and(ratio),
+            }),
+        })
+    };
+    arms.iter().map(of_arm).collect()
+}
+
+/// Adds a comparison of an arm with the reference.
+pub(crate) fn compare(analysis: &mut Analysis, arm: usize, evidence: Evidence) {
+    analysis.comparisons.push(Comparison { arm, reference: 0, evidence });
+}
+
+/// Evidence of a comparison with too few pairs.
+pub(crate) fn too_few() -> Evidence {
+    Evidence::None { because: NoTest::TooFewPairs { have: 5, need: 8 } }
+}
+
+pub(crate) fn note(finding: Finding) -> Note {
+    Note { finding, weight: 1.0 }
+}
+
+/// The judgements of an analysis.
+pub(crate) fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
+    analysis
+        .comparisons
+        .iter()
+        .map(|comparison| judge(comparison, &record.header.plan.policy))
+        .collect()
+}

@@ -1,0 +1,149 @@
+//! The answer to `--fail-on` in one line: for logs of continuous integration, where only the end is read.
+
+use analysis::{Analysis, Evidence, RatioInterval};
+use record::plan::Plan;
+use crate::columns::shorten;
+use crate::exported::shown_ratio;
+use crate::quantity::QuantityWords;
+use crate::text::{margin, no_test, ratio_and_interval, to_decide};
+use crate::uncertain;
+use model::values::{Better, FailOn};
+use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
+
+/// Columns of a name.
+const NAME_MAX: usize = 30;
+
+/// The comparisons that the gate is about.
+#[derive(Clone, Copy, Debug)]
+pub struct GateInput<'a> {
+    /// The plan of the session.
+    pub plan: &'a Plan,
+    /// Its analysis.
+    pub analysis: &'a Analysis,
+    /// The judgement of each comparison.
+    pub judgements: &'a [Judgement],
+}
+
+/// The line of the gate. `code` is the exit code of the whole program: a session that failed or was interrupted has
+/// one of its own, and then the gate is not decided.
+pub fn line(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
+    let gate = Gate::of(input.judgements, fail_on);
+    if code != gate.exit_code() {
+        return format!(
+            "gate: not decided: the session did not come to its end, exit code {code}\n"
+        );
+    }
+    let word = match gate.answer {
+        GateAnswer::Pass => "pass",
+        GateAnswer::Fail => "fail",
+        GateAnswer::Undecided => "not decided",
+    };
+    let Some(at) = gate.by else {
+        return format!("gate: {word}: nothing is compared, exit code {code}\n");
+    };
+    let (found, judgement) = (&input.analysis.comparisons[at], &input.judgements[at]);
+    let name = |arm: usize| shorten(&input.plan.full_label(arm), NAME_MAX);
+    let (new, old) = (name(found.arm), name(found.reference));
+    let of = match input.judgements.len() {
+        1 => String::new(),
+        n if QuantityWords::of(input.plan).is_time() => {
+            format!(" (the slowest of {n} comparisons)")
+        }
+        n => format!(" (the worst of {n} comparisons)"),
+    };
+    let (by, remedy) = evidence(&found.evidence, judgement, gate.answer, fail_on, input.plan);
+    format!("gate: {word}: {new} against {old}{of} {by}, exit code {code}{remedy}\n")
+}
+
+/// The line for records of different sessions, which never have a verdict.
+pub fn of_sessions(code: u8) -> String {
+    format!(
+        "gate: not decided: separate sessions have no verdict, exit code {code}; time both programs in one session\n"
+    )
+}
+
+/// The interval and its place beside the limit, and what would decide.
+fn evidence(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    answer: GateAnswer,
+    fail_on: FailOn,
+    plan: &Plan,
+) -> (String, String) {
+    let policy = plan.policy;
+    let paired = match evidence {
+        Evidence::Paired(paired) => paired,
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
+            return (format!("has no verdict: {}", no_test(*because, policy)), String::new());
+        }
+    };
+    let limit = fail_on.limit();
+    let (of_costs, shown) =
+        (judgement.interval.unwrap_or(paired.ratio), shown_ratio(paired, judgement));
+    let quantity = QuantityWords::of(plan);
+    let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
+    let times = quantity.times(&ratio_and_interval(shown));
+    let interval = format!("{times} at {level} %");
+    let above = match judgement.better {
+        Better::Lower => limit_text(limit),
+        Better::Higher => uncertain::significant(1.0 / limit, 4),
+    };
+    let [beyond, more] = match judgement.better {
+        Better::Lower => ["above", "more"],
+        Better::Higher => ["below", "less"],
+    };
+    if answer == GateAnswer::Fail {
+        return (format!("{interval}, all of it {beyond} {above}"), String::new());
+    }
+    if answer == GateAnswer::Pass {
+        return (
+            format!(
+                "{interval}, {}",
+                why_fine(of_costs, judgement, (limit, [beyond, &above]), plan)
+            ),
+            String::new(),
+        );
+    }
+    let why = if judgement.is_within(limit) {
+        let hi = judgement.mean_hi.unwrap_or(f64::INFINITY);
+        match judgement.better {
+            _ if hi.is_infinite() => "but its mean has no upper limit yet".into(),
+            Better::Lower if quantity.is_time() => {
+                format!("but its mean may be {} times as long", uncertain::significant(hi, 3))
+            }
+            _ => format!(
+                "but its mean may be worse by a factor of {}",
+                uncertain::significant(hi, 3)
+            ),
+        }
+    } else {
+        format!("so {more} than {above} is not excluded")
+    };
+    let remedy = match judgement.verdict {
+        Verdict::Undecided => format!("; {}", to_decide(paired, plan)),
+        _ => "; a longer --budget would decide".into(),
+    };
+    (format!("{interval}, {why}"), remedy)
+}
+
+/// The reason why a comparison passes.
+fn why_fine(
+    shown: RatioInterval,
+    judgement: &Judgement,
+    (limit, [beyond, above]): (f64, [&str; 2]),
+    plan: &Plan,
+) -> String {
+    if judgement.verdict == Verdict::Faster {
+        let word = QuantityWords::of(plan).verdict(Verdict::Faster).to_lowercase();
+        format!("so it is {word}")
+    } else if shown.hi <= limit {
+        format!("none of it {beyond} {above}")
+    } else {
+        format!("the same within {}", margin(plan.policy))
+    }
+}
+
+/// `1.02`: the ratio at the limit.
+fn limit_text(limit: f64) -> String {
+    uncertain::trimmed(limit, 6)
+}

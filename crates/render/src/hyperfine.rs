@@ -1,0 +1,394 @@
+//! hyperfine's JSON: schema 2, and the schema of its versions 1.x. Our own fields are under `stillwell`.
+//!
+//! As in hyperfine, wall times are net of the shell: t0 of the control is subtracted from each, without clamping.
+//! `stillwell.subtracted` has the value. CPU times are net of the control's mean CPU times. Memory is as measured.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
+use record::plan::Arm;
+use record::{Record, Row};
+use crate::exported::{
+    self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results,
+};
+use crate::json::pretty;
+use model::values::Order;
+use model::values::metric::Metric;
+
+/// hyperfine's version with this schema 2. Our version follows as build metadata.
+const HYPERFINE_VERSION: &str = "2.0.0";
+const PRIMARY: &str = "time_wall_clock";
+
+/// Writes schema 2. It writes the rows one by one, so memory use does not grow with them.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct DocumentV2<'a> {
+        schema_version: u32,
+        metadata: HyperfineMetadata<'a>,
+        primary_metric: &'static str,
+        results: Vec<ResultV2<'a>>,
+        stillwell: SessionFields<'a>,
+    }
+    let metrics = exported::hyperfine_metrics(record, analysis);
+    let rows = RowsByArm::new(record);
+    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
+    let results = results(analysis)
+        .map(|summary| ResultV2::new(series(summary), summary, &metrics))
+        .collect();
+    let document = DocumentV2 {
+        schema_version: 2,
+        metadata: HyperfineMetadata::of(record),
+        primary_metric: PRIMARY,
+        results,
+        stillwell: SessionFields::of(record, analysis),
+    };
+    pretty(to, &document)
+}
+
+/// Writes the schema of versions 1.x.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct DocumentV1<'a> {
+        results: Vec<ResultV1<'a>>,
+        stillwell: SessionFields<'a>,
+    }
+    let wall = exported::wall(record, analysis);
+    let rows = RowsByArm::new(record);
+    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
+    let results = results(analysis)
+        .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
+        .collect();
+    pretty(to, &DocumentV1 { results, stillwell: SessionFields::of(record, analysis) })
+}
+
+#[derive(Serialize)]
+struct HyperfineMetadata<'a> {
+    hyperfine_version: String,
+    start_time: String,
+    platform: HyperfinePlatform<'a>,
+}
+
+#[derive(Serialize)]
+struct HyperfinePlatform<'a> {
+    os: &'static str,
+    architecture: &'a str,
+}
+
+impl<'a> HyperfineMetadata<'a> {
+    fn of(record: &'a Record) -> Self {
+        let header = &record.header;
+        Self {
+            hyperfine_version: format!(
+                "{HYPERFINE_VERSION}+{}",
+                header.tool.replace([' ', '+'], ".")
+            ),
+            start_time: utc(&header.created),
+            platform: HyperfinePlatform { os: "Linux", architecture: &header.facts.architecture },
+        }
+    }
+}
+
+/// The start time in UTC and whole seconds, as hyperfine writes it.
+fn utc(created: &str) -> String {
+    let parsed = created.parse::<jiff::Timestamp>();
+    parsed.map_or_else(|_| created.into(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// Our fields of the document.
+#[derive(Serialize)]
+struct SessionFields<'a> {
+    tool: &'a str,
+    created: &'a str,
+    seed: u64,
+    order: Order,
+    /// The time subtracted from every wall time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subtracted: Option<SubtractedTime<'a>>,
+    /// Arms have the numbers of `results[].stillwell.arm`.
+    comparisons: &'a [Comparison],
+}
+
+#[derive(Serialize)]
+struct SubtractedTime<'a> {
+    command: &'a str,
+    metric: &'static str,
+    value: f64,
+    err: Option<f64>,
+    unit: &'static str,
+}
+
+impl<'a> SessionFields<'a> {
+    fn of(record: &'a Record, analysis: &'a Analysis) -> Self {
+        let plan = &record.header.plan;
+        let control = plan.control.and_then(|control| plan.arms.get(control.arm));
+        let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
+            let Seconds { value, err, unit, .. } = Seconds::of(t0);
+            SubtractedTime { command: arm.label(), metric: PRIMARY, value, err, unit }
+        });
+        Self {
+            tool: &record.header.tool,
+            created: &record.header.created,
+            seed: plan.seed,
+            order: plan.order,
+            subtracted,
+            comparisons: &analysis.comparisons,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    value: f64,
+    err: Option<f64>,
+    unit: &'static str,
+    /// Whether the value is only an upper limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_upper_limit: bool,
+}
+
+impl Seconds {
+    fn of(time_ns: UncertainValue) -> Self {
+        let err = time_ns.err.map(|err| err / SECOND_NS);
+        Self { value: time_ns.value / SECOND_NS, err, unit: "second", is_upper_limit: false }
+    }
+}
+
+/// Our fields of one result. The lists have one element for each measurement.
+#[derive(Serialize)]
+struct ResultFields<'a> {
+    arm: usize,
+    command: &'a str,
+    t0: Option<Seconds>,
+    steps: RunColumn<'a>,
+    blocks: RunColumn<'a>,
+}
+
+impl<'a> ResultFields<'a> {
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary) -> Self {
+        let is_upper_limit = summary.times.as_ref().is_some_and(|times| times.is_upper_limit);
+        Self {
+            arm: series.arm,
+            command: &series.planned().command,
+            t0: net_t0(summary).map(|t0| Seconds { is_upper_limit, ..Seconds::of(t0) }),
+            steps: series.column(|row| RunCell::Integer(row.step.into())),
+            blocks: series.column(|row| {
+                row.block.map_or(RunCell::Missing, |block| RunCell::Integer(block.into()))
+            }),
+        }
+    }
+}
+
+/// The measured runs of one arm.
+#[derive(Clone, Copy)]
+struct ArmRuns<'a> {
+    record: &'a Record,
+    rows: &'a RowsByArm,
+    arm: usize,
+}
+
+impl<'a> ArmRuns<'a> {
+    fn planned(self) -> &'a Arm {
+        &self.record.header.plan.arms[self.arm]
+    }
+
+    fn rows(self) -> impl Iterator<Item = Row> + 'a {
+        self.rows.rows(self.record, self.arm)
+    }
+
+    fn column(self, cell: fn(&Row) -> RunCell) -> RunColumn<'a> {
+        RunColumn { series: self, cell }
+    }
+}
+
+/// One value of each run. Serialization streams the array.
+struct RunColumn<'a, F = fn(&Row) -> RunCell> {
+    series: ArmRuns<'a>,
+    cell: F,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RunCell {
+    Missing,
+    Integer(i64),
+    Number(f64),
+}
+
+impl<F: Fn(&Row) -> RunCell> Serialize for RunColumn<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.series.rows().map(|row| (self.cell)(&row)))
+    }
+}
+
+#[derive(Serialize)]
+struct ResultV2<'a> {
+    command: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parameters: BTreeMap<&'a str, ParameterValue<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    environment: BTreeMap<&'a str, &'a str>,
+    measurements: RunObjects<'a>,
+    summary: BTreeMap<&'a str, SummaryV2>,
+    stillwell: ResultFields<'a>,
+}
+
+#[derive(Serialize)]
+struct ParameterValue<'a> {
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct SummaryV2 {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    #[serde(flatten)]
+    summary: ExportSummary,
+}
+
+impl<'a> ResultV2<'a> {
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary, metrics: &'a [ExportMetric]) -> Self {
+        let arm = series.planned();
+        let summaries = metrics.iter().filter_map(|metric| {
+            let summary = metric.summary(summary)?;
+            Some((metric.key, SummaryV2 { unit: metric.unit, summary }))
+        });
+        Self {
+            command: &arm.command,
+            name: arm.name.as_deref(),
+            parameters: arm
+                .parameters
+                .iter()
+                .map(|(name, value)| (name.as_str(), ParameterValue { value }))
+                .collect(),
+            environment: arm
+                .environment
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
+            measurements: RunObjects { series, metrics },
+            summary: summaries.collect(),
+            stillwell: ResultFields::new(series, summary),
+        }
+    }
+}
+
+/// One object for each run. Serialization streams the array.
+struct RunObjects<'a> {
+    series: ArmRuns<'a>,
+    metrics: &'a [ExportMetric],
+}
+
+impl Serialize for RunObjects<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let metrics = self.metrics;
+        serializer.collect_seq(self.series.rows().map(|row| RunObject { row, metrics }))
+    }
+}
+
+struct RunObject<'a> {
+    row: Row,
+    metrics: &'a [ExportMetric],
+}
+
+impl Serialize for RunObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct MetricValue {
+            value: f64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            unit: Option<&'static str>,
+        }
+        let mut map = serializer.serialize_map(None)?;
+        for metric in self.metrics {
+            // A missing value is left out; 0 would look like a measurement.
+            if let Some(value) = metric.value(&self.row) {
+                map.serialize_entry(metric.key, &MetricValue { value, unit: metric.unit })?;
+            }
+        }
+        map.serialize_entry("exit_code", &self.row.shell_exit())?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct ResultV1<'a> {
+    command: &'a str,
+    mean: f64,
+    stddev: Option<f64>,
+    median: f64,
+    user: f64,
+    system: f64,
+    min: f64,
+    max: f64,
+    times: NetWallTimes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_usage_byte: Option<RunColumn<'a>>,
+    exit_codes: RunColumn<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parameters: BTreeMap<&'a str, &'a str>,
+    stillwell: ResultFields<'a>,
+}
+
+impl<'a> ResultV1<'a> {
+    /// `None` for an arm without wall times, since this schema requires them.
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
+        let arm = series.planned();
+        let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
+        let mean_s = |name: &str| {
+            let found = summary.metrics.iter().find(|metric| metric.name == name);
+            found.map_or(0.0, |metric| metric.mean / SECOND_NS)
+        };
+        let has_memory = series.record.rows.has(Metric::MaxrssKib);
+        let memory = |row: &Row| match row.get(Metric::MaxrssKib) {
+            Some(kib) => RunCell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),
+            None => RunCell::Missing,
+        };
+        Some(Self {
+            command: arm.label(),
+            mean,
+            stddev,
+            median,
+            user: mean_s("user"),
+            system: mean_s("sys"),
+            min,
+            max,
+            times: NetWallTimes { series, wall },
+            memory_usage_byte: has_memory.then(|| series.column(memory)),
+            exit_codes: series.column(|row| RunCell::Integer(row.shell_exit().into())),
+            parameters: arm
+                .parameters
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
+            stillwell: ResultFields::new(series, summary),
+        })
+    }
+}
+
+/// Wall times net of the control, s.
+struct NetWallTimes<'a> {
+    series: ArmRuns<'a>,
+    wall: &'a ExportMetric,
+}
+
+impl Serialize for NetWallTimes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cell = |row: &Row| self.wall.value(row).map_or(RunCell::Missing, RunCell::Number);
+        RunColumn { series: self.series, cell }.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

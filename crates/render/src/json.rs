@@ -1,0 +1,178 @@
+//! Output of `--json`: one document with all results. Numbers that are not finite are null.
+
+use std::io::{self, Write};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::series::ValueSeries;
+use analysis::{Analysis, ArmSummary, Estimators};
+use host::{Facts, Gap};
+use record::plan::{Control, Plan};
+use record::Record;
+use crate::conclusion::of_session;
+use crate::document::{self, DocumentBody, ErrorObject};
+use crate::stats_table::Statistics;
+use model::values::TimShape;
+use analysis::verdict::Judgement;
+use model::words::path_text;
+
+pub use crate::pretty::{pretty, pretty_for};
+
+/// The whole analysis of a session.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionBody<'a> {
+    /// Name and version of the program that measured.
+    tool: &'a str,
+    /// The file of the record.
+    record: String,
+    /// When the session began, RFC 3339.
+    created: &'a str,
+    /// All decisions about the session, defaults included.
+    plan: &'a Plan,
+    /// The machine and its state at the start.
+    facts: &'a Facts,
+    /// What could not be measured, with reasons and remedies.
+    gaps: &'a [Gap],
+    /// The numbers.
+    analysis: &'a Analysis,
+    /// The verdict on each comparison of the analysis, in their order.
+    judgements: &'a [Judgement],
+}
+
+impl DocumentBody for SessionBody<'_> {
+    const NAME: &'static str = "session";
+}
+
+/// Writes the document; `judgements` belong to the analysis' comparisons, in their order.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(
+    to: &mut impl Write,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+    error: Option<&ErrorObject>,
+) -> io::Result<()> {
+    let header = &record.header;
+    let body = SessionBody {
+        tool: &header.tool,
+        record: path_text(&record.path),
+        created: &header.created,
+        plan: &header.plan,
+        facts: &header.facts,
+        gaps: &header.gaps,
+        analysis,
+        judgements,
+    };
+    document::write(to, &body, of_session(record, analysis, judgements), error)
+}
+
+#[derive(Serialize)]
+struct StatisticsDocument<'a> {
+    tool: &'a str,
+    record: String,
+    created: &'a str,
+    reference: usize,
+    control: Option<Control>,
+    tim: Option<TimShape>,
+    arms: Vec<ArmStatistics<'a>>,
+}
+
+#[derive(Serialize)]
+struct ArmStatistics<'a> {
+    #[serde(flatten)]
+    summary: &'a ArmSummary,
+    estimators: Option<&'a Estimators>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launches: Option<&'a ValueSeries>,
+}
+
+/// Writes the statistics of `stats`; times are in ns.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io::Result<()> {
+    let arms = found.arms.iter().zip(found.estimators);
+    let document = StatisticsDocument {
+        tool: &record.header.tool,
+        record: path_text(&record.path),
+        created: &record.header.created,
+        reference: found.plan.reference,
+        control: found.plan.control,
+        tim: found.tim,
+        arms: arms
+            .map(|(summary, estimators)| ArmStatistics {
+                summary,
+                estimators: estimators.as_ref(),
+                launches: found.series.get(summary.arm).and_then(Option::as_ref),
+            })
+            .collect(),
+    };
+    pretty(to, &document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::Evidence;
+    use record::fixture::record;
+    use crate::fixture::{analysis, compare, estimators, judgements, paired};
+
+    #[test]
+    fn the_statistics_of_every_arm() {
+        let record = record(&["a", "b"]);
+        let arms = analysis(&record, &[1e6, 2e6]).arms;
+        let tim = Some("1,6,4".parse().unwrap());
+        let estimators = estimators(&arms, tim);
+        let plan = &record.header.plan;
+        let mut out = Vec::new();
+        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] };
+        stats(&mut out, &record, found).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let arm = &document["arms"][1];
+        assert_eq!(document["tim"]["n"], 6);
+        assert_eq!(arm["label"], "b");
+        assert_eq!(arm["estimators"]["fan_raw"]["value"], 2e6);
+        assert_eq!(arm["estimators"]["floor"]["g_star"], -0.3456);
+        assert_eq!(arm["estimators"]["tim"]["measured"]["err"], 4000.0);
+        assert_eq!(arm["estimators"]["ratios"]["t0"]["err"], 0.0021);
+        assert!(document["arms"][0]["estimators"]["ratios"].is_null());
+    }
+
+    #[test]
+    fn everything_is_there_and_infinity_is_null() {
+        let record = record(&["a", "b"]);
+        let mut analysis = analysis(&record, &[1e6, 2e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, f64::INFINITY)));
+        analysis.arms[0].metrics[0].max = f64::NAN;
+        let mut out = Vec::new();
+        write(&mut out, &record, &analysis, &judgements(&record, &analysis), None).unwrap();
+        assert!(out.ends_with(b"}\n"));
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
+        let mut expected = [
+            "schema",
+            "version",
+            "conclusion",
+            "tool",
+            "record",
+            "created",
+            "plan",
+            "facts",
+            "gaps",
+            "analysis",
+            "judgements",
+        ];
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+        assert_eq!(document["record"], "/tmp/a.swell");
+        assert_eq!(
+            document["analysis"]["comparisons"][0]["evidence"]["ratio"]["hi"],
+            serde_json::Value::Null
+        );
+        assert_eq!(document["analysis"]["arms"][0]["metrics"][0]["max"], serde_json::Value::Null);
+        assert_eq!(document["judgements"][0]["verdict"], "slower");
+    }
+}

@@ -1,0 +1,325 @@
+//! Tables for documents, in Markdown, AsciiDoc or org-mode.
+
+use std::fmt::Write as _;
+
+use analysis::{Analysis, ArmSummary, UncertainValue};
+use record::plan::default_metrics;
+use record::Record;
+use crate::columns::one_line;
+use crate::exported::{self, SECOND_NS, net_t0, results};
+use crate::quantity::QuantityWords;
+use crate::uncertain;
+use crate::units::{DisplayUnit, kind_of, unit_of_walls};
+use model::values::MetricChoice;
+use analysis::verdict::Judgement;
+
+/// A markup language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markup {
+    /// GitHub's Markdown.
+    Markdown,
+    /// AsciiDoc.
+    Asciidoc,
+    /// Emacs org-mode.
+    Org,
+}
+
+struct MarkupTable {
+    /// Those of the numbers. The first column has the commands.
+    headings: Vec<String>,
+    rows: Vec<MarkupRow>,
+}
+
+struct MarkupRow {
+    /// Without markup.
+    command: String,
+    numbers: Vec<String>,
+}
+
+/// A table of the candidates: t0, mean, smallest and largest time, the means of the metrics that the user named, and the
+/// ratio to the reference. Times are net of the control's t0.
+pub fn table(
+    markup: Markup,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> String {
+    let table = build(record, analysis, judgements);
+    match markup {
+        Markup::Markdown => markdown(&table),
+        Markup::Asciidoc => asciidoc(&table),
+        Markup::Org => org(&table),
+    }
+}
+
+fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> MarkupTable {
+    let plan = &record.header.plan;
+    let wall = exported::wall(record, analysis);
+    let t0s = results(analysis).filter_map(net_t0);
+    let unit = unit_of_walls(plan, t0s);
+    let ratios = ratios(analysis, judgements);
+    let metrics = metrics(record, analysis);
+    let row = |arm: &ArmSummary| {
+        let t0 = net_t0(arm)?;
+        let decimals = unit.decimals(t0.value, t0.err);
+        let number = |value: f64| unit.number(value, decimals);
+        let values = if record.rows.compares_other_values() {
+            let values = arm.times.as_ref()?;
+            [values.mean.value, values.min, values.max]
+        } else {
+            let summary = wall.summary(arm)?;
+            [summary.mean, summary.min, summary.max].map(|seconds| seconds * SECOND_NS)
+        };
+        let is_reference = arm.arm == plan.reference;
+        let ratio = if is_reference {
+            arm.ratio_t0().map(|_| "1.00".into())
+        } else {
+            ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
+        };
+        let [mean, min, max] = values.map(number);
+        let is_limit = arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
+        let limit = if is_limit { "at most " } else { "" };
+        let times = [format!("{limit}{}", with_err(unit, t0)), mean, min, max];
+        let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
+        Some(MarkupRow {
+            command: plan.full_label(arm.arm),
+            numbers: times.into_iter().chain(means).chain([ratio.unwrap_or_default()]).collect(),
+        })
+    };
+    let location = QuantityWords::of(plan).location(plan);
+    let times = [location, "Mean", "Min", "Max"].map(|name| unit.heading(name));
+    let means = metrics.iter().map(|metric| metric.unit.heading(metric.name));
+    MarkupTable {
+        headings: times.into_iter().chain(means).chain(["Ratio".into()]).collect(),
+        rows: results(analysis).filter_map(row).collect(),
+    }
+}
+
+/// A metric beside the time, with one unit for all arms.
+struct MetricColumn<'a> {
+    name: &'a str,
+    unit: DisplayUnit,
+}
+
+impl MetricColumn<'_> {
+    fn mean(&self, arm: &ArmSummary) -> Option<String> {
+        let metric = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        Some(self.unit.number(metric.mean, None))
+    }
+}
+
+/// The metrics that the user named.
+fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>> {
+    let chosen = &record.header.plan.metrics;
+    if *chosen == default_metrics() {
+        return Vec::new();
+    }
+    let others = chosen.iter().filter(|metric| metric.name != "wall");
+    let column = |choice: &'a MetricChoice| {
+        let of_arm = |arm: &ArmSummary| {
+            Some(arm.metrics.iter().find(|metric| metric.name == choice.name)?.mean)
+        };
+        let means = results(analysis).filter_map(of_arm);
+        let unit = DisplayUnit::choose(kind_of(&choice.name), choice.unit.as_deref(), means);
+        MetricColumn { name: &choice.name, unit }
+    };
+    others.map(column).collect()
+}
+
+fn with_err(unit: DisplayUnit, value: UncertainValue) -> String {
+    match value.err.filter(|err| err.is_finite() && *err != 0.0) {
+        Some(err) => {
+            let (value, err) = (value.value / unit.size, err / unit.size);
+            uncertain::format_with(value, Some(err), uncertain::PLUS_MINUS_SIGN)
+        }
+        None => unit.number(value.value, None),
+    }
+}
+
+/// Ratio of each arm, by the arm's index.
+fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<UncertainValue>> {
+    let mut found = vec![None; analysis.arms.len()];
+    for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
+        if let Some(slot) = found.get_mut(comparison.arm) {
+            *slot = exported::ratio(&comparison.evidence, judgement);
+        }
+    }
+    found
+}
+
+fn markdown(table: &MarkupTable) -> String {
+    let rule = "---:|".repeat(table.headings.len());
+    let mut out = format!("| Command | {} |\n|:---|{rule}\n", table.headings.join(" | "));
+    for MarkupRow { command, numbers } in &table.rows {
+        writeln!(out, "| {} | {} |", markdown_code(command), numbers.join(" | ")).ok();
+    }
+    out
+}
+
+/// A command as a code span. A pipe ends the cell even there. The fence is longer than any run of backticks inside.
+pub(super) fn markdown_code(command: &str) -> String {
+    let line = one_line(command).replace('|', "\\|");
+    let longest = line.split(|char| char != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // Markdown strips one space on both sides, if both are there and the rest is not all spaces.
+    let needs_space = line.starts_with('`')
+        || line.ends_with('`')
+        || (line.starts_with(' ') && line.ends_with(' '));
+    let space = if needs_space { " " } else { "" };
+    format!("{fence}{space}{line}{space}{fence}")
+}
+
+fn asciidoc(table: &MarkupTable) -> String {
+    let columns = ",>".repeat(table.headings.len());
+    let mut out = format!("[cols=\"<{columns}\", options=\"header\"]\n|===\n");
+    writeln!(out, "| Command | {}", table.headings.join(" | ")).ok();
+    for MarkupRow { command, numbers } in &table.rows {
+        writeln!(out, "\n| {}\n| {}", asciidoc_code(command), numbers.join("\n| ")).ok();
+    }
+    out.push_str("|===\n");
+    out
+}
+
+/// A command as literal monospace. A bare pipe would begin the next cell.
+fn asciidoc_code(command: &str) -> String {
+    let line = one_line(command).replace('|', "\\|");
+    let is_plain =
+        !line.contains('`') && !line.starts_with([' ', '+']) && !line.ends_with([' ', '+']);
+    if is_plain { format!("`+{line}+`") } else { format!("`pass:c[{}]`", line.replace(']', "\\]")) }
+}
+
+fn org(table: &MarkupTable) -> String {
+    let rule = "+---".repeat(table.headings.len());
+    let mut out = format!("| Command | {} |\n|---{rule}|\n", table.headings.join(" | "));
+    for MarkupRow { command, numbers } in &table.rows {
+        writeln!(out, "| {} | {} |", org_code(command), numbers.join(" | ")).ok();
+    }
+    out
+}
+
+/// A command as verbatim text between pipes. A pipe ends the cell even in verbatim text, and its entity `\vert{}` only
+/// works outside.
+fn org_code(command: &str) -> String {
+    let line = one_line(command);
+    let mut out = String::new();
+    for (index, piece) in line.split('|').enumerate() {
+        if index > 0 {
+            out.push_str("\\vert{}");
+        }
+        let piece = piece.trim();
+        if !piece.is_empty() {
+            let mark = if piece.contains('=') && !piece.contains('~') { '~' } else { '=' };
+            let before = if index > 0 { " " } else { "" };
+            write!(out, "{before}{mark}{piece}{mark} ").ok();
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::Evidence;
+    use record::fixture::record;
+    use crate::fixture::{
+        analysis, compare, judgements, metric, of_times, paired, single, times, too_few,
+    };
+
+    fn three(markup: Markup) -> String {
+        let record = record(&["sleep 1", "a  `b` | c", "d"]);
+        let mut analysis = analysis(&record, &[1.2e6, 12.345e6, 3e6, 0.5e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
+        compare(&mut analysis, 2, too_few());
+        table(markup, &record, &analysis, &judgements(&record, &analysis))
+    }
+
+    #[test]
+    fn markdown_table() {
+        insta::assert_snapshot!(three(Markup::Markdown));
+    }
+
+    #[test]
+    fn asciidoc_table() {
+        insta::assert_snapshot!(three(Markup::Asciidoc));
+    }
+
+    #[test]
+    fn org_table() {
+        insta::assert_snapshot!(three(Markup::Org));
+    }
+
+    #[test]
+    fn metrics_that_the_user_named_are_columns() {
+        let mut record = record(&["a"]);
+        let names = [("wall", None), ("maxrss", Some("KiB".to_owned())), ("cycles", None)];
+        record.header.plan.metrics =
+            names.map(|(name, unit)| MetricChoice { name: name.into(), unit }).to_vec();
+        let mut analysis = analysis(&record, &[1e6]);
+        let found = &mut analysis.arms[0].metrics;
+        found.retain(|metric| metric.name == "wall");
+        found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
+        let text = table(Markup::Markdown, &record, &analysis, &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("| maxrss [KiB] | cycles | Ratio |"), "{text}");
+        assert!(lines[2].ends_with("| 2048 |  | 1.00 |"), "{text}");
+    }
+
+    #[test]
+    fn arms_without_errors_or_runs() {
+        let record = record(&["a", "b", "c"]);
+        let analysis = of_times(&record, vec![Some(single(5.0)), None, Some(times(7.0))], 1);
+        let text = table(Markup::Markdown, &record, &analysis, &[]);
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(rows[0], "| `a` | 5 | 5.100 | 4.900 | 7.500 | 1.00 |");
+        assert_eq!(rows.len(), 2, "{text}");
+    }
+
+    #[track_caller]
+    fn check(code: fn(&str) -> String, cases: &[(&str, &str)]) {
+        for (command, expected) in cases {
+            assert_eq!(code(command), *expected, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn commands_in_markdown() {
+        check(
+            markdown_code,
+            &[
+                ("a|b", "`a\\|b`"),
+                ("a `b`", "`` a `b` ``"),
+                ("a ``b c", "```a ``b c```"),
+                (" a ", "`  a  `"),
+                ("a\nb", "`a\\nb`"),
+                ("*_<b>\\", "`*_<b>\\`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn commands_in_asciidoc() {
+        check(
+            asciidoc_code,
+            &[
+                ("a|b *c*", "`+a\\|b *c*+`"),
+                ("a+`b]", "`pass:c[a+`b\\]]`"),
+                ("g++", "`pass:c[g++]`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn commands_in_org() {
+        check(
+            org_code,
+            &[
+                ("a *b*", "=a *b*="),
+                ("a | b", "=a= \\vert{} =b="),
+                ("a||b", "=a= \\vert{}\\vert{} =b="),
+                ("X= y", "~X= y~"),
+                ("|a", "\\vert{} =a="),
+            ],
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! The documents of `noise --json`.
+
+use analysis::ledger::RecordLedger;
+use analysis::{Disturbance, DisturbanceSource};
+use measure::noise::NoiseReport;
+use crate::conclusion::{Conclusion, FinalVerdict, tune};
+use crate::document::DocumentBody;
+
+/// Share of the time from which on it is worth to make the machine quieter.
+const TAKEN_MIN: f64 = 0.01;
+
+impl DocumentBody for NoiseReport {
+    const NAME: &'static str = "noise";
+}
+
+impl DocumentBody for RecordLedger {
+    const NAME: &'static str = "lost_time";
+}
+
+/// What the loops on the CPUs of this machine lost.
+pub fn of_machine(found: &NoiseReport) -> Conclusion {
+    let observed_ns: f64 = found.cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
+    let stolen_ns: f64 = found.cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
+    let taken_share = (observed_ns > 0.0).then(|| stolen_ns / observed_ns);
+    let sources = DisturbanceSource::largest(&found.total, observed_ns);
+    let next = taken_share.filter(|share| *share >= TAKEN_MIN).map(|_| tune());
+    let disturbance = Some(Disturbance { taken_share, sources, ..Disturbance::default() });
+    Conclusion { disturbance, next, ..Conclusion::of(FinalVerdict::Measured) }
+}
+
+/// What the runs of a record lost.
+pub fn of_record(found: &RecordLedger) -> Conclusion {
+    let sources = DisturbanceSource::largest(&found.total, found.measured_ns as f64);
+    let disturbance = Some(Disturbance { sources, ..Disturbance::default() });
+    Conclusion { disturbance, ..Conclusion::of(FinalVerdict::Measured) }
+}

@@ -1,0 +1,63 @@
+//! Prints the parts of a ledger, one a line.
+
+use record::ledger::{Ledger, LedgerEntry, NoiseSource};
+use crate::columns::wrap;
+use crate::noise::words;
+use crate::table;
+use crate::units::short_time;
+
+/// Maximum number of lines with a cause. Further causes are added up in one line.
+const ENTRIES_MAX: usize = 10;
+
+/// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
+pub(super) fn lines(out: &mut String, found: &Ledger) {
+    let found = found.for_table();
+    let line = |entry: &LedgerEntry| {
+        vec![
+            format!("   {}", words::name(&entry.source)),
+            short_time(entry.ns as f64),
+            words::share(entry, found.whole_ns),
+            entry.n.map_or_else(String::new, |n| format!("{n} times")),
+            if entry.is_estimate { "estimate".into() } else { String::new() },
+        ]
+    };
+    // The unexplained part is last, and appears however many causes there are.
+    let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
+        found.entries.iter().partition(|entry| !entry.source.is_unexplained());
+    let n_shown = known.len().min(ENTRIES_MAX);
+    let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
+    if n_shown < known.len() {
+        let ns: i64 = known[n_shown..].iter().map(|entry| entry.ns).sum();
+        let is_estimate = known[n_shown..].iter().any(|entry| entry.is_estimate);
+        let rest = LedgerEntry { source: NoiseSource::Unexplained, ns, n: None, is_estimate };
+        let mut row = line(&rest);
+        row[0] = format!("   {} more", known.len() - n_shown);
+        rows.push(row);
+    }
+    rows.extend(unknown.iter().map(|entry| line(entry)));
+    out.push_str(&table::plain(rows, &[1, 2, 3]));
+    if found.excess_ns > 0 {
+        let excess = short_time(found.excess_ns as f64);
+        wrap(out, "   ", 3, &format!("the estimates add up to {excess} more than was lost"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sum with an estimate is itself an estimate.
+    #[test]
+    fn a_sum_with_an_estimate_is_one() {
+        let text = |is_estimate| {
+            let entry = |ns: i64| LedgerEntry {
+                is_estimate: is_estimate && ns == 1,
+                ..LedgerEntry::exact(NoiseSource::Task { name: ns.to_string() }, ns)
+            };
+            let mut text = String::new();
+            lines(&mut text, &Ledger::new(100, (1..13).map(entry), NoiseSource::Unexplained));
+            text.lines().find(|line| line.contains("2 more")).unwrap().to_owned()
+        };
+        assert!(text(true).ends_with("estimate") && !text(false).contains("estimate"));
+    }
+}

@@ -1,0 +1,248 @@
+//! The ledger of each arm in a record.
+
+use analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
+use record::ledger::{NoiseSource, Remedy};
+use record::Record;
+use crate::Styles;
+use crate::columns::{shorten, wrap, wrap_headline};
+use crate::noise::ledger::lines;
+use crate::noise::words;
+use crate::remedies::Audience;
+use crate::styles::paint;
+use crate::units::short_time;
+
+/// A part above 1/20 of the total gets a sentence.
+const NOTED: i64 = 20;
+/// Maximum width of a command in a heading.
+const LABEL_COLUMNS: usize = 40;
+
+/// Says how much was lost, to what, and what removes it. One block for each arm follows, then the limits of the data.
+pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
+    let mut out = String::new();
+    conclusion(&mut out, found, Audience::of(&record.header.plan), styles);
+    for arm in &found.arms {
+        out.push('\n');
+        of_arm(&mut out, arm, record.slices.is_some(), styles);
+    }
+    let mut limits = String::new();
+    if record.header.facts.virtualisation.is_some() && found.total.unexplained_ns() > 0 {
+        let text =
+            "this is a virtual machine: what its host takes is part of what is not explained";
+        wrap(&mut limits, "note: ", 6, text);
+    }
+    if let Some(cost) = found.evidence {
+        wrap(&mut limits, "evidence: ", 10, &evidence(cost));
+    }
+    for gap in record.header.gaps.iter().filter(|gap| is_evidence(&gap.what)) {
+        wrap(&mut limits, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
+    }
+    if !limits.is_empty() {
+        out.push('\n');
+    }
+    out + &limits
+}
+
+/// How much time was lost, the largest source, and what removes it.
+fn conclusion(out: &mut String, found: &RecordLedger, audience: Audience, styles: &Styles) {
+    let total_ns = found.total.total_ns;
+    if total_ns <= 0 {
+        out.push_str("No time was lost to noise: the mean run took no longer than t0.\n");
+        return;
+    }
+    let share = words::percent(total_ns as f64 / found.measured_ns.max(1) as f64 * 100.0);
+    let lost = format!(
+        "{share} of the time was lost to noise: {} of {}.",
+        short_time(total_ns as f64),
+        short_time(found.measured_ns as f64)
+    );
+    wrap_headline(out, styles.headline, &lost);
+    let table = found.total.for_table();
+    let Some(largest) = words::largest(&table.entries) else {
+        out.push_str("What took it is not known.\n");
+        return;
+    };
+    let what = words::name(&largest.source);
+    let of_it = words::share(largest, table.whole_ns);
+    wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
+    if let Some(advice) = words::advice(&largest.source, audience) {
+        wrap(out, "remedy: ", 8, &advice);
+    }
+    let can_be_removed = matches!(
+        largest.source.remedy(),
+        Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
+    );
+    if can_be_removed && audience == Audience::Run {
+        wrap(out, "proof: ", 7, "--explain measures again without the largest source");
+    }
+}
+
+fn evidence(cost: EvidenceCost) -> String {
+    let time = short_time(cost.of_run_ns);
+    let share = words::percent(cost.share * 100.0);
+    format!("reading it took {time} after each run, {share} of the time of the runs")
+}
+
+/// Selects the metrics that name a cause.
+fn is_evidence(what: &str) -> bool {
+    ["preempted", "run-queue-wait", "task-clock", "migrations", "cycles", "who took the time"]
+        .contains(&what)
+}
+
+fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
+    let (n, runs) = (arm.n, if is_sliced { "slices" } else { "runs" });
+    let total_ns = arm.ledger.total_ns;
+    let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64 * 100.0;
+    let heading = format!("{} {}", arm.arm + 1, shorten(&arm.label, LABEL_COLUMNS));
+    out.push_str(&paint(styles.headline, &heading));
+    out.push('\n');
+    let text = format!(
+        "{} above t0 in {n} {runs} of {}, t0 {}{}",
+        short_time(total_ns.max(0) as f64),
+        short_time(arm.measured_ns as f64 / n.max(1) as f64),
+        short_time(arm.t0_ns),
+        if total_ns > 0 { format!(": {of_all:.1} % of the time") } else { String::new() }
+    );
+    wrap(out, "   ", 3, &text);
+    lines(out, &arm.ledger);
+    for text in caveats(arm, runs) {
+        wrap(out, "   ", 3, &text);
+    }
+}
+
+/// Lists the limits of an arm's ledger.
+fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    match arm.threads {
+        ThreadUse::One => {}
+        ThreadUse::TakeTurns => all.push(
+            "its threads, or processes, take turns on a CPU: only what they waited for is told apart, and some of that time \
+             they took from each other"
+                .into(),
+        ),
+        ThreadUse::Parallel => all.push(
+            "its threads run on several CPUs at a time: only what kept them from running is told apart"
+                .into(),
+        ),
+    }
+    if arm.n_uncounted > 0 {
+        all.push(format!(
+            "in {} of {} {runs} there were more switches than the kernel had room for: how much of the waiting followed a \
+             preemption is not known of these",
+            arm.n_uncounted, arm.n
+        ));
+    }
+    let ns_of = |source| {
+        let found = arm.ledger.entries.iter().find(|entry| entry.source == source);
+        found.map_or(0, |entry| entry.ns)
+    };
+    let has_names =
+        arm.ledger.entries.iter().any(|entry| matches!(entry.source, NoiseSource::Task { .. }));
+    if has_names && ns_of(NoiseSource::Queued) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one"
+                .into(),
+        );
+    }
+    if ns_of(NoiseSource::Asleep) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "sleeping or waiting: for a device, a timer, another process. The kernel counts the wait for a CPU of the first \
+             process only, so its other processes, or Stillwell at the end, may have waited for one"
+                .into(),
+        );
+    }
+    if ns_of(NoiseSource::SeenLate) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "no CPU to see its end: the run itself never waited, so Stillwell waited for a CPU when it had ended. Run fewer \
+             other programs, or leave one CPU free"
+                .into(),
+        );
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::Gap;
+    use record::ledger::{Ledger, LedgerEntry};
+    use record::fixture;
+
+    #[test]
+    fn the_ledger_of_a_record() {
+        let mut record = fixture::record(&["make -j1"]);
+        record.header.facts.virtualisation = Some("kvm".into());
+        record.header.gaps = ["cycles", "who took the time", "governor and turbo"]
+            .map(|what| Gap {
+                what: what.into(),
+                why: "it is not there".into(),
+                fix: "buy one".into(),
+            })
+            .into();
+        let task = |name: &str| NoiseSource::Task { name: name.into() };
+        let parts = [
+            LedgerEntry { n: Some(12), ..LedgerEntry::exact(task("chrome"), 22_000_000) },
+            LedgerEntry::exact(NoiseSource::Preempted, 9_000_000),
+            LedgerEntry::exact(NoiseSource::Interrupt { line: "LOC".into() }, 5_000_000),
+            LedgerEntry::estimate(NoiseSource::Faults, 2_000_000, 1200),
+            LedgerEntry::exact(NoiseSource::Asleep, -3_000),
+        ];
+        let ledger = Ledger::new(41_000_000, parts, NoiseSource::Unexplained);
+        let arm = ArmLedger {
+            arm: 0,
+            label: "make -j1".into(),
+            n: 60,
+            t0_ns: 12.3e6,
+            measured_ns: 779_000_000,
+            ledger: ledger.clone(),
+            threads: ThreadUse::One,
+            n_uncounted: 0,
+        };
+        let found = RecordLedger {
+            arms: vec![arm],
+            measured_ns: 779_000_000,
+            total: ledger,
+            evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
+        };
+        insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
+    }
+
+    /// A large part gets a sentence about its other possible causes.
+    #[test]
+    fn what_the_parts_do_not_say_is_said() {
+        let arm = |threads, n_uncounted, source, ns| {
+            let ledger =
+                Ledger::new(1_000_000, [LedgerEntry::exact(source, ns)], NoiseSource::Unexplained);
+            let arm = ArmLedger {
+                arm: 0,
+                label: "a".into(),
+                n: 9,
+                t0_ns: 1e6,
+                measured_ns: 10_000_000,
+                ledger,
+                threads,
+                n_uncounted,
+            };
+            caveats(&arm, "runs").join("\n")
+        };
+        assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Asleep, 40_000), "");
+        assert!(
+            arm(ThreadUse::One, 0, NoiseSource::Asleep, 60_000)
+                .contains("of the first process only")
+        );
+        assert!(
+            arm(ThreadUse::One, 0, NoiseSource::SeenLate, 60_000)
+                .contains("Stillwell waited for a CPU")
+        );
+        assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Queued, 60_000), "");
+        assert!(
+            arm(ThreadUse::TakeTurns, 0, NoiseSource::Queued, 1).contains("take turns on a CPU")
+        );
+        assert!(
+            arm(ThreadUse::Parallel, 0, NoiseSource::Queued, 1).contains("several CPUs at a time")
+        );
+        assert!(
+            arm(ThreadUse::One, 4, NoiseSource::Queued, 1)
+                .contains("in 4 of 9 runs there were more")
+        );
+    }
+}

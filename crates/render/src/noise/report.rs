@@ -1,0 +1,311 @@
+//! The report of an observation of the machine's CPUs.
+
+use std::fmt::Write as _;
+
+use analysis::calibrate::Budget;
+use measure::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
+use crate::calibrate::{length, visible};
+use crate::columns::{wrap, wrap_headline};
+use crate::noise::ledger::lines;
+use crate::noise::words;
+use crate::remedies::Audience;
+use crate::styles::paint;
+use crate::units::short_time;
+use crate::{Styles, table, uncertain};
+use model::values::name_cpus;
+
+/// With more CPUs than this, the report shows only the total ledger.
+const LEDGERS_MAX: usize = 4;
+/// Column heights of the timeline.
+const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Formats the whole report.
+pub fn report(found: &NoiseReport, styles: &Styles) -> String {
+    let mut out = String::new();
+    conclusion(&mut out, found, styles);
+    out.push('\n');
+    overview(&mut out, found);
+    let each = found.cpus.iter().filter(|_| found.cpus.len() <= LEDGERS_MAX);
+    for cpu in each.clone() {
+        let share = cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
+        let text = format!("CPU {}: {} taken", cpu.cpu, percent(share));
+        writeln!(out, "\n{}", paint(styles.headline, &text)).ok();
+        lines(&mut out, &cpu.ledger);
+        of_cpu(&mut out, cpu);
+    }
+    if each.count() != 1 {
+        writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
+        lines(&mut out, &found.total);
+    }
+    if found.cpus.len() > LEDGERS_MAX {
+        for cpu in &found.cpus {
+            for trouble in troubles(cpu) {
+                wrap(&mut out, &format!("   CPU {}: ", cpu.cpu), 6, &trouble);
+            }
+        }
+    }
+    osnoise(&mut out, found);
+    out.push('\n');
+    closing(&mut out, found);
+    for gap in &found.gaps {
+        wrap(&mut out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
+    }
+    out
+}
+
+/// Writes one line for each CPU.
+fn overview(out: &mut String, found: &NoiseReport) {
+    let heading = ["CPU", "taken", "pauses/s", "median", "99 %", "99.9 %", "longest"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    for cpu in &found.cpus {
+        let seconds = cpu.observed_ns.max(1) as f64 / 1e9;
+        let quantile =
+            |at: usize| cpu.quantiles_ns.map_or_else(String::new, |all| short_time(all[at]));
+        rows.push(vec![
+            cpu.cpu.to_string(),
+            percent(cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64),
+            uncertain::significant(cpu.n_pauses as f64 / seconds, 3),
+            quantile(0),
+            quantile(2),
+            quantile(3),
+            short_time(cpu.longest_ns as f64),
+        ]);
+    }
+    out.push_str(&table::plain(rows, &[0, 1, 2, 3, 4, 5, 6]));
+}
+
+fn of_cpu(out: &mut String, cpu: &CpuNoise) {
+    let mut edges = vec![format!("< {}", short_time(EDGES_NS[0] as f64))];
+    edges.extend(EDGES_NS.windows(2).map(|edge| format!("< {}", short_time(edge[1] as f64))));
+    edges.push("longer".into());
+    let counts: Vec<String> = edges
+        .iter()
+        .zip(cpu.histogram)
+        .filter(|(_, n)| *n > 0)
+        .map(|(edge, n)| format!("{edge}: {n}"))
+        .collect();
+    if !counts.is_empty() {
+        wrap(out, "   ", 3, &format!("pauses {}", counts.join(", ")));
+    }
+    writeln!(out, "   ├{}┤", timeline(&cpu.timeline)).ok();
+    for trouble in troubles(cpu) {
+        wrap(out, "   ", 3, &trouble);
+    }
+}
+
+/// Lists the caveats for the numbers of a CPU.
+fn troubles(cpu: &CpuNoise) -> Vec<String> {
+    let mut all = Vec::new();
+    if cpu.n_overflown > 0 {
+        all.push(format!(
+            "{} pauses did not fit: when they were is not known, so they are part of what is not explained, and the quantiles \
+             and the timeline are of those before; watch for a shorter time",
+            cpu.n_overflown
+        ));
+    }
+    if cpu.was_moved {
+        all.push("the CPU was taken away: it went offline, or out of the cpuset; the loop ended on another one".into());
+    }
+    if let Some(ratio) = cpu.clock_ratio {
+        all.push(format!("its clock: {} x nominal", uncertain::fixed(ratio, 3)));
+    }
+    if cpu.core.n_shared > 0 {
+        all.push(format!(
+            "the other hardware thread of its core was busy in {} of {} probes before and after the loop",
+            cpu.core.n_shared, cpu.core.n
+        ));
+    }
+    if let Some(n) = cpu.n_firmware.filter(|&n| n > 0) {
+        all.push(format!("the firmware took it over {n} times (SMI), unseen by the kernel"));
+    }
+    if cpu.n_lost_events > 0 {
+        all.push(format!(
+            "the kernel dropped {} events of the trace: who had the CPU is an estimate, and what is not explained may be \
+             anybody's",
+            cpu.n_lost_events
+        ));
+    }
+    all
+}
+
+/// Compares the kernel's tracer with the loop for each CPU, as shares of the time.
+fn osnoise(out: &mut String, found: &NoiseReport) {
+    if found.beside.is_empty() {
+        return;
+    }
+    out.push_str("\nosnoise, the kernel's own tracer, for as long after the loop:\n");
+    let heading =
+        ["CPU", "", "taken", "longest", "programs", "interrupts", "softirqs", "nobody seen"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    for both in &found.beside {
+        for (by, shares) in [("loop", both.by_loop), ("osnoise", both.by_osnoise)] {
+            rows.push(vec![
+                both.cpu.to_string(),
+                by.into(),
+                percent(shares.stolen),
+                short_time(shares.longest_ns as f64),
+                percent(shares.threads),
+                percent(shares.interrupts),
+                percent(shares.softirqs),
+                percent(shares.unseen),
+            ]);
+        }
+    }
+    out.push_str(&table::plain(rows, &[0, 2, 3, 4, 5, 6, 7]));
+    let n_lost: u64 = found.osnoise.iter().map(|cpu| cpu.n_lost_events).sum();
+    if n_lost > 0 {
+        let text = format!("the kernel dropped {n_lost} events of the tracer");
+        wrap(out, "   ", 3, &text);
+    }
+}
+
+/// Draws one column for each period. The largest share gets the highest column. A column is never blank if its share
+/// is above zero or unknown.
+fn timeline(shares: &[Option<f64>]) -> String {
+    let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
+    let height = |share: f64| {
+        let steps = (HEIGHTS.len() - 1) as f64;
+        HEIGHTS[((share / largest * steps).ceil() as usize).min(HEIGHTS.len() - 1)]
+    };
+    let column = |share: &Option<f64>| match share {
+        Some(share) if largest > 0.0 => height(*share),
+        Some(_) => ' ',
+        None => '?',
+    };
+    shares.iter().map(column).collect()
+}
+
+/// How much time the CPUs lost, to what, what removes it, and what a comparison can see here.
+fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
+    let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
+    let worst = found.cpus.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let text = match (&found.cpus[..], worst) {
+        ([cpu], _) => format!("CPU {} lost {} of its time.", cpu.cpu, percent(share(cpu))),
+        (cpus, Some(worst)) => {
+            let stolen: f64 = cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
+            let observed: f64 = cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
+            let of_all = percent(stolen / observed.max(1.0));
+            let of_worst = percent(share(worst));
+            format!("The CPUs lost {of_all} of their time, CPU {} most: {of_worst}.", worst.cpu)
+        }
+        (_, None) => "No CPU was observed.".to_owned(),
+    };
+    wrap_headline(out, styles.headline, &text);
+    let table = found.total.for_table();
+    if let Some(largest) = words::largest(&table.entries) {
+        let of_it = words::share(largest, table.whole_ns);
+        let what = words::name(&largest.source);
+        wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
+        if let Some(advice) = words::advice(&largest.source, Audience::Run) {
+            wrap(out, "remedy: ", 8, &advice);
+        }
+    }
+    if !found.quietest.is_empty() {
+        let are = if found.quietest.len() == 1 { "is" } else { "are" };
+        writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&found.quietest)).ok();
+    }
+    if let Some(verdict) = &found.verdict {
+        wrap(out, "visible: ", 9, &verdict_words(verdict));
+    }
+}
+
+fn closing(out: &mut String, found: &NoiseReport) {
+    if let Some(pressure_ns) = found.machine.pressure_ns {
+        let text =
+            format!("some program was ready and had no CPU for {}", short_time(pressure_ns as f64));
+        wrap(out, "machine: ", 9, &text);
+    }
+    if let Some(n) = found.machine.throttles.filter(|&n| n > 0) {
+        let text = format!("{n} times a CPU was slowed down because it was too hot");
+        wrap(out, "machine: ", 9, &text);
+    }
+    wrap(out, "known by: ", 10, &known_by(found));
+    wrap(out, "clock: ", 7, &clock(found));
+}
+
+/// Names the source of the evidence, by CPU if the CPUs differ.
+fn known_by(found: &NoiseReport) -> String {
+    let kinds = [NoiseEvidence::Tracepoints, NoiseEvidence::Switches, NoiseEvidence::Counts];
+    let of_kind = kinds.map(|kind| {
+        let cpus: Vec<&CpuNoise> = found.cpus.iter().filter(|cpu| cpu.evidence == kind).collect();
+        (kind, cpus)
+    });
+    let there = of_kind.iter().filter(|(_, cpus)| !cpus.is_empty());
+    let said: Vec<String> = there
+        .map(|(kind, cpus)| {
+            let words = evidence(*kind, cpus.iter().any(|cpu| cpu.n_lost_events > 0));
+            let numbers: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+            let is_all = numbers.len() == found.cpus.len();
+            if is_all { words.into() } else { format!("on {}: {words}", name_cpus(&numbers)) }
+        })
+        .collect();
+    let mut text = said.join("; ");
+    if found.is_virtual && found.evidence != NoiseEvidence::Tracepoints {
+        text +=
+            "; what is not explained may be an interrupt's as well as the host's: nobody looked";
+    }
+    text
+}
+
+fn evidence(evidence: NoiseEvidence, has_lost: bool) -> &'static str {
+    match evidence {
+        NoiseEvidence::Tracepoints if has_lost => {
+            "tracepoints: the switches and interrupts that the kernel did not drop; where it dropped some, estimates"
+        }
+        NoiseEvidence::Tracepoints => {
+            "tracepoints: every switch and every interrupt, to the nanosecond"
+        }
+        NoiseEvidence::Switches if has_lost => {
+            "the switches of the loop that the kernel did not drop; where it dropped some, all of it is an estimate"
+        }
+        NoiseEvidence::Switches => {
+            "switches of the loop, to the nanosecond; who ran and how long interrupts took are estimates, from the kernel's \
+             counts"
+        }
+        NoiseEvidence::Counts => "the kernel's counts alone: all of it is an estimate",
+    }
+}
+
+fn clock(found: &NoiseReport) -> String {
+    let clock = &found.clock;
+    let mut text = match clock.clock {
+        LoopClock::Tsc => "the CPU's counter".to_owned(),
+        LoopClock::Monotonic => "the kernel's".to_owned(),
+    };
+    let turns = found.cpus.iter().map(|cpu| cpu.turn_ns).fold(0.0, f64::max);
+    let thresholds = found.cpus.iter().map(|cpu| cpu.threshold_ns).max().unwrap_or(0);
+    write!(text, ", read every {}; ", short_time(turns)).ok();
+    write!(text, "a pause is longer than {}", short_time(thresholds as f64)).ok();
+    if let Some(source) = clock.source.as_deref().filter(|_| clock.clock == LoopClock::Monotonic) {
+        write!(text, " (clock source: {source})").ok();
+    }
+    if clock.n_jumps_back > 0 {
+        write!(text, "; it went back {} times: do not trust it", clock.n_jumps_back).ok();
+    }
+    if clock.suspended_ns > 1_000_000 {
+        write!(text, "; the machine slept for {} meanwhile", short_time(clock.suspended_ns as f64))
+            .ok();
+    }
+    text
+}
+
+fn verdict_words(found: &MachineVerdict) -> String {
+    let budget =
+        |found: &Budget| format!("{} in {}", visible(found.visible), length(found.budget_ns));
+    let budgets: Vec<String> = found.budgets.iter().map(budget).collect();
+    format!(
+        "a comparison on CPU {} finds a difference of {} (in 80 % of cases, for programs that compute for {} and touch no \
+         memory; from {} runs of the same work)",
+        found.cpu,
+        budgets.join(", "),
+        short_time(found.work_ns),
+        found.n_runs
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", uncertain::significant(share * 100.0, 2))
+}
+
+#[cfg(test)]
+mod tests;

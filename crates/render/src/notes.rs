@@ -1,0 +1,371 @@
+//! Findings in words: the observation and the remedy.
+
+use analysis::{
+    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
+};
+use record::ledger::LedgerEntry;
+use record::plan::Plan;
+use record::ShortSlice;
+use crate::columns::shorten;
+use crate::remedies::Audience;
+use crate::{noise, t0, uncertain, units};
+use model::values::Clock;
+
+const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
+                          not averaged, and may be a part of a difference";
+
+/// Describes a finding of this plan's session, with its numbers.
+pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
+    match finding {
+        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
+        Finding::NotMixed => NOT_MIXED.into(),
+        Finding::MajorFaults { n } => major_faults(*n),
+        Finding::Migrations { per_run } => {
+            format!("runs moved to another CPU {per_run:.2} times on average")
+        }
+        Finding::Neighbours(found) => neighbours(found, plan),
+        Finding::Busy { load, n_cpus } => {
+            format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
+        }
+        Finding::RejectedRuns { arm, n, n_runs } => {
+            format!("{} failed and did not count", runs(plan, *arm, *n, *n_runs))
+        }
+        Finding::FailedRuns { arm, n, n_runs } => {
+            format!("{} exited with a failure", runs(plan, *arm, *n, *n_runs))
+        }
+        Finding::TimedOutRuns { arm, n, n_runs } => {
+            format!(
+                "{} took longer than the timeout and did not count",
+                runs(plan, *arm, *n, *n_runs)
+            )
+        }
+        Finding::LeftBehind { .. } | Finding::Outlived { .. } => survivors(finding, plan),
+        Finding::MemoryFloor { arm, floor_kib } => format!(
+            "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
+            command(plan, *arm)
+        ),
+        Finding::CountersDisagree { arm, .. } => counters_disagree(finding, &command(plan, *arm)),
+        Finding::LoneRun { arm, run } => lone_run(&command(plan, *arm), run),
+        Finding::NoFloor { arm } => format!(
+            "{} shows no lower limit of its time; its t0 is the smallest run",
+            command(plan, *arm)
+        ),
+        Finding::TooShort { arm, t0 } => too_short(plan, *arm, *t0),
+        Finding::Unstable { arm, flags: raised, .. } => {
+            format!("the times of {} are not stable: {}", command(plan, *arm), flags(raised))
+        }
+        Finding::SlowStart { n_blocks, .. } => format!(
+            "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
+        ),
+        Finding::WorkersWaited { share } => workers_waited(*share, plan.policy.clock),
+        Finding::HardlyAnything { arm, per_loop_ns } => format!(
+            "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
+            command(plan, *arm),
+            uncertain::significant(*per_loop_ns, 2)
+        ),
+        Finding::WarmUp { arm, n_slices, is_steady: true } => format!(
+            "the first {n_slices} slices of a process of {} were slower than the rest; as many are left out",
+            command(plan, *arm)
+        ),
+        Finding::WarmUp { arm, .. } => never_steady(&command(plan, *arm)),
+        Finding::ShortSlices { arm, times } => short_slices(&command(plan, *arm), times),
+        Finding::LongSlices { arm, shares } => long_slices(&command(plan, *arm), shares),
+        Finding::OneCpu { arm, n_threads } => {
+            format!("{} has {n_threads} threads, and all of them one CPU", command(plan, *arm))
+        }
+        Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
+        Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
+        Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
+        Finding::NiceInTerminal { share } => nice_in_terminal(*share),
+        Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
+        Finding::OneLayout => ONE_LAYOUT.into(),
+    }
+}
+
+const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \
+                         value: the runs of a value followed each other, and there is no verdict";
+
+/// What outlives runs.
+fn survivors(finding: &Finding, plan: &Plan) -> String {
+    match finding {
+        Finding::LeftBehind { arm, n, n_runs, name } => format!(
+            "{} of {} left {} behind ({name}), beside which the later runs ran; {} ended with the session",
+            units::counted(*n_runs as usize, "run"),
+            command(plan, *arm),
+            units::processes(*n),
+            if *n == 1 { "it was" } else { "they were" }
+        ),
+        Finding::Outlived { arm, n, name } => format!(
+            "{} outlived a run of {} that was ended ({name}), and {} ended too",
+            units::processes(*n),
+            command(plan, *arm),
+            if *n == 1 { "was" } else { "were" }
+        ),
+        _ => String::new(),
+    }
+}
+
+fn workers_waited(share: f64, clock: Clock) -> String {
+    let leaves_out = match clock {
+        Clock::Clean => "clean time leaves this out",
+        Clock::Cpu => "CPU time leaves this out",
+        Clock::Wall => "their wall times contain this",
+    };
+    format!(
+        "the processes waited for a CPU for {} of the time of their slices; {leaves_out}",
+        percent(share)
+    )
+}
+
+fn too_short(plan: &Plan, arm: usize, t0: UncertainValue) -> String {
+    format!("{} is {}", command(plan, arm), t0::too_short(plan, t0))
+}
+
+fn major_faults(n: f64) -> String {
+    format!("{} had to read from a device", units::counted(n as usize, "page fault"))
+}
+
+fn never_steady(worker: &str) -> String {
+    format!("{worker} did not become steady while it was watched: it still gets faster")
+}
+
+fn neighbours(found: &Neighbours, plan: &Plan) -> String {
+    let pieces = if plan.in_slices { "slices" } else { "runs" };
+    let share = percent(found.share());
+    let cost = found.ratio.map_or_else(String::new, |ratio| {
+        format!("; they took {} more CPU time than the others", percent(ratio - 1.0))
+    });
+    format!(
+        "the other hardware thread of the core was busy when {share} of the {pieces} began{cost}"
+    )
+}
+
+/// `run 17 of a took 35 % less than any other, but had 120 page faults (others at least 350): t0 rests on the others`.
+fn lone_run(name: &str, run: &LoneRun) -> String {
+    let below =
+        format!("run {} of {name} took {} less than any other", run.run, percent(run.below));
+    if !run.is_left_out() {
+        return format!(
+            "{below}, and nothing that was recorded tells why: t0 rests on it, and its error reaches the others"
+        );
+    }
+    let odd: Vec<String> = run.oddities.iter().map(oddity).collect();
+    format!("{below}, but had {}: t0 rests on the others", odd.join(", "))
+}
+
+fn oddity(oddity: &Oddity) -> String {
+    let (what, value, others) = match *oddity {
+        Oddity::Exit { status } => {
+            return format!("exit status {status} (the next ten had others)");
+        }
+        Oddity::Less { count: WorkCount::CpuNs, value, others } => {
+            ("of CPU time", units::short_time(value), units::short_time(others))
+        }
+        Oddity::Less { count: WorkCount::Instructions, value, others } => {
+            ("instructions", uncertain::significant(value, 3), uncertain::significant(others, 3))
+        }
+        Oddity::Less { count: WorkCount::PageFaults, value, others } => {
+            ("page faults", uncertain::fixed(value, 0), uncertain::fixed(others, 0))
+        }
+    };
+    format!("{value} {what} (the next ten at least {others})")
+}
+
+fn shield_lost(n_runs: usize, why: &str) -> String {
+    let runs = if n_runs == 1 { "run was" } else { "runs were" };
+    format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
+}
+
+fn shared_cpus(share: f64, n_cpus: usize) -> String {
+    let cpus = if n_cpus == 1 { "the one CPU" } else { "the CPUs" };
+    format!(
+        "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the time",
+        percent(share)
+    )
+}
+
+fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {
+    let cpus = if n_cpus == 1 { "one CPU".into() } else { format!("{n_cpus} CPUs") };
+    format!(
+        "up to {n_threads} threads of a run were ready at a time, and it may use {cpus}; for {} of the time more were \
+         ready than that",
+        percent(share)
+    )
+}
+
+fn nice_in_terminal(share: f64) -> String {
+    format!(
+        "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
+         programs took the CPU for {} of the time",
+        percent(share)
+    )
+}
+
+/// `b takes 5 % more time, but executes 3 % fewer instructions`.
+fn counters_disagree(finding: &Finding, name: &str) -> String {
+    let Finding::CountersDisagree { time, instructions, .. } = *finding else {
+        return String::new();
+    };
+    let (more, less) = if time > instructions { ("more", "fewer") } else { ("less", "more") };
+    let [time, instructions] = [time, instructions].map(|ratio| percent((ratio - 1.0).abs()));
+    format!("{name} takes {time} {more} time, but executes {instructions} {less} instructions")
+}
+
+/// Returns the remedy in this plan's session, if there is one.
+pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
+    let audience = Audience::of(plan);
+    let advice = match finding {
+        // The framework warms its processes up, and the gate has no option for it.
+        Finding::MajorFaults { .. } | Finding::SlowStart { .. } | Finding::WarmUp { .. }
+            if audience == Audience::Gate =>
+        {
+            return None;
+        }
+        Finding::NoFloor { .. } if audience == Audience::Gate => "a longer --budget",
+        Finding::Lost { parts, .. } => {
+            let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
+            let more = "`stillwell noise` shows more";
+            return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
+        }
+        Finding::NotMixed => {
+            "--prepare is executed before each run, so that the runs can be mixed; or a suite"
+        }
+        Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
+        Finding::MajorFaults { .. } => {
+            "more --warmup, or --cold-cache if that is what is to be measured"
+        }
+        Finding::Migrations { .. } => "⟦affinity⟧",
+        Finding::LeftBehind { .. } => {
+            "⟦conclude⟧ can end what a run leaves; ⟦setup⟧ can start what all runs share"
+        }
+        Finding::CountersDisagree { .. } => "⟦decide-on⟧ instructions compares these",
+        Finding::Neighbours(_) => {
+            "⟦isolate⟧; on a virtual machine, a host that shares its cores with nobody"
+        }
+        Finding::NoFloor { .. } if audience == Audience::Suite => {
+            "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
+        }
+        Finding::NoFloor { .. } => "more runs, or --estimand typical",
+        Finding::TooShort { .. } => return t0::without_shell(plan).map(String::from),
+        Finding::Unstable { n_warmups, .. } => {
+            let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
+            let start =
+                n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
+            let trust = "trust the +- of its t0 less; a paired comparison is not affected";
+            return Some(format!("{trust}{start}; `stillwell check` shows more"));
+        }
+        Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
+        Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
+        Finding::WarmUp { is_steady: false, .. } => "more ⟦warmups⟧",
+        Finding::OneCpu { .. } => "⟦affinity⟧ all",
+        Finding::ShieldLost { .. } => "CPUs that no other control group has",
+        Finding::SharedCpus { .. } => "⟦affinity⟧ with as many CPUs as they have threads",
+        Finding::Crowded { .. } => {
+            "⟦affinity⟧ with as many CPUs as it has threads, or fewer threads"
+        }
+        Finding::NiceInTerminal { .. } => "⟦isolate⟧, or ⟦tune-autogroup⟧",
+        Finding::RealTimePauses { .. } => "⟦isolate⟧ without ⟦sched⟧, or ⟦tune-rt-throttling⟧",
+        Finding::OneLayout => "a script with a Runner, and stillwell bench",
+        Finding::WorkersWaited { .. }
+        | Finding::WarmUp { .. }
+        | Finding::ShortSlices { .. }
+        | Finding::LongSlices { .. }
+        | Finding::Busy { .. }
+        | Finding::RejectedRuns { .. }
+        | Finding::FailedRuns { .. }
+        | Finding::TimedOutRuns { .. }
+        | Finding::Outlived { .. }
+        | Finding::LoneRun { .. }
+        | Finding::MemoryFloor { .. } => return None,
+    };
+    Some(audience.words(advice))
+}
+
+/// Says how much of the time is in how few slices.
+fn long_slices(who: &str, shares: &LongSlices) -> String {
+    let (time, slices) = (percent(shares.of_time), percent(shares.of_slices));
+    format!(
+        "garbage collection or similar: {time} of the time of {who} is in {slices} of its slices"
+    )
+}
+
+/// Tells both times of a loop.
+fn short_slices(who: &str, times: &ShortSlice) -> String {
+    format!(
+        "a loop of {who} takes {} in slices of {} loops and {} in longer ones, which are the ones that count",
+        units::short_time(times.short_ns),
+        times.loops,
+        units::short_time(times.long_ns)
+    )
+}
+
+/// Lists the reasons for unsteady times, with their sizes.
+pub(super) fn flags(raised: &[SteadinessFlag]) -> String {
+    let flag = |flag: &SteadinessFlag| match *flag {
+        SteadinessFlag::Correlated { n_runs, n_eff } => {
+            format!("correlated ({n_runs} runs are worth {})", uncertain::fixed(n_eff, 0))
+        }
+        SteadinessFlag::Drifting { change } => format!("drifting {}", change_of(change)),
+        SteadinessFlag::Stepped { change, at_run } => {
+            format!("stepped {} at run {at_run}", change_of(change))
+        }
+        SteadinessFlag::Modes => "more than one mode".into(),
+        SteadinessFlag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
+    };
+    raised.iter().map(flag).collect::<Vec<_>>().join(", ")
+}
+
+/// Formats a change with its sign: `+3.1 %`.
+pub(super) fn change_of(fraction: f64) -> String {
+    let sign = if fraction > 0.0 && fraction < FACTOR_FROM { "+" } else { "" };
+    format!("{sign}{}", size_of(fraction))
+}
+
+/// From here on a change is printed as a factor.
+const FACTOR_FROM: f64 = 10.0;
+
+/// Formats a size: `0.81 %`, `×12`.
+pub(super) fn size_of(fraction: f64) -> String {
+    let factor = 1.0 + fraction;
+    match fraction {
+        ..FACTOR_FROM => units::percent(fraction),
+        ..1e4 => format!("×{}", uncertain::significant(factor, 2)),
+        _ => format!("×{factor:.1e}"),
+    }
+}
+
+fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
+    let runs = if n_runs == 1 { "run" } else { "runs" };
+    format!("{n} of {n_runs} {runs} of {}", command(plan, arm))
+}
+
+/// Widest name of a command in a note, columns.
+const NAME_MAX: usize = 30;
+
+/// Names a command. Two commands that are alike have their numbers too.
+fn command(plan: &Plan, arm: usize) -> String {
+    if arm >= plan.arms.len() {
+        return format!("command {}", arm + 1);
+    }
+    let name = shorten(&plan.full_label(arm), NAME_MAX);
+    let n_alike = plan.candidates().filter(|(at, _)| plan.full_label(*at) == plan.full_label(arm));
+    if n_alike.count() > 1 { format!("{}: {name}", arm + 1) } else { name }
+}
+
+fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
+    let part = |entry: &LedgerEntry| {
+        let ns = units::short_time(entry.ns as f64);
+        format!("{ns} ({}) {}", noise::share(entry, total_ns), noise::name(&entry.source))
+    };
+    let parts: Vec<String> = parts.iter().map(part).collect();
+    format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
+}
+
+/// Formats a share of the time. One decimal is enough, and 132 % must not become 130 %.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    format!("{} %", uncertain::fixed(percent, usize::from(percent < 9.95)))
+}
+
+#[cfg(test)]
+mod tests;

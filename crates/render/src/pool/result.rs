@@ -1,0 +1,333 @@
+//! Output of `pool collect`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::RatioInterval;
+use analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
+use record::plan::DecisionRule;
+use search::pool::Pool;
+use crate::columns::{one_line, shorten, wrap};
+use crate::conclusion::{Conclusion, Effect, whole};
+use crate::document::DocumentBody;
+use crate::pool::{NAME_MAX, NAMED_MAX};
+use crate::quantity::QuantityWords;
+use crate::styles::paint;
+use crate::text::{margin, no_test, ratio_text};
+use crate::units::{counted, percent};
+use crate::{Styles, table, uncertain};
+use analysis::verdict::{Judgement, Verdict};
+
+/// With fewer nodes, more nodes narrow an interval more than more repetitions do.
+const NODES_FEW: usize = 5;
+
+/// The results of a pool.
+pub struct Collection<'a> {
+    /// The pool.
+    pub pool: &'a Pool,
+    /// Number of finished tasks.
+    pub n_done: usize,
+    /// Unfinished tasks.
+    pub missing: &'a [usize],
+    /// Tasks with a damaged record, and the damage.
+    pub damaged: &'a [(usize, String)],
+    /// The variants.
+    pub lines: &'a [PoolLine],
+    /// One for each line.
+    pub judgements: &'a [Judgement],
+}
+
+/// The table of variants with their ratios across the nodes, then the remarks.
+pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
+    let mut out = String::new();
+    let nodes = nodes(found.lines);
+    let on = match nodes.len() {
+        0 => String::new(),
+        n if n <= NAMED_MAX => format!(" on {}", one_line(&nodes.join(", "))),
+        n => format!(" on {n} nodes"),
+    };
+    let n_tasks = found.pool.manifest.tasks.len();
+    let suite = paint(styles.headline, &one_line(&found.pool.manifest.suite_name));
+    writeln!(out, "{suite}: {} of {}{on}", found.n_done, counted(n_tasks, "task")).ok();
+    if !found.lines.is_empty() {
+        out.push('\n');
+        out.push_str(&variants(found));
+    }
+    if by_node && !found.lines.is_empty() {
+        out.push('\n');
+        out.push_str(&each_node(found.lines));
+    }
+    out.push('\n');
+    remarks(&mut out, found);
+    absent(&mut out, found);
+    out
+}
+
+fn nodes(lines: &[PoolLine]) -> Vec<&str> {
+    let mut nodes: Vec<&str> =
+        lines.iter().flat_map(|line| &line.nodes).map(|node| &node.node[..]).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+fn variants(found: &Collection<'_>) -> String {
+    let heading = ["benchmark", "variant", "ratio", "verdict", "slower on", "sign p", "pairs"];
+    let mut rows = vec![table::cells(&heading)];
+    for (line, judgement) in found.lines.iter().zip(found.judgements) {
+        let (ratio, slower, sign) = match &line.evidence {
+            PoolEvidence::Pooled(pooled) => (
+                shown_ratio(pooled.ratio),
+                format!("{} of {}", pooled.n_slower, pooled.n_nodes),
+                uncertain::significant(pooled.sign_p, 2),
+            ),
+            PoolEvidence::OneNode(one) => {
+                (shown_ratio(one.ratio), "one node".into(), String::new())
+            }
+            PoolEvidence::None { .. } => Default::default(),
+        };
+        rows.push(vec![
+            shorten(&line.benchmark, NAME_MAX),
+            shorten(&line.arm, NAME_MAX),
+            ratio,
+            verdict(line, judgement),
+            slower,
+            sign,
+            line.n_pairs.to_string(),
+        ]);
+    }
+    table::plain(rows, &[5, 6])
+}
+
+fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
+    let word = QuantityWords::Time.verdict(judgement.verdict).to_lowercase();
+    match &line.evidence {
+        PoolEvidence::None { .. } => "no verdict".into(),
+        _ if judgement.within_margin => format!("{word}, < {}", margin(line.policy)),
+        _ => word,
+    }
+}
+
+/// A ratio with half of its interval. An interval wider than the ratio carries no information yet.
+fn shown_ratio(ratio: RatioInterval) -> String {
+    let half_width = (ratio.hi - ratio.lo) / 2.0;
+    if half_width < ratio.ratio {
+        ratio_text(ratio.ratio, Some(half_width))
+    } else {
+        "unknown".into()
+    }
+}
+
+fn each_node(lines: &[PoolLine]) -> String {
+    let mut rows = vec![table::cells(&["benchmark", "variant", "node", "pairs", "ratio", ""])];
+    for line in lines {
+        for NodeRatio { node, n_pairs, ratio, is_outlier, .. } in &line.nodes {
+            rows.push(vec![
+                shorten(&line.benchmark, NAME_MAX),
+                shorten(&line.arm, NAME_MAX),
+                shorten(node, NAME_MAX),
+                n_pairs.to_string(),
+                ratio.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err)),
+                if *is_outlier { "not like the others".into() } else { String::new() },
+            ]);
+        }
+    }
+    table::plain(rows, &[3])
+}
+
+/// Appends the meaning of the table and its limits.
+fn remarks(out: &mut String, found: &Collection<'_>) {
+    let pooled: Vec<&PooledRatio> = found.lines.iter().filter_map(|line| pooled(line)).collect();
+    if !pooled.is_empty() {
+        let text = "ratios are new ÷ reference, the mean over the nodes; +- is half of the interval, which is about nodes \
+                    like these: how they differ is in it";
+        wrap(out, "", 0, text);
+    }
+    let few = found.lines.iter().zip(found.judgements).filter_map(|(line, judgement)| {
+        let n_nodes = pooled_nodes(line)?;
+        (judgement.verdict == Verdict::Undecided && n_nodes < NODES_FEW).then_some(n_nodes)
+    });
+    if let Some(n_nodes) = few.min() {
+        let text = format!(
+            "undecided with {n_nodes} nodes: more nodes make an interval smaller than more repetitions do"
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    let one: Vec<String> = found
+        .lines
+        .iter()
+        .filter(|line| matches!(line.evidence, PoolEvidence::OneNode(_)))
+        .map(label)
+        .collect();
+    if !one.is_empty() {
+        let text = format!(
+            "all pairs are of one node, and the verdict is for that node only: {}",
+            named(&one)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    for line in found.lines {
+        outliers(out, line);
+        if let PoolEvidence::None { because } = line.evidence {
+            wrap(
+                out,
+                "no verdict: ",
+                12,
+                &format!("{}: {}", label(line), no_test(because, line.policy)),
+            );
+        }
+    }
+    if found.lines.iter().any(|line| line.has_control) {
+        wrap(
+            out,
+            "note: ",
+            6,
+            "the times have the start of the shell in them: the ratios are of the whole",
+        );
+    }
+}
+
+fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
+    match &line.evidence {
+        PoolEvidence::Pooled(pooled) => Some(pooled),
+        _ => None,
+    }
+}
+
+fn pooled_nodes(line: &PoolLine) -> Option<usize> {
+    pooled(line).map(|pooled| pooled.n_nodes)
+}
+
+fn outliers(out: &mut String, line: &PoolLine) {
+    for node in line.nodes.iter().filter(|node| node.is_outlier) {
+        let ratio = node.ratio.map_or_else(String::new, |it| ratio_text(it.value, it.err));
+        let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(it.ratio.ratio, 4));
+        let p = node.outlier_p.map_or_else(String::new, |p| uncertain::significant(p, 2));
+        let text = format!(
+            "{} is not like the other nodes: {ratio} in {}, where all together say {all}, p {p}",
+            node.node,
+            label(line)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    if let Some(pooled) = pooled(line).filter(|pooled| pooled.between > line.policy.same_within) {
+        let text = format!(
+            "the nodes differ by {} (one standard deviation) in {}",
+            percent(pooled.between),
+            label(line)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+}
+
+fn label(line: &PoolLine) -> String {
+    format!("{} ({})", line.benchmark, line.arm)
+}
+
+fn named(names: &[String]) -> String {
+    let mut text = names[..names.len().min(NAMED_MAX)].join(", ");
+    if names.len() > NAMED_MAX {
+        write!(text, " and {} more", names.len() - NAMED_MAX).ok();
+    }
+    text
+}
+
+fn absent(out: &mut String, found: &Collection<'_>) {
+    let manifest = &found.pool.manifest;
+    let labels = |tasks: &[usize]| {
+        named(&tasks.iter().map(|&task| manifest.label(task)).collect::<Vec<_>>())
+    };
+    if !found.missing.is_empty() {
+        let text = format!(
+            "{} not done: {}; stillwell pool status {} says what became of them",
+            counted(found.missing.len(), "task"),
+            labels(found.missing),
+            found.pool.folder.display()
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    for (task, why) in found.damaged.iter().take(NAMED_MAX) {
+        wrap(out, "not counted: ", 6, &format!("{}: {why}", manifest.label(*task)));
+    }
+    if !found.damaged.is_empty() {
+        wrap(out, "", 6, "remove such a file, and stillwell pool resume measures it again");
+    }
+    if found.damaged.len() > NAMED_MAX {
+        writeln!(out, "and {} more", found.damaged.len() - NAMED_MAX).ok();
+    }
+}
+
+/// The results of a pool.
+#[derive(Serialize, JsonSchema)]
+pub struct PoolBody<'a> {
+    /// The directory of the pool.
+    pool: &'a Path,
+    /// The name of the suite.
+    suite: &'a str,
+    /// Tasks of the pool, and how many are done.
+    n_tasks: usize,
+    n_done: usize,
+    /// Tasks that are not done.
+    missing: Vec<String>,
+    /// Results that do not count, with the reason.
+    damaged: Vec<(String, &'a str)>,
+    /// Each variant of each benchmark against the reference.
+    variants: Vec<PooledVariant<'a>>,
+}
+
+/// A variant of a benchmark.
+#[derive(Serialize, JsonSchema)]
+struct PooledVariant<'a> {
+    #[serde(flatten)]
+    line: &'a PoolLine,
+    /// The decision rule of the suite.
+    policy: DecisionRule,
+    /// The verdict.
+    judgement: &'a Judgement,
+}
+
+impl DocumentBody for PoolBody<'_> {
+    const NAME: &'static str = "pool";
+}
+
+/// The results as a document.
+pub fn document<'a>(found: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion) {
+    let manifest = &found.pool.manifest;
+    let variants = || found.lines.iter().zip(found.judgements);
+    let damaged = found.damaged.iter().map(|(task, why)| (manifest.label(*task), &why[..]));
+    let body = PoolBody {
+        pool: &found.pool.folder,
+        suite: &manifest.suite_name,
+        n_tasks: manifest.tasks.len(),
+        n_done: found.n_done,
+        missing: found.missing.iter().map(|&task| manifest.label(task)).collect(),
+        damaged: damaged.collect(),
+        variants: variants()
+            .map(|(line, judgement)| PooledVariant { line, policy: line.policy, judgement })
+            .collect(),
+    };
+    let effects = variants().map(|(line, judgement)| effect(line, judgement)).collect();
+    (body, Conclusion { effects, ..Conclusion::of(whole(found.judgements)) })
+}
+
+fn effect(line: &PoolLine, judgement: &Judgement) -> Effect {
+    let (ratio, alpha) = match &line.evidence {
+        PoolEvidence::Pooled(found) => (Some(found.ratio), found.alpha),
+        PoolEvidence::OneNode(found) => (Some(found.ratio), found.alpha),
+        PoolEvidence::None { .. } => (None, 1.0),
+    };
+    Effect {
+        name: label(line),
+        against: Some(line.reference.clone()),
+        verdict: Some(judgement.verdict),
+        ratio: ratio.map(|it| it.ratio),
+        lo: ratio.map(|it| it.lo),
+        hi: ratio.map(|it| it.hi),
+        confidence: ratio.map(|_| 1.0 - alpha),
+        no_test: judgement.no_test,
+        ..Effect::default()
+    }
+}

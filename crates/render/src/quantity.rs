@@ -1,0 +1,228 @@
+//! The words for the quantity that decides. Only times are faster and slower.
+
+use analysis::RatioInterval;
+use record::plan::{DecisionRule, Plan};
+use crate::text::{change, interval_ends, percent_ends};
+use model::values::{Better, DecideOn};
+use analysis::verdict::Verdict;
+
+/// From this factor on a difference is told as a factor, not as a percentage.
+const FACTOR_FROM: f64 = 2.0;
+
+/// The quantity that decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuantityWords {
+    /// A time.
+    Time,
+    /// Something that a program uses, of which less is better.
+    Amount { verb: &'static str, plural: &'static str, noun: &'static str, is_count: bool },
+    /// The value that a program says.
+    Value(Better),
+}
+
+impl QuantityWords {
+    /// The quantity of a plan.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
+        Self::decided_by(plan.policy, is_time)
+    }
+
+    fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
+        let amount = |noun| Self::Amount { verb: "uses", plural: "use", noun, is_count: false };
+        let count = |verb, plural, noun| Self::Amount { verb, plural, noun, is_count: true };
+        match policy.decide_on {
+            None | Some(DecideOn::Clean | DecideOn::Wall | DecideOn::Cpu) => Self::Time,
+            Some(DecideOn::User) => amount("user CPU time"),
+            Some(DecideOn::Sys) => amount("system CPU time"),
+            Some(DecideOn::Maxrss) => amount("memory"),
+            Some(DecideOn::TreeMemory) => amount("memory in all its processes"),
+            Some(DecideOn::Faults) => count("has", "have", "page faults"),
+            Some(DecideOn::Switches) => count("has", "have", "context switches"),
+            Some(DecideOn::Instructions) => count("executes", "execute", "instructions"),
+            Some(DecideOn::Cycles) => count("takes", "take", "cycles"),
+            Some(DecideOn::Value) if is_time && policy.better.is_lower() => Self::Time,
+            Some(DecideOn::Value) => Self::Value(policy.better),
+        }
+    }
+
+    /// Whether it is a time, which is faster or slower.
+    pub(super) fn is_time(self) -> bool {
+        self == Self::Time
+    }
+
+    /// Whether arms have a noise-free lowest value.
+    pub(super) fn has_floor(self, plan: &Plan) -> bool {
+        let decides = plan.policy.decide_on.is_some();
+        self.is_time() || !decides || plan.arms.iter().all(|arm| arm.unit.is_time())
+    }
+
+    /// The name of the number that stands for an arm.
+    pub(super) fn location(self, plan: &Plan) -> &'static str {
+        if self.has_floor(plan) && !matches!(self, Self::Value(Better::Higher)) {
+            "t0"
+        } else {
+            "median"
+        }
+    }
+
+    /// The word for a verdict.
+    pub(super) fn verdict(self, verdict: Verdict) -> &'static str {
+        match (verdict, self.is_time()) {
+            (Verdict::Faster, true) => "FASTER",
+            (Verdict::Slower, true) => "SLOWER",
+            (Verdict::Faster, false) => "BETTER",
+            (Verdict::Slower, false) => "WORSE",
+            (Verdict::Same, _) => "SAME",
+            (Verdict::Undecided, _) => "UNDECIDED",
+        }
+    }
+
+    /// `takes 1.02 times as long`.
+    pub(super) fn times(self, ratio: &str) -> String {
+        match self {
+            Self::Time => format!("takes {ratio} times as long"),
+            Self::Amount { verb, noun, is_count, .. } => {
+                let much = if is_count { "many" } else { "much" };
+                format!("{verb} {ratio} times as {much} {noun}")
+            }
+            Self::Value(_) => format!("gives {ratio} times the value"),
+        }
+    }
+
+    /// `b takes 0.982 to 1.021 times as long as a`.
+    pub(super) fn range(self, new: &str, old: &str, shown: RatioInterval) -> String {
+        let [lo, _, hi] = interval_ends(shown);
+        let times = self.times(&format!("{lo} to {hi}"));
+        let of = if matches!(self, Self::Value(_)) { "of" } else { "as" };
+        format!("{new} {times} {of} {old}")
+    }
+
+    /// The question between two arms: `whether b or a is faster`.
+    pub(super) fn question(self, new: &str, old: &str) -> String {
+        match self {
+            Self::Time => format!("whether {new} or {old} is faster"),
+            Self::Amount { verb, noun, .. } => format!("whether {new} or {old} {verb} more {noun}"),
+            Self::Value(_) => format!("whether {new} or {old} gives the better value"),
+        }
+    }
+
+    /// `b and a take the same time within 1 %`.
+    pub(super) fn same(self, new: &str, old: &str, margin: &str) -> String {
+        let what = match self {
+            Self::Time => "take the same time".into(),
+            Self::Amount { plural, noun, is_count: false, .. } => {
+                format!("{plural} the same {noun}")
+            }
+            Self::Amount { plural, noun, is_count: true, .. } => {
+                format!("{plural} the same number of {noun}")
+            }
+            Self::Value(_) => "give the same value".into(),
+        };
+        format!("{new} and {old} {what} within {margin}")
+    }
+
+    /// A decided difference of another quantity than a time: `b uses 12 % more memory than a (10 to 14 %)`.
+    pub(super) fn difference(self, new: &str, old: &str, shown: RatioInterval) -> String {
+        let is_more = shown.ratio >= 1.0;
+        let [lo, ratio, hi] = interval_ends(shown);
+        let is_factor = shown.ratio >= FACTOR_FROM || shown.ratio <= 1.0 / FACTOR_FROM;
+        let (by, range) = percent_ends(match is_more {
+            true => [shown.ratio - 1.0, shown.lo - 1.0, shown.hi - 1.0],
+            false => [1.0 - shown.ratio, 1.0 - shown.hi, 1.0 - shown.lo],
+        });
+        let times = || self.times(&ratio);
+        match self {
+            Self::Value(better) => {
+                let is_better = is_more != better.is_lower();
+                let word = if is_better { "better" } else { "worse" };
+                let side = if is_more { "higher" } else { "lower" };
+                match is_factor {
+                    true => format!("{new} {} of {old} ({lo} to {hi}), which is {word}", times()),
+                    false => {
+                        format!(
+                            "{new} gives a value {by} {side} than {old} ({range}), which is {word}"
+                        )
+                    }
+                }
+            }
+            _ if is_factor => format!("{new} {} as {old} ({lo} to {hi})", times()),
+            Self::Amount { verb, noun, is_count, .. } => {
+                let less = if is_count { "fewer" } else { "less" };
+                let word = if is_more { "more" } else { less };
+                format!("{new} {verb} {by} {word} {noun} than {old} ({range})")
+            }
+            Self::Time => format!("{new} {}", change(shown.ratio)),
+        }
+    }
+
+    /// The same without the names, from the ratio alone: `uses 12 % more memory`.
+    pub(super) fn change(self, ratio: f64) -> String {
+        if self.is_time() {
+            return change(ratio);
+        }
+        let percent = crate::units::percent;
+        if !(1.0 / FACTOR_FROM..FACTOR_FROM).contains(&ratio) {
+            return self.times(&crate::uncertain::significant(ratio, 3));
+        }
+        let (by, is_more) = (percent((ratio - 1.0).abs()), ratio >= 1.0);
+        match self {
+            Self::Amount { verb, noun, is_count, .. } => {
+                let less = if is_count { "fewer" } else { "less" };
+                format!("{verb} {by} {} {noun}", if is_more { "more" } else { less })
+            }
+            _ => format!("gives a value {by} {}", if is_more { "higher" } else { "lower" }),
+        }
+    }
+
+    /// The best of several, for which the others are worse by these factors.
+    pub(super) fn best(self, than: &str, others: &str) -> String {
+        match self {
+            Self::Time => format!("{than} as fast as {others}"),
+            Self::Amount { plural, noun, is_count, .. } => {
+                let much = if is_count { "many" } else { "much" };
+                format!("{others} {plural} {than} as {much} {noun}")
+            }
+            Self::Value(Better::Lower) => format!("{others} give {than} the value"),
+            Self::Value(Better::Higher) => format!("{than} the value of {others}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantity(decide_on: DecideOn, better: Better, is_time: bool) -> QuantityWords {
+        let rule = DecisionRule { decide_on: Some(decide_on), better, ..DecisionRule::default() };
+        QuantityWords::decided_by(rule, is_time)
+    }
+
+    #[track_caller]
+    fn check(quantity: QuantityWords, ratio: f64, expected: &str) {
+        let shown = RatioInterval { ratio, lo: ratio - 0.02, hi: ratio + 0.02 };
+        assert_eq!(quantity.difference("b", "a", shown), expected);
+    }
+
+    #[test]
+    fn the_sentence_names_the_quantity() {
+        let memory = quantity(DecideOn::Maxrss, Better::Lower, false);
+        check(memory, 1.12, "b uses 12.0 % more memory than a (10.0 to 14.0 %)");
+        check(memory, 0.88, "b uses 12.0 % less memory than a (10.0 to 14.0 %)");
+        check(memory, 3.0, "b uses 3.000 times as much memory as a (2.980 to 3.020)");
+        let faults = quantity(DecideOn::Faults, Better::Lower, false);
+        check(faults, 0.9, "b has 10.0 % fewer page faults than a (8.0 to 12.0 %)");
+        check(faults, 3.0, "b has 3.000 times as many page faults as a (2.980 to 3.020)");
+    }
+
+    #[test]
+    fn a_value_is_better_in_its_direction() {
+        let throughput = quantity(DecideOn::Value, Better::Higher, false);
+        let higher = "b gives a value 10.0 % higher than a (8.0 to 12.0 %), which is better";
+        check(throughput, 1.1, higher);
+        let lower = "b gives a value 10.0 % lower than a (8.0 to 12.0 %), which is worse";
+        check(throughput, 0.9, lower);
+        let latency = quantity(DecideOn::Value, Better::Lower, false);
+        check(latency, 1.1, "b gives a value 10.0 % higher than a (8.0 to 12.0 %), which is worse");
+        assert!(quantity(DecideOn::Value, Better::Lower, true).is_time());
+    }
+}

@@ -1,0 +1,258 @@
+//! Output of `race`: a line for each round, then the answer.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use analysis::RatioInterval;
+use record::plan::Plan;
+use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
+use crate::columns::{one_line, shorten, wrap};
+use crate::text::{differs, percent_ends, ratio_and_interval};
+use crate::uncertain;
+use crate::units::{counted, short_time};
+
+/// Columns of a name in a sentence, and of a reason.
+const NAME: usize = 40;
+const REASON: usize = 60;
+/// Names of a list in a sentence.
+const NAMES_MAX: usize = 6;
+/// Rows of the table.
+const ROWS_MAX: usize = 12;
+
+/// A race at its end.
+pub struct RacePage<'a> {
+    pub outcome: &'a RaceOutcome,
+    /// All arms: the winner first.
+    pub arms: &'a [ArmStanding],
+    pub labels: &'a [String],
+    pub plan: &'a Plan,
+}
+
+/// The lines before the first round. `n_benchmarks` are those of a suite.
+pub fn beginning(
+    labels: &[String],
+    n_benchmarks: Option<usize>,
+    directory: &Path,
+    n_before: usize,
+) -> String {
+    let reference = name(&labels[0]);
+    let mut out = match n_benchmarks {
+        Some(n) => {
+            let (n_arms, n) = (counted(labels.len(), "variant"), counted(n, "benchmark"));
+            format!(
+                "{n_arms}, compared by the geometric mean of {n}; the reference is {reference}\n"
+            )
+        }
+        None => format!("{}; the reference is {reference}\n", counted(labels.len(), "command")),
+    };
+    if n_before > 0 {
+        let from = one_line(&directory.display().to_string());
+        writeln!(out, "going on with {from}").ok();
+    }
+    out
+}
+
+/// The lines of a round that is finished.
+pub fn round(
+    race: &Race,
+    step: &RaceStep,
+    (failed, counts): (&[(usize, String)], bool),
+    labels: &[String],
+) -> String {
+    let mut out = String::new();
+    for (arm, why) in failed {
+        let why = why.lines().next().unwrap_or_default();
+        writeln!(out, "failed   {} {}", name(&labels[*arm]), shorten(&one_line(why), REASON)).ok();
+    }
+    if !counts {
+        return out;
+    }
+    let (kind, arms, n_blocks) = match step {
+        RaceStep::Select { arms, n_blocks } => ("select ", arms, n_blocks),
+        RaceStep::Confirm { arms, n_blocks } => ("confirm", arms, n_blocks),
+        RaceStep::Done => return out,
+    };
+    let n_arms = counted(arms.len(), "command");
+    let n_blocks = counted(*n_blocks, "block");
+    write!(out, "{kind}  {n_arms:>12}  {n_blocks:>10}").ok();
+    let leader = race.leader().map(|arm| format!("; {} leads", name(&labels[arm])));
+    let left = match (step, race.n_open()) {
+        (RaceStep::Confirm { .. }, Some(0)) => "; nothing is open".into(),
+        (RaceStep::Confirm { .. }, Some(n)) => format!("; {n} may be better"),
+        _ => leader.unwrap_or_default(),
+    };
+    writeln!(out, "  {:>8}{left}", short_time(race.spent_s() * 1e9)).ok();
+    out
+}
+
+/// The last line.
+pub fn kept(directory: &Path) -> String {
+    format!("the race and its records are in {}\n", one_line(&directory.display().to_string()))
+}
+
+fn name(label: &str) -> String {
+    shorten(&one_line(label), NAME)
+}
+
+impl RacePage<'_> {
+    /// The answer for people.
+    pub fn text(&self) -> String {
+        let mut out = String::from("\n");
+        wrap(&mut out, "", 0, &self.sentence());
+        for (standing, heading) in [
+            (FinalStanding::Tied, "not told apart from it:"),
+            (FinalStanding::Open, "may be better than it:"),
+        ] {
+            if let Some(names) = self.names(&standing) {
+                wrap(&mut out, "", 2, &format!("{heading} {names}"));
+            }
+        }
+        out.push('\n');
+        self.table(&mut out);
+        out.push('\n');
+        wrap(&mut out, "", 0, &self.cost());
+        out
+    }
+
+    fn sentence(&self) -> String {
+        let (outcome, plan) = (self.outcome, self.plan);
+        let n_arms = self.arms.len();
+        let within = percent_of(plan.policy.same_within);
+        let Some(winner) = outcome.winner else {
+            return format!("not decided: the budget ended before one of {n_arms} led");
+        };
+        let leader = name(&self.labels[winner]);
+        if !outcome.is_confirmed {
+            let ended = if outcome.is_out_of_time {
+                "; the next round does not fit the budget"
+            } else {
+                ""
+            };
+            return format!(
+                "not decided: {leader} leads, but it is not shown to be the best of {n_arms} within {within}{ended}"
+            );
+        }
+        let level = percent_of(1.0 - plan.policy.alpha);
+        let best = format!("{leader} is the best of {n_arms} within {within}, at {level}");
+        if winner == 0 {
+            return format!("{best}; it is the reference");
+        }
+        let size = self.arms.first().and_then(|it| it.to_reference);
+        let reference = name(&self.labels[0]);
+        match size {
+            Some(size) if size.lo > 0.0 || size.hi < 0.0 => {
+                format!("{best}; {}", differs(["it", &reference], self.shown(size), plan))
+            }
+            Some(size) => {
+                let [share, lo, hi] = [size.log, size.lo, size.hi].map(f64::exp_m1);
+                let (_, range) = percent_ends([share, lo, hi]);
+                format!("{best}; it was not shown to differ from {reference} ({range})")
+            }
+            None => best,
+        }
+    }
+
+    fn names(&self, standing: &FinalStanding) -> Option<String> {
+        let found: Vec<&ArmStanding> =
+            self.arms.iter().filter(|it| it.standing == *standing).collect();
+        let shown: Vec<String> =
+            found.iter().take(NAMES_MAX).map(|it| name(&self.labels[it.arm])).collect();
+        let more = found.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!shown.is_empty()).then(|| shown.join(", ") + &more)
+    }
+
+    fn table(&self, out: &mut String) {
+        let arms = self.arms;
+        let is_row = |it: &&ArmStanding| it.to_winner.is_some() || is_first(it);
+        let rows: Vec<&ArmStanding> = arms.iter().filter(is_row).take(ROWS_MAX).collect();
+        let cell = |ratio: Option<LogRatio>| {
+            ratio.map_or_else(String::new, |ratio| ratio_and_interval(self.shown(ratio)))
+        };
+        let mut table =
+            vec![["", "÷ winner", "÷ reference", "blocks", ""].map(str::to_owned).to_vec()];
+        for it in &rows {
+            let n_blocks = it.to_winner.or(it.to_reference).map(|ratio| ratio.n_pairs.to_string());
+            let to_reference = if it.arm == 0 { "reference".into() } else { cell(it.to_reference) };
+            table.push(vec![
+                name(&self.labels[it.arm]),
+                cell(it.to_winner),
+                to_reference,
+                n_blocks.unwrap_or_default(),
+                word(&it.standing).to_owned(),
+            ]);
+        }
+        out.push_str(&crate::table::plain(table, &[3]));
+        let n_more = arms.iter().filter(|it| it.to_winner.is_some()).count();
+        let n_more = (n_more + usize::from(arms.first().is_some_and(is_first))) - rows.len();
+        if n_more > 0 {
+            writeln!(out, "and {n_more} more, which --json lists").ok();
+        }
+        for it in arms {
+            match &it.standing {
+                FinalStanding::Far => {
+                    let text =
+                        "took at least 3 times as long as the reference in each run of round 1";
+                    writeln!(out, "{}: {text}", name(&self.labels[it.arm])).ok();
+                }
+                FinalStanding::Failed(why) => {
+                    let why = shorten(&one_line(why.lines().next().unwrap_or_default()), REASON);
+                    writeln!(out, "{}: {why}", name(&self.labels[it.arm])).ok();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn cost(&self) -> String {
+        let outcome = self.outcome;
+        let runs = counted(outcome.n_runs, "run");
+        let rounds = counted(outcome.n_rounds, "round");
+        let stages = counted(outcome.n_stages, "stage");
+        let time = short_time(outcome.seconds * 1e9);
+        let mut text =
+            format!("{runs} in {rounds} of selection and {stages} of confirmation, {time}.");
+        if let Some(n) = outcome.n_runs_of_run {
+            let times = uncertain::significant(n / outcome.n_runs.max(1) as f64, 2);
+            text += &format!(
+                " `run` would need about {} runs for all of them, {times} times as many.",
+                rounded(n)
+            );
+        }
+        text
+    }
+
+    /// A ratio of costs as one of what the user reads.
+    pub(super) fn shown(&self, ratio: LogRatio) -> RatioInterval {
+        let interval =
+            RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() };
+        if self.plan.policy.better.is_lower() { interval } else { interval.inverse() }
+    }
+}
+
+fn is_first(it: &ArmStanding) -> bool {
+    matches!(it.standing, FinalStanding::Winner | FinalStanding::Leader)
+}
+
+pub(super) fn word(standing: &FinalStanding) -> &'static str {
+    match standing {
+        FinalStanding::Winner => "winner",
+        FinalStanding::Leader => "leader",
+        FinalStanding::Slower => "slower",
+        FinalStanding::Tied => "tied",
+        FinalStanding::Open => "open",
+        FinalStanding::Far => "far slower",
+        FinalStanding::Failed(_) => "failed",
+    }
+}
+
+/// A large number with two digits that count.
+fn rounded(n: f64) -> String {
+    let unit = 10_f64.powf((n.max(1.0).log10().floor() - 1.0).max(0.0));
+    format!("{}", (n / unit).round() * unit)
+}
+
+/// A fraction as a percentage without needless digits: `0.5 %`, `99 %`.
+fn percent_of(fraction: f64) -> String {
+    format!("{} %", (fraction * 1e6).round() / 1e4)
+}

@@ -1,0 +1,135 @@
+//! The charts of a group, with their titles and captions.
+
+use serde::Serialize;
+
+use analysis::report::{ReportGroup, Timeline};
+
+/// A chart that the scripts draw.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ReportChart {
+    kind: &'static str,
+    title: &'static str,
+    caption: &'static str,
+    /// How to read the chart.
+    reading: &'static str,
+    is_wide: bool,
+}
+
+/// How to read the charts of the page, which are no group's.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct PageReadings {
+    forest: &'static str,
+    ridges: &'static str,
+}
+
+pub(super) const PAGE_READINGS: PageReadings = PageReadings {
+    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the new command takes less time than \
+             its reference, right of it more. A line that reaches over the vertical line allows both.",
+    ridges: "Each row is a command of one record. Hills at the same place mean the same time; a hill farther left is \
+             faster; a wide or a double hill is noise.",
+};
+
+/// How to read a chart of a group.
+fn reading(kind: &str, in_slices: bool) -> &'static str {
+    match kind {
+        "scan" => {
+            "Each dot is the noise-free time for one value of the parameter, its line the error. A straight curve grows in \
+             proportion; a bend is where something else begins to cost."
+        }
+        "histogram" if in_slices => {
+            "A higher bar means more slices that took this long. What lies right of the line t0 was slowed down; two \
+             hills are two ways in which the program runs."
+        }
+        "histogram" => {
+            "A higher bar means more runs that took this long. What lies right of the line t0 was slowed down; two hills \
+             are two ways in which the program runs."
+        }
+        "ecdf" => {
+            "The height of a curve is the share that took no longer than the time below it. The curve farther left is \
+             faster. A curve that approaches 1 slowly has a tail of slow runs."
+        }
+        "time" => {
+            "Each dot is a measurement, from the first on the left to the last on the right. A steady machine gives level \
+             bands. A step or a slope is a change of the machine; marks above the frame say what happened."
+        }
+        "pairs" => {
+            "Each dot compares the two commands within one block, in which both met the same machine. Above the line the \
+             new command took longer. A cloud that stays on one side is a difference that lasts."
+        }
+        "shift" => {
+            "From the fastest runs on the left to the slowest on the right: how much longer the new command takes. A level \
+             line means all runs differ alike; a line that bends at the right end means only the tail does."
+        }
+        _ => {
+            "A bar is the time above t0, as a share of all time. The largest part is worth removing first; point at a \
+             part to see what removes it."
+        }
+    }
+}
+
+/// The charts for which the group has data, in the order of the page.
+pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
+    let mut charts = Vec::new();
+    let mut add = |kind, title, caption, is_wide, is_there: bool| {
+        if is_there {
+            let reading = reading(kind, group.in_slices);
+            charts.push(ReportChart { kind, title, caption, reading, is_wide });
+        }
+    };
+    let has_values = group.histogram.is_some();
+    let has_pairs = group.comparisons.iter().any(|found| found.pairs.is_some());
+    let has_deciles = group.comparisons.iter().any(|found| found.deciles.is_some());
+    let (of_time, time) = match (&group.timeline, group.in_slices) {
+        (Timeline::All { .. }, false) => {
+            ("Every run in the order of time", "With what happened to it.")
+        }
+        (Timeline::All { .. }, true) => {
+            ("Every slice in the order of time", "With what it waited for.")
+        }
+        (Timeline::Sliced { .. }, _) => {
+            ("The session in the order of time", "All rows, in slices.")
+        }
+    };
+    add(
+        "scan",
+        "Along the parameter",
+        "t0, the noise-free time, with its error.",
+        true,
+        group.scan.is_some(),
+    );
+    add(
+        "histogram",
+        "Distribution",
+        if group.in_slices {
+            "Slices of processes. The line is t0, the noise-free time; the shade its error."
+        } else {
+            "Runs. The line is t0, the noise-free time; the shade its error."
+        },
+        false,
+        has_values,
+    );
+    add("ecdf", "Distribution function", "The share that is not above a value.", false, has_values);
+    add("time", of_time, time, true, has_values);
+    add(
+        "pairs",
+        "Block by block",
+        "New against reference in each block; shaded: what counts as the same, and the interval of the ratio.",
+        false,
+        has_pairs,
+    );
+    add(
+        "shift",
+        "Where they differ",
+        "New against reference at each decile: all alike, or only the tail?",
+        false,
+        has_deciles,
+    );
+    add(
+        "ledger",
+        "Where the time above t0 went",
+        "The parts add up to all time above t0.",
+        true,
+        !group.ledgers.is_empty(),
+    );
+    charts
+}

@@ -1,0 +1,69 @@
+//! A group with what every part of the report needs: its record, its title and its unit.
+
+use analysis::report::{NameMatch, ReportGroup};
+use analysis::{ArmSummary, Comparison, Evidence};
+use crate::columns::one_line;
+use crate::report::{ReportRecord, records};
+use crate::t0;
+use crate::text::ratio_text;
+use crate::uncertain::PLUS_MINUS_SIGN;
+use crate::units::{DisplayUnit, kind_of_unit, requested_unit};
+use analysis::verdict::Judgement;
+
+/// A group with its record, title, file and unit.
+pub(super) struct GroupContext<'a> {
+    pub group: &'a ReportGroup,
+    pub reported: ReportRecord<'a>,
+    pub title: String,
+    pub file: String,
+    pub unit: DisplayUnit,
+}
+
+impl<'a> GroupContext<'a> {
+    pub fn new(records: &[ReportRecord<'a>], group: &'a ReportGroup, has_suite: bool) -> Self {
+        let reported = records[group.record];
+        let record = reported.input.record;
+        let file = records::file_names(records)[group.record].clone();
+        let title = match &group.benchmark {
+            Some(benchmark) if records.len() > 1 => format!("{benchmark} ({file})"),
+            Some(benchmark) => benchmark.clone(),
+            None if records.len() > 1 || has_suite => file.clone(),
+            None => "Commands".into(),
+        };
+        let t0s = group.arms.iter().filter_map(|arm| Some(arm.t0?.value));
+        let requested = requested_unit(&record.header.plan.metrics, "wall");
+        let unit = DisplayUnit::choose(kind_of_unit(group.unit), requested, t0s);
+        Self { group, reported, title: one_line(&title), file, unit }
+    }
+
+    /// The comparisons of the group, with their judgements.
+    pub fn comparisons(&self) -> impl Iterator<Item = (&'a Comparison, &'a Judgement)> {
+        let ReportRecord { input, judgements } = self.reported;
+        let arms: Vec<usize> = self.group.arms.iter().map(|arm| arm.arm).collect();
+        let all = input.analysis.comparisons.iter().zip(judgements);
+        all.filter(move |(found, _)| arms.contains(&found.arm))
+    }
+
+    pub fn summary(&self, place: usize) -> &'a ArmSummary {
+        &self.reported.input.analysis.arms[self.group.arms[place].arm]
+    }
+
+    /// t0 of an arm with its unit.
+    pub fn t0(&self, place: usize) -> String {
+        let Some(t0) = t0::of_arm(self.unit, self.summary(place)) else { return String::new() };
+        signs(&self.unit.label(&t0))
+    }
+}
+
+/// A text with `±` instead of the terminal's `+-`.
+pub(in crate) fn signs(text: &str) -> String {
+    text.replace(" +- ", PLUS_MINUS_SIGN)
+}
+
+/// The ratio against another record, if there is an estimate.
+pub(super) fn estimate(same: &NameMatch) -> Option<String> {
+    match &same.evidence {
+        Evidence::Unpaired { ratio, .. } => Some(signs(&ratio_text(ratio.value, ratio.err))),
+        _ => None,
+    }
+}

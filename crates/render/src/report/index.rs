@@ -1,0 +1,186 @@
+//! The index of a suite: a table with one row for each benchmark. The reader can sort and filter it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use analysis::Evidence;
+use analysis::report::ReportData;
+use crate::columns::one_line;
+use crate::exported::{net_t0, ratio, shown_ratio};
+use crate::report::cards;
+use crate::report::group::{GroupContext, estimate, signs};
+use crate::text::{ratio_and_interval, ratio_text};
+
+/// Arms with a column of times, at most.
+const TIMES_MAX: usize = 3;
+/// Longest name of a variant in a heading, bytes.
+const NAME_MAX: usize = 20;
+
+/// The index table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct BenchmarkIndex {
+    classes: Vec<VerdictClass>,
+    columns: Vec<IndexColumn>,
+    has_files: bool,
+    has_verdicts: bool,
+    rows: Vec<IndexRow>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct VerdictClass {
+    class: &'static str,
+    word: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct IndexColumn {
+    name: String,
+    is_number: bool,
+    sorts: bool,
+}
+
+/// A row of the index. Keys are numbers to sort by; a missing one is empty.
+#[derive(Clone, Debug, Serialize)]
+struct IndexRow {
+    id: String,
+    group: usize,
+    name: String,
+    file: String,
+    class: &'static str,
+    word: &'static str,
+    verdict_key: usize,
+    ratio: String,
+    ratio_key: String,
+    times: Vec<IndexTime>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct IndexTime {
+    text: String,
+    key: String,
+}
+
+/// The verdict in a group's row: the weightiest of its comparisons, or an estimate against another record.
+struct IndexVerdict {
+    class: &'static str,
+    word: &'static str,
+    ratio: String,
+    key: String,
+}
+
+pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> BenchmarkIndex {
+    let n_times = groups
+        .iter()
+        .map(|context| context.group.arms.len())
+        .max()
+        .unwrap_or(1)
+        .clamp(1, TIMES_MAX);
+    let verdicts: Vec<Option<IndexVerdict>> =
+        groups.iter().enumerate().map(|(index, context)| verdict(index, context, data)).collect();
+    let has_verdicts = verdicts.iter().any(Option::is_some);
+    let has_files = groups.windows(2).any(|pair| pair[0].file != pair[1].file);
+    let place = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let mut rows: Vec<IndexRow> = groups
+        .iter()
+        .zip(verdicts)
+        .enumerate()
+        .map(|(index, (context, verdict))| {
+            let (class, word) = verdict.as_ref().map_or(("none", ""), |it| (it.class, it.word));
+            IndexRow {
+                id: format!("group-{index}"),
+                group: index,
+                name: context.group.benchmark.clone().unwrap_or_else(|| context.title.clone()),
+                file: context.file.clone(),
+                class,
+                word,
+                verdict_key: place(class).unwrap_or(0),
+                ratio: verdict.as_ref().map(|it| it.ratio.clone()).unwrap_or_default(),
+                ratio_key: verdict.map(|it| it.key).unwrap_or_default(),
+                times: (0..n_times).map(|place| time(context, place)).collect(),
+            }
+        })
+        .collect();
+    // Rows of one benchmark in several records are adjacent.
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        first.entry(row.name.clone()).or_insert(at);
+    }
+    rows.sort_by_key(|row| first[&row.name]);
+    let is_used = |class: &&(&str, &str)| rows.iter().any(|row| row.class == class.0);
+    let classes = cards::CLASSES.iter().filter(is_used);
+    BenchmarkIndex {
+        classes: classes.map(|&(class, word)| VerdictClass { class, word }).collect(),
+        columns: columns(has_files, has_verdicts, &time_names(groups, n_times)),
+        has_files,
+        has_verdicts,
+        rows,
+    }
+}
+
+/// The names of the columns of times: that of the variant which all groups have there, or its number.
+fn time_names(groups: &[GroupContext<'_>], n_times: usize) -> Vec<String> {
+    let name = |place: usize| {
+        let has_place = |context: &&GroupContext<'_>| place < context.group.arms.len();
+        let mut labels =
+            groups.iter().filter(has_place).map(|context| context.summary(place).label.as_str());
+        let first = labels.next().filter(|label| one_line(label).len() <= NAME_MAX);
+        match first {
+            _ if n_times == 1 => "t0".to_owned(),
+            Some(first) if labels.all(|label| label == first) => {
+                format!("t0 of {}", one_line(first))
+            }
+            _ => format!("t0 of {}", place + 1),
+        }
+    };
+    (0..n_times).map(name).collect()
+}
+
+fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<IndexColumn> {
+    let column = |name: &str, is_number| IndexColumn { name: name.into(), is_number, sorts: true };
+    let mut columns = vec![column("benchmark", false)];
+    columns.extend(has_files.then(|| column("record", false)));
+    if has_verdicts {
+        columns.extend([column("verdict", false), column("ratio", true)]);
+    }
+    columns.extend(time_names.iter().map(|name| column(name, true)));
+    columns.push(IndexColumn { name: String::new(), is_number: false, sorts: false });
+    columns
+}
+
+fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
+    let weight = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let plan = &context.reported.input.record.header.plan;
+    let of = context.comparisons().map(|(found, judgement)| {
+        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
+        let ratio = ratio(&found.evidence, judgement);
+        let text = match &found.evidence {
+            Evidence::Paired(paired) => ratio_and_interval(shown_ratio(paired, judgement)),
+            _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
+        };
+        IndexVerdict {
+            class,
+            word,
+            ratio: text,
+            key: ratio.map_or_else(String::new, |it| it.value.to_string()),
+        }
+    });
+    let found = of.min_by_key(|verdict| weight(verdict.class));
+    let same = || data.same_names.iter().find(|same| same.arm[0] == index);
+    found.or_else(|| {
+        let same = same()?;
+        let key = match &same.evidence {
+            Evidence::Unpaired { ratio, .. } => ratio.value.to_string(),
+            _ => String::new(),
+        };
+        Some(IndexVerdict { class: "none", word: "ESTIMATE", ratio: estimate(same)?, key })
+    })
+}
+
+fn time(context: &GroupContext<'_>, place: usize) -> IndexTime {
+    if place >= context.group.arms.len() {
+        return IndexTime::default();
+    }
+    let key = net_t0(context.summary(place)).map(|t0| t0.value.to_string());
+    IndexTime { text: context.t0(place), key: key.unwrap_or_default() }
+}

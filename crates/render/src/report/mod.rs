@@ -1,0 +1,134 @@
+//! A report as one HTML file that needs no network. This module writes text and tables; the page's own scripts draw
+//! the charts from the data of `analysis::report`.
+//!
+//! Commands and names of files are hostile input. The template escapes all text. Data is in a JSON element without
+//! any `<`. The page's Content-Security-Policy allows only the page's own scripts.
+
+mod cards;
+mod charts;
+mod group;
+mod index;
+mod page;
+mod records;
+mod tables;
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use formats::csv_cell::is_invisible;
+use minijinja::Environment;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use analysis::report::{ReportData, ReportInput};
+use analysis::verdict::Judgement;
+
+pub(super) use group::signs;
+
+const TEMPLATE: &str = include_str!("../../assets/report/page.html");
+pub(super) const STYLE: &str = include_str!("../../assets/report/style.css");
+pub(super) const D3: &str = include_str!("../../assets/vendor/d3-7.9.0.min.js");
+pub(super) const PLOT: &str = include_str!("../../assets/vendor/plot-0.6.17.min.js");
+pub(super) const DRAW: &str = include_str!("../../assets/report/draw.js");
+pub(super) const FIGURES: &str = include_str!("../../assets/report/figures.js");
+/// The page's scripts in order: each may use the earlier ones.
+const SCRIPTS: [&str; 7] = [
+    D3,
+    PLOT,
+    DRAW,
+    include_str!("../../assets/report/charts.js"),
+    include_str!("../../assets/report/charts-compare.js"),
+    FIGURES,
+    include_str!("../../assets/report/page.js"),
+];
+/// Name of the template. minijinja escapes the output of templates that end in `.html`.
+const NAME: &str = "page.html";
+
+/// A record with its analysis and judgements.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportRecord<'a> {
+    /// The record and its analysis.
+    pub input: ReportInput<'a>,
+    /// The judgement on each comparison of the analysis.
+    pub judgements: &'a [Judgement],
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(
+    to: &mut dyn Write,
+    records: &[ReportRecord<'_>],
+    data: &ReportData,
+    title: Option<&str>,
+) -> Result<()> {
+    let page = page::page(records, data, title);
+    let script_data = ReportScriptData { data, words: ReportTexts { groups: &page.words } };
+    let mut environment = Environment::new();
+    environment.add_template(NAME, TEMPLATE).context("the template of the report")?;
+    let whole = ReportTemplate {
+        policy: policy(&SCRIPTS, STYLE),
+        style: STYLE,
+        scripts: &SCRIPTS,
+        data: embedded(&script_data)?,
+        page: &page,
+    };
+    let template = environment.get_template(NAME).context("the template of the report")?;
+    let html =
+        template.render(minijinja::value::Serde(&whole)).context("the template of the report")?;
+    Ok(to.write_all(html.as_bytes())?)
+}
+
+/// Input of the template.
+#[derive(Serialize)]
+struct ReportTemplate<'a> {
+    policy: String,
+    style: &'static str,
+    scripts: &'static [&'static str],
+    data: String,
+    #[serde(flatten)]
+    page: &'a page::ReportPage,
+}
+
+/// Input of the scripts.
+#[derive(Serialize)]
+struct ReportScriptData<'a> {
+    data: &'a ReportData,
+    words: ReportTexts<'a>,
+}
+
+#[derive(Serialize)]
+struct ReportTexts<'a> {
+    groups: &'a [page::GroupText],
+}
+
+/// The Content-Security-Policy: the browser runs these scripts, uses this style sheet and loads nothing else.
+pub(super) fn policy(scripts: &[&str], style: &str) -> String {
+    let hash =
+        |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+    let scripts: Vec<String> = scripts.iter().map(|script| hash(script)).collect();
+    let (scripts, style) = (scripts.join(" "), hash(style));
+    format!(
+        "default-src 'none'; script-src {scripts}; style-src {style}; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// JSON for a script element: no character in it can end the element or begin another.
+pub(super) fn embedded(data: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_string(data).context("the data of the report")?;
+    let mut safe = String::with_capacity(json.len());
+    for char in json.chars() {
+        if matches!(char, '<' | '>' | '&') || is_invisible(char) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(char)));
+        } else {
+            safe.push(char);
+        }
+    }
+    Ok(safe)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,359 @@
+//! Texts and tables of a report for its template, in the order of the page.
+
+use serde::Serialize;
+
+use analysis::report::{NameMatch, ReportData};
+use analysis::suite::plan_of;
+use analysis::{Activity, ArmSummary, activities};
+use record::ledger::LedgerEntry;
+use crate::columns::{one_line, shorten};
+use crate::noise::{advice, name};
+use crate::remedies::Audience;
+use crate::report::cards::{self, VerdictCard};
+use crate::report::charts::{PAGE_READINGS, PageReadings};
+use crate::report::group::{GroupContext, estimate, signs};
+use crate::report::index::{self, BenchmarkIndex};
+use crate::report::records::{self, RecordText};
+use crate::report::tables::{self, MetricTable};
+use crate::report::{ReportRecord, charts};
+use model::values::ValueUnit;
+
+/// More verdicts than this are counted instead of listed.
+const HEADLINES_MAX: usize = 3;
+/// More groups than this are folded, and the page has an index.
+pub(super) const OPEN_GROUPS_MAX: usize = 4;
+/// More ratios than this have no chart at the top of the page.
+const FOREST_MAX: usize = 60;
+/// Widest label, columns.
+const LABEL_MAX: usize = 72;
+
+/// The page, as the template reads it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ReportPage {
+    title: String,
+    created: String,
+    tool: String,
+    counts: Vec<VerdictCount>,
+    headlines: Vec<VerdictCard>,
+    lead_figure: bool,
+    readings: PageReadings,
+    together: Option<SameNameTable>,
+    index: Option<BenchmarkIndex>,
+    groups: Vec<GroupSection>,
+    folded: bool,
+    records: Vec<RecordText>,
+    /// Texts of each group's charts, for the scripts.
+    #[serde(skip)]
+    pub words: Vec<GroupText>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct VerdictCount {
+    class: &'static str,
+    word: &'static str,
+    n: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SameNameTable {
+    first: String,
+    rows: Vec<SameNameRow>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SameNameRow {
+    label: String,
+    file: String,
+    t0: String,
+    ratio: String,
+}
+
+/// A group's section.
+#[derive(Clone, Debug, Serialize)]
+struct GroupSection {
+    id: String,
+    index: usize,
+    title: String,
+    class: Option<&'static str>,
+    word: Option<&'static str>,
+    arms: Vec<ArmRow>,
+    headings: Vec<String>,
+    /// Empty if the cards are the page's headlines.
+    cards: Vec<VerdictCard>,
+    are_folded: bool,
+    charts: Vec<charts::ReportChart>,
+    metrics: Option<MetricTable>,
+    counts: Option<MetricTable>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ArmRow {
+    number: String,
+    label: String,
+    is_reference: bool,
+    cells: Vec<String>,
+}
+
+/// Texts of a group's charts.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct GroupText {
+    pub title: String,
+    pub unit: ChartUnit,
+    arms: Vec<String>,
+    numbers: Vec<String>,
+    comparisons: Vec<ComparisonText>,
+    series: Vec<String>,
+    /// The entries of each ledger.
+    ledgers: Vec<Vec<PartText>>,
+}
+
+/// A part of the time above t0.
+#[derive(Clone, Debug, Serialize)]
+struct PartText {
+    name: String,
+    /// Advice that removes it; may be empty.
+    advice: String,
+}
+
+/// The unit of a group's charts.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct ChartUnit {
+    name: &'static str,
+    size: f64,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ComparisonText {
+    label: String,
+    class: &'static str,
+    word: &'static str,
+}
+
+/// The cards of a group's comparisons. `place` names the group, if the page shows several.
+fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard> {
+    let input = group.reported.input;
+    let arms = &input.analysis.arms;
+    let card = |(found, judgement)| {
+        cards::card(plan_of(input.record, found), arms, found, judgement, place)
+    };
+    group.comparisons().map(card).map(with_signs).collect()
+}
+
+fn with_signs(mut card: VerdictCard) -> VerdictCard {
+    card.sentence = signs(&card.sentence);
+    card.numbers = card.numbers.map(|numbers| signs(&numbers));
+    card.details = card.details.iter().map(|detail| signs(detail)).collect();
+    card
+}
+
+/// Builds the page.
+pub(super) fn page(
+    records: &[ReportRecord<'_>],
+    data: &ReportData,
+    title: Option<&str>,
+) -> ReportPage {
+    let has_suite = data.groups.len() > records.len();
+    let groups: Vec<GroupContext<'_>> =
+        data.groups.iter().map(|group| GroupContext::new(records, group, has_suite)).collect();
+    let folded = groups.len() > OPEN_GROUPS_MAX;
+    let is_one = groups.len() == 1;
+    let all: Vec<VerdictCard> = groups
+        .iter()
+        .flat_map(|context| group_cards(context, (!is_one).then_some(context.title.as_str())))
+        .collect();
+    let n_ratios = all.len();
+    let headlines = headlines(&groups, all.clone());
+    ReportPage {
+        title: title.map_or_else(|| default_title(&groups, records.len()), one_line),
+        created: created(records),
+        tool: records.first().map_or(String::new(), |it| one_line(&it.input.record.header.tool)),
+        counts: if all.len() > headlines.len() { counts(&all) } else { Vec::new() },
+        headlines,
+        lead_figure: (1..=FOREST_MAX).contains(&n_ratios),
+        readings: PAGE_READINGS,
+        together: data.together.as_ref().map(|_| SameNameTable {
+            first: groups.first().map(|context| context.file.clone()).unwrap_or_default(),
+            rows: data.same_names.iter().map(|same| same_name(&groups, same)).collect(),
+        }),
+        index: folded.then(|| index::index(&groups, data)),
+        groups: groups
+            .iter()
+            .enumerate()
+            .map(|(index, context)| group_page(index, context, is_one))
+            .collect(),
+        folded,
+        records: records
+            .iter()
+            .map(|it| records::words(it.input.record, it.input.analysis))
+            .collect(),
+        words: groups.iter().map(group_words).collect(),
+    }
+}
+
+/// The cards at the top: all verdicts, unless they are too many. Without verdicts: the times of the commands.
+fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<VerdictCard> {
+    if !all.is_empty() {
+        if groups.len() > 1 {
+            // Each section repeats its own details.
+            all.iter_mut().for_each(|card| card.details.clear());
+        }
+        return if all.len() <= HEADLINES_MAX { all } else { Vec::new() };
+    }
+    if groups.len() > HEADLINES_MAX {
+        return Vec::new();
+    }
+    let place = |context: &GroupContext<'_>| {
+        (context.reported.input.analysis.arms.len(), context.title.clone())
+    };
+    let of = |it: &GroupContext<'_>| {
+        let title = (groups.len() > 1).then(|| place(it).1);
+        let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
+        let plan = &it.reported.input.record.header.plan;
+        let card = |arm: &ArmSummary| cards::alone(plan, arm, it.unit, title.as_deref());
+        arms.map(card).map(with_signs).collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
+}
+
+fn counts(all: &[VerdictCard]) -> Vec<VerdictCount> {
+    let of = |&(class, word): &(&'static str, &'static str)| {
+        let n = all.iter().filter(|card| card.class == class).count();
+        (n > 0).then_some(VerdictCount { class, word, n })
+    };
+    cards::CLASSES.iter().filter_map(of).collect()
+}
+
+fn created(records: &[ReportRecord<'_>]) -> String {
+    match records {
+        [only] => one_line(&only.input.record.header.created),
+        _ => format!("{} records", records.len()),
+    }
+}
+
+fn default_title(groups: &[GroupContext<'_>], n_records: usize) -> String {
+    let is_suite = groups.iter().any(|context| context.group.benchmark.is_some());
+    match groups {
+        [only] => {
+            let labels: Vec<String> =
+                only.group.arms.iter().map(|arm| shorten(&arm.label, LABEL_MAX)).collect();
+            match (&only.group.benchmark, &only.group.scan) {
+                (Some(benchmark), _) => one_line(benchmark),
+                (None, Some(scan)) => {
+                    let series = scan.series.iter().map(|series| shorten(&series.label, LABEL_MAX));
+                    series.collect::<Vec<_>>().join(" vs ")
+                }
+                (None, None) if labels.len() <= HEADLINES_MAX => labels.join(" vs "),
+                (None, None) => format!("{} commands", labels.len()),
+            }
+        }
+        _ if is_suite && n_records == 1 => format!("{} benchmarks", groups.len()),
+        _ => {
+            let mut files: Vec<&str> = groups.iter().map(|context| context.file.as_str()).collect();
+            files.dedup();
+            let n_more = files.len().saturating_sub(HEADLINES_MAX);
+            let shown = files[..files.len() - n_more].join(", ");
+            if n_more > 0 { format!("{shown} and {n_more} more") } else { shown }
+        }
+    }
+}
+
+fn same_name(groups: &[GroupContext<'_>], same: &NameMatch) -> SameNameRow {
+    let [group, arm] = same.arm;
+    let it = &groups[group];
+    SameNameRow {
+        label: shorten(&it.group.arms[arm].label, LABEL_MAX),
+        file: it.file.clone(),
+        t0: it.t0(arm),
+        ratio: estimate(same).unwrap_or_default(),
+    }
+}
+
+fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSection {
+    let group = context.group;
+    let cards = group_cards(context, None);
+    let only = match &cards[..] {
+        [only] => Some(only),
+        _ => None,
+    };
+    let summaries: Vec<(String, &ArmSummary)> = (0..group.arms.len())
+        .map(|place| (number(context, place), context.summary(place)))
+        .collect();
+    let is_net = summaries.iter().any(|(_, arm)| arm.net.is_some());
+    let row = |(place, (number, arm)): (usize, &(String, &ArmSummary))| ArmRow {
+        number: number.clone(),
+        label: shorten(&arm.label, 2 * LABEL_MAX),
+        is_reference: group.arms[place].is_reference && !group.comparisons.is_empty(),
+        cells: tables::times(arm, context.unit),
+    };
+    GroupSection {
+        id: format!("group-{index}"),
+        index,
+        title: if is_one { "Details".into() } else { context.title.clone() },
+        class: only.map(|card| card.class),
+        word: only.map(|card| card.word),
+        arms: summaries.iter().enumerate().map(row).collect(),
+        headings: tables::headings(context.unit, is_net),
+        are_folded: cards.len() > HEADLINES_MAX,
+        cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
+        charts: charts::charts(group),
+        metrics: tables::metrics(&summaries),
+        counts: run_counts(context),
+    }
+}
+
+/// The counts of the arms of a group, as `perf stat` has them.
+fn run_counts(context: &GroupContext<'_>) -> Option<MetricTable> {
+    let all = activities(context.reported.input.record);
+    let of = |place: usize| {
+        let found = all.get(context.group.arms[place].arm)?.as_ref()?;
+        Some((number(context, place), found))
+    };
+    let found: Vec<(String, &Activity)> = (0..context.group.arms.len()).filter_map(of).collect();
+    tables::counts(&found)
+}
+
+/// The number of an arm in the text output.
+fn number(context: &GroupContext<'_>, place: usize) -> String {
+    (context.group.arms[place].arm + 1).to_string()
+}
+
+fn group_words(context: &GroupContext<'_>) -> GroupText {
+    let group = context.group;
+    let label = |place: usize| shorten(&group.arms[place].label, LABEL_MAX);
+    let plan = &context.reported.input.record.header.plan;
+    let compared = context.comparisons().zip(&group.comparisons);
+    let compared = compared.map(|((found, judgement), compared)| {
+        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
+        let reference = group.arms.iter().position(|arm| arm.arm == found.reference);
+        let against = reference.map_or_else(String::new, |it| format!(" against {}", label(it)));
+        ComparisonText { label: format!("{}{against}", label(compared.arm)), class, word }
+    });
+    let kind = match group.unit {
+        ValueUnit::Time => "time",
+        ValueUnit::Bytes => "memory",
+        ValueUnit::Count => "count",
+    };
+    let ledgers = group.ledgers.iter();
+    let audience = Audience::of(&context.reported.input.record.header.plan);
+    let scan = group.scan.iter().flat_map(|scan| &scan.series);
+    GroupText {
+        title: context.title.clone(),
+        unit: ChartUnit { name: context.unit.name, size: context.unit.size, kind },
+        arms: (0..group.arms.len()).map(label).collect(),
+        numbers: (0..group.arms.len()).map(|place| number(context, place)).collect(),
+        comparisons: compared.collect(),
+        series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
+        ledgers: ledgers
+            .map(|it| it.lost.entries.iter().map(|part| part_words(part, audience)).collect())
+            .collect(),
+    }
+}
+
+fn part_words(part: &LedgerEntry, audience: Audience) -> PartText {
+    let estimate = if part.is_estimate { " (estimate)" } else { "" };
+    PartText {
+        name: name(&part.source) + estimate,
+        advice: advice(&part.source, audience).unwrap_or_default(),
+    }
+}

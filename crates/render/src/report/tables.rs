@@ -1,0 +1,124 @@
+//! Tables of a group: the times of its arms, and their other metrics.
+
+use serde::Serialize;
+
+use analysis::{Activity, ArmSummary, MetricSummary, RunCount};
+use crate::report::signs;
+use crate::units::{DisplayUnit, kind_of, percent};
+use crate::{activity, t0};
+
+/// With more arms than this, the arms are rows instead of columns.
+const COLUMNS_MAX: usize = 4;
+
+/// A table of metrics.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct MetricTable {
+    headings: Vec<String>,
+    rows: Vec<MetricRow>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MetricRow {
+    name: String,
+    cells: Vec<MetricCell>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct MetricCell {
+    value: String,
+    spread: Option<String>,
+}
+
+/// Headings of the cells that [`times`] makes.
+pub(super) fn headings(unit: DisplayUnit, is_net: bool) -> Vec<String> {
+    let t0 = if is_net { "t0, net" } else { "t0" };
+    let mut headings: Vec<String> =
+        [t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name)).into();
+    headings.extend(["CV", "n"].map(String::from));
+    headings
+}
+
+/// The times of an arm: t0 is net of the control, the others are as measured.
+pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
+    let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
+    let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+    let number = |value: f64| unit.number(value, decimals);
+    let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
+    vec![
+        t0::of_arm(unit, arm).unwrap_or_default().replace(" +- ", " ± "),
+        number(wall.median.value),
+        number(wall.mean.value),
+        wall.sd.map(number).unwrap_or_default(),
+        number(wall.min),
+        number(wall.max),
+        wall.cv.map(percent).unwrap_or_default(),
+        n.to_string(),
+    ]
+}
+
+fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
+    arm.metrics.iter().find(|metric| metric.name == name)
+}
+
+/// The counts of the arms and their rates; `None` if no arm has counts.
+pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
+    let first = arms.first()?.1;
+    if arms.len() > COLUMNS_MAX {
+        return None;
+    }
+    let row = |count: &RunCount| {
+        let cell = |(_, activity): &(String, &Activity)| {
+            let found = activity.counts.iter().find(|other| other.what == count.what);
+            found.map_or_else(MetricCell::default, |found| MetricCell {
+                value: signs(&activity::per_run(found)),
+                spread: activity::rate(found).map(|rate| signs(&rate)),
+            })
+        };
+        MetricRow {
+            name: activity::name(count.what).into(),
+            cells: arms.iter().map(cell).collect(),
+        }
+    };
+    let headings = arms.iter().map(|(number, _)| number.clone()).collect();
+    Some(MetricTable { headings, rows: first.counts.iter().map(row).collect() })
+}
+
+/// Every metric that an arm of the group has; `None` if wall time is the only one.
+pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
+    let mut names: Vec<&str> = Vec::new();
+    for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {
+        if !names.contains(&metric.name.as_str()) {
+            names.push(&metric.name);
+        }
+    }
+    if names.iter().all(|name| *name == "wall") {
+        return None;
+    }
+    let units: Vec<DisplayUnit> = names
+        .iter()
+        .map(|name| {
+            let means = arms.iter().filter_map(|(_, arm)| Some(find(arm, name)?.mean));
+            DisplayUnit::choose(kind_of(name), None, means)
+        })
+        .collect();
+    let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {
+        let Some(metric) = find(arm, name) else { return MetricCell::default() };
+        let spread = metric.sd.filter(|sd| *sd > 0.0).map(|sd| unit.number(sd, None));
+        MetricCell { value: unit.number(metric.mean, None), spread }
+    };
+    let named = || names.iter().zip(&units);
+    if arms.len() <= COLUMNS_MAX {
+        let rows = named().map(|(name, unit)| MetricRow {
+            name: unit.heading(name),
+            cells: arms.iter().map(|(_, arm)| cell(arm, name, *unit)).collect(),
+        });
+        let headings = arms.iter().map(|(number, _)| number.clone()).collect();
+        return Some(MetricTable { headings, rows: rows.collect() });
+    }
+    let rows = arms.iter().map(|(number, arm)| MetricRow {
+        name: number.clone(),
+        cells: named().map(|(name, unit)| cell(arm, name, *unit)).collect(),
+    });
+    let headings = named().map(|(name, unit)| unit.heading(name)).collect();
+    Some(MetricTable { headings, rows: rows.collect() })
+}

@@ -1,0 +1,107 @@
+use super::*;
+use analysis::Evidence;
+use analysis::report::report;
+use record::fixture::{record, run};
+use crate::fixture::{analysis, compare, judgements, paired};
+
+const HOSTILE: &str =
+    "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}";
+
+fn page(names: &[&str], title: Option<&str>) -> String {
+    let mut record = record(&["a", "b"]);
+    for (arm, name) in record.header.plan.arms.iter_mut().zip(names) {
+        arm.name = Some((*name).into());
+        arm.command = (*name).into();
+    }
+    record.path = format!("/tmp/{HOSTILE}.swell").into();
+    for block in 0..20 {
+        for arm in 0..2 {
+            run(&mut record, arm, Some(block), 1_000_000 + u64::from(arm * 50_000 + block * 7 % 5));
+        }
+    }
+    let mut analysis = analysis(&record, &[1e6, 1.05e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(1.05, 1.04, 1.06)));
+    let judgements = judgements(&record, &analysis);
+    let input = ReportInput { record: &record, analysis: &analysis };
+    let data = report(&[input]);
+    let mut out = Vec::new();
+    write(&mut out, &[ReportRecord { input, judgements: &judgements }], &data, title).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The page without its own scripts and style.
+fn content(html: &str) -> String {
+    SCRIPTS.iter().fold(html.replace(STYLE, ""), |html, script| html.replace(script, ""))
+}
+
+#[test]
+fn the_verdict_comes_first_in_words_and_in_numbers() {
+    let html = page(&["old", "new"], None);
+    let sentence = html.find("“new” is 5.0 % slower than “old” (4.0 to 6.0 %).").unwrap();
+    let numbers = html.find("1.050 [1.040, 1.060] at 99 %, floor, p = 0.0005");
+    assert!(sentence < numbers.unwrap());
+    assert!(numbers.unwrap() < html.find("<h2>Details</h2>").unwrap());
+    assert!(html.contains("<title>old vs new</title>"));
+    assert!(
+        page(&["old", "new"], Some("A <b> title")).contains("<title>A &lt;b&gt; title</title>")
+    );
+}
+
+#[test]
+fn commands_and_files_never_become_markup() {
+    let html = content(&page(&[&format!("./a {HOSTILE}"), "./b"], None));
+    assert!(!html.contains("<img") && !html.contains("alert(1)</script>"), "{html}");
+    assert_eq!(html.matches("<script").count(), 1 + SCRIPTS.len());
+    assert_eq!(html.matches("</script>").count(), 1 + SCRIPTS.len());
+    assert!(html.contains("{{ 1000003*7 }}") && !html.contains("7000021"));
+    assert!(html.contains("&lt;script&gt;alert(1)"));
+    assert!(!html.contains('\u{202e}'), "what turns the text around");
+    let (_, data) = html.split_once("id=\"data\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    assert!(!data.contains(['<', '>', '&']));
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert!(data["data"]["groups"][0]["arms"][0]["label"].as_str().unwrap().contains(HOSTILE));
+}
+
+#[test]
+fn the_policy_allows_what_is_in_the_page_and_nothing_else() {
+    let html = page(&["old", "new"], None);
+    let (_, policy) = html.split_once("Content-Security-Policy\" content=\"").unwrap();
+    let (policy, _) = policy.split_once('"').unwrap();
+    let policy = policy.replace("&#x27;", "'").replace("&#x2f;", "/").replace("&#x3d;", "=");
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+    assert_eq!(policy.matches("'sha256-").count(), SCRIPTS.len() + 1);
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    // The page loads nothing: it has no address of another file.
+    let content = content(&html);
+    for attribute in ["src=", "href=\"http", "url(", "@import"] {
+        let own = content.replace(&HOSTILE.replace('\'', "&#x27;"), "");
+        assert!(!own.contains(attribute) || attribute == "src=", "{attribute}");
+    }
+}
+
+#[test]
+fn scripts_end_where_they_end() {
+    for script in SCRIPTS.iter().chain([&STYLE]) {
+        let lower = script.to_lowercase();
+        assert!(
+            !lower.contains("</script") && !lower.contains("<!--") && !lower.contains("</style")
+        );
+    }
+}
+
+#[test]
+fn what_others_wrote_is_what_they_published() {
+    let sums = include_str!("../../assets/vendor/SHA256SUMS");
+    let files: [(&str, &[u8]); 4] = [
+        ("d3-7.9.0.min.js", SCRIPTS[0].as_bytes()),
+        ("plot-0.6.17.min.js", SCRIPTS[1].as_bytes()),
+        ("d3.LICENSE", include_bytes!("../../assets/vendor/d3.LICENSE")),
+        ("plot.LICENSE", include_bytes!("../../assets/vendor/plot.LICENSE")),
+    ];
+    assert_eq!(sums.lines().count(), files.len());
+    for (name, bytes) in files {
+        let sum: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(sums.lines().any(|line| line == format!("{sum}  {name}")), "{name} is {sum}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Describes a shield in words.
+
+use host::CacheInForce;
+use host::shield::{Isolation, ShieldKind};
+use crate::uncertain;
+use model::values::name_cpus;
+
+const MIB: f64 = 1_048_576.0;
+
+/// Describes the isolation in one sentence.
+pub fn sentence(isolation: &Isolation) -> String {
+    let (free, bound) = (isolation.shielded_cpus(), isolation.bound_cpus());
+    if !isolation.how.is_shield() {
+        return match bound.is_empty() {
+            true => "no CPU is kept free".into(),
+            false => format!("the commands run on {}, which is not kept free", name_cpus(&bound)),
+        };
+    }
+    let by = by(isolation);
+    let idle: Vec<usize> = free.iter().copied().filter(|cpu| !bound.contains(cpu)).collect();
+    let idle = match idle.is_empty() {
+        true => String::new(),
+        false => format!(", and {} idle", if idle.len() == 1 { "its sibling" } else { "the rest" }),
+    };
+    let left = left(isolation).map(|left| format!("; {left}")).unwrap_or_default();
+    let own = isolation.cache.as_ref().map(|own| format!(", with {} of their own", cache(own)));
+    format!(
+        "{} kept free by {by}; the commands run on {}{idle}{}{left}",
+        cpus(&free),
+        name_cpus(&bound),
+        own.unwrap_or_default()
+    )
+}
+
+/// Returns `CPU 1 is`, or the plural.
+pub fn cpus(cpus: &[usize]) -> String {
+    format!("{} {}", name_cpus(cpus), if cpus.len() == 1 { "is" } else { "are" })
+}
+
+fn by(isolation: &Isolation) -> String {
+    match (&isolation.partition, isolation.how) {
+        (Some(partition), _) => format!("{} ({partition})", isolation.how.name()),
+        (None, how) => how.name().into(),
+    }
+}
+
+/// Lists the tasks, kernel threads and interrupts that may still run on its CPUs.
+fn left(isolation: &Isolation) -> Option<String> {
+    let count = |n: u32, what: &str| {
+        (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }))
+    };
+    let left: Vec<String> = [
+        count(isolation.n_tasks_left, "task"),
+        count(isolation.n_kernel_threads_left, "kernel thread"),
+        count(isolation.n_irqs_left, "interrupt"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!left.is_empty()).then(|| format!("{} may still run there", left.join(", ")))
+}
+
+/// Describes the part of the cache: `6 of 12 ways of L3 (6 MiB)`.
+fn cache(cache: &CacheInForce) -> String {
+    let bytes = cache
+        .bytes
+        .map(|bytes| format!(" ({} MiB)", uncertain::fixed(bytes as f64 / MIB, 1)))
+        .unwrap_or_default();
+    format!("{} of {} ways of {}{bytes}", cache.ways, cache.of_ways, cache.resource)
+}
+
+/// Describes the isolation in full. `lost` is the reason for its loss.
+pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
+    let free = isolation.shielded_cpus();
+    let mut text = match lost {
+        None => format!("{} kept free by {}\n", cpus(&free), by(isolation)),
+        Some(why) => format!("the shield of {} was lost: {why}\n", name_cpus(&free)),
+    };
+    if let Some(others) = &isolation.others {
+        let others = model::values::parse_cpu_list(others).unwrap_or_default();
+        text += &format!("everything else is on {}\n", name_cpus(&others));
+    }
+    let left = left(isolation);
+    text += &match (left, isolation.how) {
+        (Some(left), _) => format!("{left}\n"),
+        (None, ShieldKind::Boot | ShieldKind::Affinity) => String::new(),
+        (None, _) => "nothing else may run there but what the kernel has on each CPU\n".into(),
+    };
+    if let Some(own) = &isolation.cache {
+        text += &format!("only they fill {}\n", cache(own));
+    }
+    for note in &isolation.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+/// States the number of files that the shield changed.
+pub fn turned(n_set: usize) -> String {
+    let files = if n_set == 1 { "file" } else { "files" };
+    format!("{n_set} {files} changed for it; `stillwell shield off` puts everything back\n")
+}
+
+/// Names the owner of the shield and tells how long it lasts.
+pub fn owner(owner: Option<(u32, bool)>) -> String {
+    match owner {
+        None => "until `stillwell shield off` or the next boot\n".into(),
+        Some((pid, true)) => format!("until process {pid} ends\n"),
+        Some((pid, false)) => {
+            format!(
+                "process {pid}, whose it was, has ended; `stillwell shield off` gives it back\n"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_of_the_cache_is_said() {
+        let own = CacheInForce {
+            resource: "L3".into(),
+            ids: vec![0],
+            ways: 6,
+            of_ways: 12,
+            bytes: Some(6 << 20),
+        };
+        let isolation = Isolation {
+            how: ShieldKind::Boot,
+            cpus: "2-3".into(),
+            bound: "2".into(),
+            cache: Some(own),
+            notes: Vec::new(),
+            ..Isolation::none(String::new())
+        };
+        assert_eq!(
+            sentence(&isolation),
+            "CPUs 2-3 are kept free by isolcpus= at boot; the commands run on CPU 2, and its sibling idle, \
+             with 6 of 12 ways of L3 (6.0 MiB) of their own"
+        );
+        assert!(text(&isolation, None).contains("only they fill 6 of 12 ways of L3 (6.0 MiB)\n"));
+    }
+}

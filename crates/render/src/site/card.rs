@@ -1,0 +1,113 @@
+//! The card of a change: its size, its place and its commits in words.
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use search::history::series::{Change, ChangeKind, Series};
+use crate::columns::one_line;
+use crate::history::{
+    SeriesChange, culprit, duration, numbers, remark, revision, together,
+};
+use crate::units::signed_percent;
+
+/// The card of a change.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ChangeCard {
+    pub class: &'static str,
+    word: &'static str,
+    /// For example `+3.1 %`.
+    pub size: String,
+    /// Ratio, interval and p.
+    numbers: String,
+    /// How long a spell or a drift lasts.
+    duration: Option<String>,
+    name: String,
+    /// Path of the benchmark's page, from the directory of the site. `section` is the anchor on it.
+    href: String,
+    section: String,
+    machine: String,
+    /// The last result before the change, and the first one after it.
+    sides: [ChangeSide; 2],
+    also: Vec<String>,
+    together: Option<String>,
+    /// The commits that a search found.
+    found: Vec<String>,
+    commits: Vec<String>,
+    n_more: usize,
+    remark: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ChangeSide {
+    day: String,
+    revision: String,
+    record: i64,
+}
+
+/// The anchor of a series' section, from its place on the page.
+pub(super) fn section(place: usize) -> String {
+    format!("s{place}")
+}
+
+pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
+    let SeriesChange { series, change, commits, culprits } = changed;
+    let side = |at: usize| ChangeSide {
+        day: day(series.time_s(at)),
+        revision: one_line(&revision(&series.entries[at].result)),
+        record: series.entries[at].record,
+    };
+    let also = change.also_changed.iter();
+    ChangeCard {
+        class: class_and_word(change).0,
+        word: class_and_word(change).1,
+        size: signed_percent(change.ratio.ratio),
+        numbers: numbers(change),
+        duration: duration(series, change, day),
+        name: one_line(&series.label()),
+        href: super::page_of(&series.benchmark),
+        section: section(place),
+        machine: one_line(&series.machine),
+        sides: [side(change.at - 1), side(change.at)],
+        also: also.map(|(name, old, new)| one_line(&format!("{name}, {old} to {new}"))).collect(),
+        together: Some(change.together).filter(|it| it.is_common).map(together),
+        found: culprits.iter().map(culprit).collect(),
+        commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
+        n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
+        remark: remark(changed).map(|(words, _)| one_line(&words)),
+    }
+}
+
+fn class_and_word(change: &Change) -> (&'static str, &'static str) {
+    match (change.kind, change.ratio.ratio > 1.0) {
+        (ChangeKind::Level, true) => ("slower", "SLOWER"),
+        (ChangeKind::Level, false) => ("faster", "FASTER"),
+        (ChangeKind::Spell, true) => ("undecided", "SLOW SPELL"),
+        (ChangeKind::Spell, false) => ("undecided", "FAST SPELL"),
+        (ChangeKind::Drift, true) => ("undecided", "DRIFT TO SLOWER"),
+        (ChangeKind::Drift, false) => ("undecided", "DRIFT TO FASTER"),
+    }
+}
+
+/// The commits that may have caused a change: a subject, a number, or the revisions around it.
+pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
+    match &changed.commits {
+        Some(between) if between.n == 1 => between.newest[0].clone(),
+        Some(between) => format!("{} commits", between.n),
+        None => {
+            let revision = |at: usize| revision(&changed.series.entries[at].result);
+            let at = changed.change.at;
+            format!("{} … {}", revision(at - 1), revision(at))
+        }
+    }
+}
+
+/// The day in UTC: every reader of the site sees the same one.
+pub(super) fn day(time_s: i64) -> String {
+    let time = Timestamp::from_second(time_s).unwrap_or_default();
+    time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+}
+
+/// Time of the newest result of a series, s since 1970.
+pub(super) fn newest_s(series: &Series) -> i64 {
+    series.entries.iter().map(|entry| entry.origin.measured_s).max().unwrap_or(0)
+}

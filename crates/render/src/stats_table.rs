@@ -1,0 +1,415 @@
+//! Output of the verb `stats`: every statistic, with the arms side by side.
+
+mod clocks;
+mod launches;
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use analysis::series::ValueSeries;
+use analysis::{
+    ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
+};
+use record::plan::Plan;
+use crate::columns::{COLUMNS, shorten, width};
+use crate::quantity::QuantityWords;
+use crate::text::ratio_text;
+use crate::units::{
+    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
+};
+use crate::{slow_tail, t0, uncertain};
+use model::values::TimShape;
+
+/// Widest label of an arm, columns: several arms have to fit side by side.
+const LABEL_COLUMNS: usize = 20;
+const GAP: usize = 2;
+
+/// One statistic: its name and its value for each arm. A missing value is empty.
+struct StatisticLine {
+    name: String,
+    cells: Vec<String>,
+}
+
+/// A value of one part of a summary.
+type Field<From, To> = fn(&From) -> To;
+
+/// Input of the table. The lists have one element for each arm of the plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics<'a> {
+    /// The plan of the record.
+    pub plan: &'a Plan,
+    /// Summaries of its arms.
+    pub arms: &'a [ArmSummary],
+    /// The estimators of their wall times.
+    pub estimators: &'a [Option<Estimators>],
+    /// The shape of tim's estimator, if the user asked for it.
+    pub tim: Option<TimShape>,
+    /// The series of their launches, if the benchmark has launches.
+    pub series: &'a [Option<ValueSeries>],
+}
+
+/// All statistics of all arms and controls, as measured. As many arms are side by side as fit in 80 columns.
+pub fn stats(statistics: Statistics<'_>) -> String {
+    let Statistics { plan, arms, .. } = statistics;
+    if !plan.has_benchmarks() {
+        return of_arms(statistics);
+    }
+    let mut out = String::new();
+    let mut names: Vec<&Option<String>> = Vec::new();
+    for benchmark in plan.arms.iter().map(|arm| &arm.benchmark) {
+        if names.contains(&benchmark) {
+            continue;
+        }
+        names.push(benchmark);
+        let these = arms.iter().filter(|arm| plan.arms[arm.arm].benchmark == *benchmark);
+        let these: Vec<ArmSummary> = these.cloned().collect();
+        let gap = if out.is_empty() { "" } else { "\n" };
+        writeln!(out, "{gap}{}", shorten(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
+        out.push_str(&of_arms(Statistics { arms: &these, ..statistics }));
+    }
+    out
+}
+
+/// The table of one benchmark's arms, or of all arms.
+fn of_arms(statistics: Statistics<'_>) -> String {
+    let Statistics { plan, arms, .. } = statistics;
+    let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
+    let mut lines = vec![StatisticLine {
+        name: String::new(),
+        cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
+    }];
+    let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
+    let unit = unit_of_values(plan, kind, statistics.uncertain());
+    // What most readers look for comes first.
+    ratio_lines(&mut lines, statistics);
+    estimator_lines(&mut lines, statistics, unit);
+    clocks::lines(&mut lines, statistics, unit);
+    floor_lines(&mut lines, statistics);
+    time_lines(&mut lines, arms, unit);
+    launches::lines(&mut lines, statistics, unit);
+    for name in metric_names(arms) {
+        metric_lines(&mut lines, plan, arms, name);
+    }
+    let names = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
+    let n_arms = arms.len();
+    let mut out = String::new();
+    let mut from = 0;
+    while from < n_arms {
+        let to = from + n_fitting(&lines, from, COLUMNS.saturating_sub(names));
+        if from > 0 {
+            out.push('\n');
+        }
+        draw(&mut out, &lines, from..to);
+        from = to;
+    }
+    out
+}
+
+fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
+    let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
+    let mark = if arm.arm == plan.reference_of(arm.arm) && has_others { " (ref)" } else { "" };
+    format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
+}
+
+/// Number of arms from this one on that fit; at least one.
+fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
+    let n_arms = lines.first().map_or(0, |line| line.cells.len());
+    let widest =
+        |arm: usize| lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP;
+    let mut used = 0;
+    let fits = |arm: &usize| {
+        used += widest(*arm);
+        used <= columns
+    };
+    (from..n_arms).take_while(fits).count().max(1)
+}
+
+fn draw(out: &mut String, lines: &[StatisticLine], arms: std::ops::Range<usize>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for line in lines {
+        table.add_row(std::iter::once(&line.name).chain(&line.cells[arms.clone()]));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding(if index == 0 { (0, 0) } else { (GAP as u16, 0) });
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+impl Statistics<'_> {
+    fn estimators(&self, arm: &ArmSummary) -> Option<&Estimators> {
+        self.estimators.get(arm.arm)?.as_ref()
+    }
+
+    /// Every time with an error in the table: they share one unit.
+    fn uncertain(&self) -> impl Iterator<Item = UncertainValue> {
+        self.arms.iter().flat_map(|arm| {
+            let walls =
+                arm.times.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
+            let tim = self.estimators(arm).and_then(|found| found.tim?.measured);
+            walls.chain(tim)
+        })
+    }
+}
+
+/// Adds a line with a cell for each arm.
+fn add(
+    lines: &mut Vec<StatisticLine>,
+    arms: &[ArmSummary],
+    name: impl Into<String>,
+    cell: impl Fn(&ArmSummary) -> Option<String>,
+) {
+    let cells = arms.iter().map(|arm| cell(arm).unwrap_or_default()).collect();
+    lines.push(StatisticLine { name: name.into(), cells });
+}
+
+/// t0, the estimators, and the same minus the control's.
+fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
+    let Statistics { plan, arms, tim, .. } = statistics;
+    let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
+    let location = QuantityWords::of(plan).location(plan);
+    add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
+    let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
+        ("min", |found| found.min),
+        ("fan", |found| found.fan),
+        ("fan, raw", |found| found.fan_raw),
+        ("low 20 %", |found| found.low20),
+        ("median", |found| found.median),
+        ("mean", |found| found.mean),
+    ];
+    for (name, value) in estimators {
+        add(lines, arms, name, |arm| {
+            let of_runs = value(statistics.estimators(arm)?);
+            text(of_all(name, arm).unwrap_or(of_runs))
+        });
+    }
+    if let Some(TimShape { k, n, m, .. }) = tim {
+        add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
+            let tim = statistics.estimators(arm)?.tim?;
+            tim.measured.map_or_else(|| Some(format!("needs {} runs", tim.n_needed)), text)
+        });
+    }
+    if plan.control.is_some() {
+        add(lines, arms, "net t0", |arm| arm.net.and_then(|_| t0::of_arm(unit, arm)));
+        add(lines, arms, "net median", |arm| text(arm.net?.median));
+        add(lines, arms, "net mean", |arm| text(arm.net?.mean));
+        if tim.is_some_and(|shape| shape.n_overhead > 0) {
+            add(lines, arms, "net tim", |arm| text(statistics.estimators(arm)?.tim?.net?));
+        }
+    }
+}
+
+/// An estimate from all slices of an arm. The estimators are of its processes.
+fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
+    let wall = arm.times.as_ref().filter(|_| arm.sliced.is_some())?;
+    match name {
+        "min" => Some(UncertainValue { value: wall.min, err: None }),
+        "median" => Some(wall.median),
+        "mean" => Some(wall.mean),
+        _ => None,
+    }
+}
+
+/// Adds the ratios to the reference. With a control they are of net times.
+fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
+    let Statistics { arms, tim, .. } = statistics;
+    if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
+        return;
+    }
+    let ratios: [(&str, Field<Ratios, Option<UncertainValue>>); 4] = [
+        ("t0 ratio", |ratios| ratios.t0),
+        ("median ratio", |ratios| ratios.median),
+        ("mean ratio", |ratios| ratios.mean),
+        ("tim ratio", |ratios| ratios.tim),
+    ];
+    let n_shown = if tim.is_some() { 4 } else { 3 };
+    for (name, ratio) in &ratios[..n_shown] {
+        add(lines, arms, *name, |arm| {
+            let ratio = ratio(statistics.estimators(arm)?.ratios.as_ref()?)?;
+            Some(ratio_text(ratio.value, ratio.err))
+        });
+    }
+}
+
+/// Adds the test for a finite floor.
+fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
+    let arms = statistics.arms;
+    let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
+    add(lines, arms, "has a floor", |arm| {
+        let word = match floor(arm)?.is_finite {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not tested",
+        };
+        Some(word.into())
+    });
+    let limit = uncertain::fixed(stats::endpoint::G_STAR_LIMIT, 3);
+    add(lines, arms, format!("  test (< {limit})"), |arm| {
+        Some(uncertain::fixed(floor(arm)?.g_star?, 3))
+    });
+    add(lines, arms, "  lowest runs", |arm| Some(floor(arm)?.k.to_string()));
+}
+
+fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: DisplayUnit) {
+    let single: [(&str, Field<TimeSummary, f64>); 3] = [
+        ("10 %", |wall| wall.quantiles[0]),
+        ("25 %", |wall| wall.quantiles[1]),
+        ("75 %", |wall| wall.quantiles[2]),
+    ];
+    for (name, value) in single {
+        add(lines, arms, name, |arm| number(unit, arm, value(arm.times.as_ref()?)));
+    }
+    for (at, p) in SLOW_TAIL.into_iter().enumerate() {
+        add(lines, arms, slow_tail::name(p), |arm| {
+            let decimals = t0_decimals(unit, arm)?;
+            slow_tail::value(arm, at, |ns| unit.number(ns, decimals))
+        });
+    }
+    add(lines, arms, "max", |arm| number(unit, arm, arm.times.as_ref()?.max));
+    add(lines, arms, "sd", |arm| number(unit, arm, arm.times.as_ref()?.sd?));
+    add(lines, arms, "CV", |arm| arm.times.as_ref()?.cv.map(percent));
+    add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
+    let counts: [(&str, Field<ArmSummary, usize>); 3] = [
+        ("timed out", |arm| arm.n_timed_out),
+        ("failed", |arm| arm.n_failed),
+        ("exit not 0", |arm| arm.n_nonzero_exits),
+    ];
+    for (name, count) in counts {
+        if arms.iter().any(|arm| count(arm) > 0) {
+            add(lines, arms, name, |arm| Some(count(arm).to_string()));
+        }
+    }
+}
+
+/// A time with as many decimals as the arm's t0.
+fn number(unit: DisplayUnit, arm: &ArmSummary, value_ns: f64) -> Option<String> {
+    Some(unit.number(value_ns, t0_decimals(unit, arm)?))
+}
+
+fn t0_decimals(unit: DisplayUnit, arm: &ArmSummary) -> Option<Option<usize>> {
+    let t0 = arm.times.as_ref()?.t0;
+    Some(unit.decimals(t0.value, t0.err))
+}
+
+/// Names of all metrics of the arms but wall time.
+fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for metric in arms.iter().flat_map(|arm| &arm.metrics) {
+        if metric.name != "wall" && !names.contains(&metric.name.as_str()) {
+            names.push(&metric.name);
+        }
+    }
+    names
+}
+
+fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
+    let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
+    let found: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
+    let means = found.iter().flatten().map(|metric| metric.mean);
+    let unit = DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), means);
+    let statistics: [(String, Field<MetricSummary, f64>); 4] = [
+        (unit.heading(&format!("{name} mean")), |metric| metric.mean),
+        ("  median".into(), |metric| metric.median),
+        ("  min".into(), |metric| metric.min),
+        ("  max".into(), |metric| metric.max),
+    ];
+    for (name, value) in statistics {
+        let cell = |metric: &Option<MetricSummary>| {
+            metric.as_ref().map_or_else(String::new, |metric| unit.number(value(metric), None))
+        };
+        lines.push(StatisticLine { name, cells: found.iter().map(cell).collect() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::plan::Plan;
+    use record::fixture::record;
+    use crate::fixture::{analysis, estimators, of_times, single, times};
+
+    #[track_caller]
+    fn check_width(text: &str) {
+        assert!(text.lines().all(|line| width(line) <= COLUMNS), "{text}");
+    }
+
+    fn table(plan: &Plan, arms: &[ArmSummary], tim: Option<TimShape>) -> String {
+        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim, series: &[] })
+    }
+
+    #[test]
+    fn every_statistic_of_an_arm_and_its_control() {
+        let record = record(&["a | b", "c"]);
+        let mut arms = analysis(&record, &[1.25e6, 1.5e6, 0.61e6]).arms;
+        arms[0].n_nonzero_exits = 3;
+        let tim = Some("1,6,4".parse().unwrap());
+        insta::assert_snapshot!(table(&record.header.plan, &arms, tim));
+    }
+
+    #[test]
+    fn arms_that_do_not_fit_come_below() {
+        let (long, wide) = ("a long command ".repeat(9), "日本語".repeat(20));
+        let commands = [&long, "b", "c", "d", &wide, "f"];
+        let record = record(&commands);
+        let mut walls: Vec<_> = (1..6).map(|n| Some(times(f64::from(n) * 1e6))).collect();
+        walls.push(None);
+        let arms = of_times(&record, walls, 60).arms;
+        let text = table(&record.header.plan, &arms, None);
+        check_width(&text);
+        assert_eq!(text.matches("t0 [ms]").count(), 2, "{text}");
+        assert_eq!(text.matches("(ref)").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn one_run_has_no_errors() {
+        let record = record(&["a"]);
+        let arms = of_times(&record, vec![Some(single(5.0))], 1).arms;
+        let text = table(&record.header.plan, &arms, None);
+        assert!(!text.contains("+-"), "{text}");
+        let t0: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(t0, ["t0", "[ns]", "5"]);
+    }
+
+    #[test]
+    fn the_largest_value_chooses_the_unit() {
+        let record = record(&["a"]);
+        // The mean is 1002 µs, but t0 is below 1000 µs.
+        let arms = analysis(&record, &[982_500.0]).arms;
+        let text = table(&record.header.plan, &arms, None);
+        assert!(text.contains("t0 [ms]"), "{text}");
+    }
+
+    #[test]
+    fn what_could_not_be_told() {
+        let record = record(&["a"]);
+        let arms = analysis(&record, &[1e6]).arms;
+        let tim = Some("1,6,40".parse().unwrap());
+        let mut estimators = estimators(&arms, tim);
+        let found = estimators[0].as_mut().unwrap();
+        found.floor.is_finite = None;
+        found.floor.g_star = None;
+        let plan = &record.header.plan;
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
+        estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        let line = text.lines().find(|line| line.starts_with("has a floor")).unwrap();
+        assert!(line.ends_with(" no"), "{text}");
+    }
+
+    #[test]
+    fn ten_thousand_arms() {
+        let record = record(&vec!["a"; 10_000]);
+        let arms = analysis(&record, &vec![1e6; 10_000]).arms;
+        check_width(&table(&record.header.plan, &arms, None));
+    }
+}

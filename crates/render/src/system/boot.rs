@@ -1,0 +1,100 @@
+//! The output of `system boot`.
+
+use std::fmt::Write as _;
+use std::io;
+
+use host::{BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader};
+use crate::Styles;
+use crate::columns::wrap;
+use crate::json::pretty_for;
+use crate::remedies::Audience;
+use crate::system::heading;
+use model::values::{format_cpu_list, name_cpus};
+
+/// Writes the advice as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
+    pretty_for(to, advice, Audience::Machine)
+}
+
+/// Lists the parameters with a note on each, and the lines that set and remove them.
+pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
+    let mut out = String::new();
+    let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
+    let why = advice.recommended.as_ref().map(|found| format!(" ({})", found.why.join(", ")));
+    let head =
+        format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
+    wrap(&mut out, "", 0, &head);
+    for warning in &advice.warnings {
+        wrap(&mut out, "note: ", 6, &Audience::Machine.words(warning));
+    }
+    out.push('\n');
+    heading(&mut out, styles, "boot with", "");
+    advice.parameters.iter().for_each(|parameter| block(&mut out, parameter));
+    out.push('\n');
+    heading(&mut out, styles, "not part of it", "");
+    advice.others_known.iter().for_each(|parameter| block(&mut out, parameter));
+    out.push('\n');
+    if advice.line.is_empty() {
+        out.push_str("all of it is set already\n");
+        return out;
+    }
+    for loader in &advice.loaders {
+        heading(&mut out, styles, "to set it", &format!(", {}", loader.name));
+        commands(&mut out, &loader.apply);
+        heading(&mut out, styles, "to take it out again", "");
+        commands(&mut out, &loader.undo);
+        out.push('\n');
+    }
+    let list = format_cpu_list(&advice.cpus);
+    let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
+    wrap(&mut out, "", 0, &after);
+    out
+}
+
+/// Says where the new entry is, how to boot it once, and how to remove it.
+pub fn entry_added((loader, path): &BootEntry) -> String {
+    let once = match loader {
+        EntryLoader::Grub => {
+            format!(
+                "sudo grub-reboot {ENTRY_ID} (with GRUB_DEFAULT=saved), or choose it in the menu"
+            )
+        }
+        EntryLoader::SystemdBoot => format!("sudo bootctl set-oneshot {ENTRY_ID}.conf"),
+    };
+    format!(
+        "/{path} has the entry \"Stillwell (quiet)\"; the default is as it was\n\
+         to boot it once: {once}\n\
+         to remove it: sudo stillwell system boot --quiet --remove\n"
+    )
+}
+
+/// Says whether an entry was removed.
+pub fn entry_removed(path: Option<&str>) -> String {
+    match path {
+        Some(path) => format!("the entry was removed from /{path}\n"),
+        None => "there is no entry of stillwell\n".into(),
+    }
+}
+
+/// Writes commands without line breaks, so that the user can copy them.
+fn commands(out: &mut String, lines: &[String]) {
+    for line in lines {
+        writeln!(out, "  {line}").ok();
+    }
+}
+
+fn block(out: &mut String, parameter: &BootParameter) {
+    let now = match &parameter.now {
+        BootState::Set => "set".to_owned(),
+        BootState::Implied { by } => format!("not needed, {by} does it"),
+        BootState::Different { value } => format!("now {value}"),
+        BootState::Missing => "not set".to_owned(),
+        BootState::Unsupported => "this kernel is built without it".to_owned(),
+    };
+    writeln!(out, "  {}  [{now}]", parameter.text).ok();
+    wrap(out, "      ", 6, parameter.what);
+    wrap(out, "      ", 6, &format!("costs: {}", parameter.cost));
+}

@@ -1,0 +1,49 @@
+//! t0 as a text.
+
+use analysis::{ArmSummary, LimitCause, TimeSummary, UncertainValue};
+use record::plan::{Plan, Role};
+use crate::exported::net_t0;
+use crate::units::{DisplayUnit, UnitKind};
+
+/// t0 with its error, or as a limit; without the unit.
+pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {
+    shown(unit, times, times.t0)
+}
+
+/// t0 of an arm, without the time of a control; `None` without a run.
+pub fn of_arm(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
+    Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
+}
+
+fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
+    if times.is_upper_limit {
+        return format!("at most {}", unit.number(t0.value, None));
+    }
+    unit.uncertain(t0.value, t0.err)
+}
+
+/// Why an arm has no t0 once the control is subtracted: `too short to measure under a shell (0.2 +- 0.5 ms)`.
+pub fn too_short(plan: &Plan, t0: UncertainValue) -> String {
+    let size = t0.value.abs().max(t0.err.unwrap_or(0.0));
+    let unit = DisplayUnit::for_largest(UnitKind::Time, size);
+    let value = unit.label(&unit.uncertain(t0.value, t0.err));
+    let control = match plan.control.map(|control| control.role) {
+        Some(Role::EmptyShell) => "under a shell",
+        _ => "beside what is subtracted",
+    };
+    format!("too short to measure {control} ({value})")
+}
+
+/// What makes a command measurable that is too short beside a shell.
+pub fn without_shell(plan: &Plan) -> Option<&'static str> {
+    let is_shell = plan.control.is_some_and(|control| control.role == Role::EmptyShell);
+    (is_shell && plan.suite.is_none()).then_some("use -N")
+}
+
+/// The reason why t0 of an arm is only a limit.
+pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
+    Some(match arm.times.as_ref()?.limited_by? {
+        LimitCause::Interruptions => "every run was interrupted",
+        LimitCause::Neighbours => "the core's other hardware thread was busy",
+    })
+}

@@ -1,0 +1,350 @@
+//! The answer in one sentence: which command is faster, by how much, and how sure that is.
+
+use analysis::{
+    ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt,
+};
+use record::plan::Plan;
+use crate::exported::{shown_ratio, shown_value};
+use crate::quantity::QuantityWords;
+use crate::t0;
+use crate::text::comparison::{margin, no_test, to_decide};
+use crate::text::doubt::slow_text;
+use crate::text::ratios::{interval_ends, percent_ends, times_text};
+use crate::text::{SummaryContext, names};
+use crate::uncertain;
+use crate::units::{DisplayUnit, percent};
+use model::values::{Clock, ValueUnit};
+use analysis::verdict::{GateAnswer, Judgement, Verdict};
+
+/// Columns of a name in the sentence on several commands.
+const NAME_IN_LIST_MAX: usize = 24;
+/// More names than this are a number.
+const NAMES_MAX: usize = 3;
+/// From this factor on a difference is told as a factor, not as a percentage.
+const FACTOR_FROM: f64 = 2.0;
+
+/// The sentence on all commands of a session. `None` where there is none to tell about.
+pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Option<String> {
+    let analysis = page.analysis;
+    let candidates: Vec<&ArmSummary> = page.candidates().collect();
+    match (&candidates[..], &analysis.comparisons[..]) {
+        ([], _) => None,
+        ([arm], _) => Some(alone(page, arm)),
+        (_, [found]) if candidates.len() == 2 => {
+            let [new, old] = [found.arm, found.reference].map(|arm| &page.names[arm]);
+            let judgement = judgements.first()?;
+            Some(pair([new, old], &found.evidence, judgement, page))
+        }
+        _ => several(page, &candidates, judgements),
+    }
+}
+
+/// The time of a single command.
+fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
+    let name = &page.names[arm.arm];
+    let Some(text) = t0::of_arm(page.unit, arm) else {
+        return format!("{name} has no finished run");
+    };
+    if let Some(net) = arm.net.filter(|_| arm.is_too_short()) {
+        let use_n = t0::without_shell(page.plan).map_or_else(String::new, |it| format!(": {it}"));
+        return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
+    }
+    let text = page.unit.label(&text);
+    let of = if page.plan.arms[arm.arm].unit == ValueUnit::Time { " takes" } else { ":" };
+    if let (false, Some(values)) = (page.quantity.is_time(), &arm.times) {
+        let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
+        return match page.quantity {
+            QuantityWords::Amount { verb, noun, is_count: false, .. } if of == ":" => {
+                format!("{name} {verb} {text} of {noun}, the median of its runs")
+            }
+            QuantityWords::Amount { verb, noun, .. } => {
+                format!("{name} {verb} {text} {noun}, the median of its runs")
+            }
+            _ => format!("{name} gives {text}, the median of its runs"),
+        };
+    }
+    let Some(why) = t0::why_limited(arm) else {
+        let undisturbed = if of == ":" { "" } else { " when nothing disturbs it" };
+        return format!("{name}{of} {text}{undisturbed}");
+    };
+    let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
+    let cpu = cpu.map_or_else(String::new, |cpu| {
+        let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
+        format!("; its CPU time is {cpu}")
+    });
+    format!("{name}{of} {text}: {why}{cpu}")
+}
+
+/// The verdict on `new` against `old`, with its interval.
+fn pair(
+    [new, old]: [&String; 2],
+    evidence: &Evidence,
+    judgement: &Judgement,
+    page: &SummaryContext<'_>,
+) -> String {
+    let (plan, quantity) = (page.plan, page.quantity);
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            match judgement.verdict {
+                Verdict::Slower | Verdict::Faster => decided([new, old], shown, judgement, plan),
+                Verdict::Same => {
+                    let same = quantity.same(new, old, &margin(plan.policy));
+                    format!("{same}: {}", quantity.range(new, old, shown))
+                }
+                // A gate asks for a limit. Below it nothing is open.
+                Verdict::Undecided
+                    if plan.slower_limit > 0.0
+                        && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass =>
+                {
+                    let limit = percent(plan.slower_limit);
+                    let slower = if quantity.is_time() { "slower" } else { "worse" };
+                    let range = quantity.range(new, old, shown);
+                    format!("{new} is not {limit} {slower} than {old}: {range}")
+                }
+                Verdict::Undecided => undecided(new, old, (paired, shown), plan),
+            }
+        }
+        Evidence::Unpaired { ratio, because, .. } => {
+            let times = uncertain::significant(ratio.value, 3);
+            let because = no_test(*because, plan.policy);
+            if quantity.is_time() {
+                return format!(
+                    "{new} took {times} times as long as {old}, which is an estimate and no verdict: {because}"
+                );
+            }
+            format!("the ratio of {new} to {old} is {times}, an estimate and no verdict: {because}")
+        }
+        Evidence::None { because } => {
+            format!("no verdict on {new} against {old}: {}", no_test(*because, plan.policy))
+        }
+    }
+}
+
+/// A decided difference, and whether it counts as the same nevertheless.
+pub(in crate) fn decided(
+    [new, old]: [&str; 2],
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> String {
+    let text = differs([new, old], shown, plan);
+    if judgement.within_margin {
+        format!("{text}, less than the {} that counts as the same", margin(plan.policy))
+    } else {
+        text
+    }
+}
+
+/// A decided difference in words.
+pub(in crate) fn differs(
+    [new, old]: [&str; 2],
+    shown: RatioInterval,
+    plan: &Plan,
+) -> String {
+    match QuantityWords::of(plan) {
+        QuantityWords::Time => difference(new, old, shown),
+        quantity => quantity.difference(new, old, shown),
+    }
+}
+
+/// A decided difference of times. "30 % faster" could be of the speed or of the time, so it is never said.
+fn difference(new: &str, old: &str, shown: RatioInterval) -> String {
+    let RatioInterval { ratio, lo, hi } = shown;
+    if !(hi - lo).is_finite() {
+        let times = times_text(ratio.max(1.0 / ratio));
+        let [quick, slow] = if ratio >= 1.0 { [old, new] } else { [new, old] };
+        return format!(
+            "{quick} is {times} times as fast as {slow} (too few blocks for an interval)"
+        );
+    }
+    if ratio >= FACTOR_FROM {
+        return format!("{old} is {} as {new}", as_fast(shown));
+    }
+    if ratio <= 1.0 / FACTOR_FROM {
+        return format!("{new} is {} as {old}", as_fast(shown.inverse()));
+    }
+    if ratio >= 1.0 {
+        let (by, range) = percent_ends([ratio - 1.0, lo - 1.0, hi - 1.0]);
+        return format!("{new} is {by} slower than {old} ({range})");
+    }
+    let (by, range) = percent_ends([1.0 - ratio, 1.0 - hi, 1.0 - lo]);
+    format!("{new} is faster than {old}: it takes {by} less time ({range})")
+}
+
+/// `2.3 times as fast (1.5 to 2.9)`, up to the second name.
+fn as_fast(interval: RatioInterval) -> String {
+    let [lo, ratio, hi] = interval_ends(interval);
+    format!("{ratio} times ({lo} to {hi}) as fast")
+}
+
+/// What is known of a difference that is not decided, and what would decide.
+fn undecided(
+    new: &str,
+    old: &str,
+    (paired, shown): (&PairedTest, RatioInterval),
+    plan: &Plan,
+) -> String {
+    if let Some(doubt) = paired.doubt {
+        let margin = margin(plan.policy);
+        let but = doubt_of([new, old], doubt, paired, plan);
+        return format!(
+            "cannot call {new} and {old} the same yet: within {margin} they are, but {but}"
+        );
+    }
+    let quantity = QuantityWords::of(plan);
+    let what = format!("cannot tell yet {}", quantity.question(new, old));
+    if !(shown.hi - shown.lo).is_finite() {
+        return format!("{what}: {} blocks are too few for an interval", paired.n_pairs);
+    }
+    format!("{what}: {}; {}", quantity.range(new, old, shown), to_decide(paired, plan))
+}
+
+/// The reason against "the same", with the name of the command that it is about.
+fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
+    let quantity = QuantityWords::of(plan);
+    let slow = if quantity.is_time() { slow_text(paired.slow_runs) } else { String::new() };
+    let (slower, slow_runs) =
+        if quantity.is_time() { ("slower", "slow") } else { ("worse", "bad") };
+    match doubt {
+        SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
+        SameDoubt::HiddenTail => {
+            let need = paired.to_decide.map_or(0, |to_decide| to_decide.n_pairs);
+            let share = percent(paired.hidden_tail);
+            let have = paired.n_pairs;
+            format!(
+                "{share} of the runs could be much {slower} unseen in {have} blocks; {need} would show them"
+            )
+        }
+        SameDoubt::MeanDiffers => {
+            let mean = shown_value(paired.mean_ratio.ratio, plan);
+            format!("on average {new} {}{slow}", quantity.times(&times_text(mean)))
+        }
+        SameDoubt::TailDiffers => {
+            format!("{new} and {old} do not have the same {slow_runs} runs{slow}")
+        }
+        SameDoubt::MeanUnknown if quantity.is_time() => {
+            "too little is known of the mean times".into()
+        }
+        SameDoubt::MeanUnknown => "too little is known of the means".into(),
+    }
+}
+
+/// The sentence on more than two commands, or on commands without a comparison each.
+fn several(
+    page: &SummaryContext<'_>,
+    candidates: &[&ArmSummary],
+    judgements: &[Judgement],
+) -> Option<String> {
+    let (analysis, plan) = (page.analysis, page.plan);
+    let untested = analysis.comparisons.iter().map(|found| match found.evidence {
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
+        Evidence::Paired(_) => None,
+    });
+    let untested: Option<Vec<NoTest>> = untested.collect();
+    if let Some(because) = untested.and_then(|all| all.first().copied()) {
+        return Some(format!("no verdict: {}", no_test(because, plan.policy)));
+    }
+    if judgements.len() + 1 < candidates.len() {
+        return None;
+    }
+    let n_arms = candidates.len();
+    if judgements.iter().all(|judgement| judgement.verdict == Verdict::Same) {
+        let margin = margin(plan.policy);
+        let reference = &page.names[plan.reference];
+        return Some(format!("all {n_arms} are the same within {margin} of {reference}"));
+    }
+    Some(fastest(page, &page.ranking, n_arms))
+}
+
+fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> String {
+    let labels: Vec<&str> = ranking.order.iter().map(|&arm| &*page.names[arm]).collect();
+    let mut short = names::distinct(&labels, NAME_IN_LIST_MAX);
+    let n_close = ranking.close.len();
+    short.truncate(n_close + 1);
+    let than = ranking.factors.map(|(lo, hi)| {
+        let [lo, hi] = [lo, hi].map(times_text);
+        if lo == hi { format!("{lo} times") } else { format!("{lo} to {hi} times") }
+    });
+    let Some(than) = than else {
+        let hint = hint(page);
+        let best = if page.quantity.is_time() { "the fastest" } else { "the best" };
+        return format!("cannot tell yet which of the {n_arms} is {best}{hint}");
+    };
+    let (best, best_of_all) = match page.quantity.is_time() {
+        true => ("fastest:", "fastest,"),
+        false => ("best:", "best,"),
+    };
+    let others = if n_close + 2 == n_arms { "the other" } else { "the others" };
+    if n_close == 0 {
+        return format!("{} is the {best} {}", short[0], page.quantity.best(&than, others));
+    }
+    let who = if n_close < NAMES_MAX {
+        let last = short.pop().unwrap_or_default();
+        format!("{} and {last}", short.join(", "))
+    } else {
+        format!("{} and {n_close} more", short[0])
+    };
+    let hint = hint(page);
+    let than = page.quantity.best(&than, others);
+    format!("{who} are the {best_of_all} {than}; they cannot be told apart{hint}")
+}
+
+/// What would decide the comparison that needs the most blocks, if one is open.
+fn hint(page: &SummaryContext<'_>) -> String {
+    let open = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
+        Evidence::Paired(paired) => paired.to_decide.map(|needed| (needed.n_pairs, paired)),
+        _ => None,
+    });
+    let most = open.max_by_key(|(n_pairs, _)| *n_pairs);
+    most.map_or_else(String::new, |(_, paired)| format!("; {}", to_decide(paired, page.plan)))
+}
+
+/// How much the only command was disturbed, in one line.
+pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
+    let times = arm.times.as_ref()?;
+    times.sd?;
+    let unit = page.unit;
+    let time = |ns: f64| unit.number(ns, unit.decimals(times.t0.value, times.t0.err));
+    let [.., q90] = times.quantiles;
+    let pieces = if page.plan.workers.is_some() { "slices" } else { "values" };
+    let (n, runs) = arm.sliced.as_ref().map_or((arm.n_runs, "runs"), |it| (it.n_slices, pieces));
+    let subject = match arm.net {
+        Some(_) => " as measured, nothing subtracted",
+        None => "",
+    };
+    let took = if page.quantity.is_time() { "took" } else { "were" };
+    let spread = format!(
+        "{n} {runs}{subject}: half {took} at most {}, nine of ten at most {}",
+        unit.label(&time(times.median.value)),
+        unit.label(&time(q90))
+    );
+    Some(match lost_share(page, arm) {
+        Some(share) => {
+            format!(
+                "{spread}; other programs took {} of the time, which is left out",
+                percent(share)
+            )
+        }
+        None => spread,
+    })
+}
+
+/// Smallest share that other programs took for a word about it.
+const LOST_SHOWN: f64 = 0.001;
+
+/// The share of the time that other programs took, and that clean time leaves out.
+fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
+    let is_clean = page.plan.policy.clock == Clock::Clean && arm.clean.is_some();
+    let stalls = arm.stalls.filter(|_| is_clean)?;
+    let share = stalls.stalled_mean_ns / stalls.wall_mean_ns;
+    (share >= LOST_SHOWN).then_some(share)
+}
+
+/// t0 of an arm with its unit, for a table.
+pub(super) fn t0_cell(unit: DisplayUnit, arm: &ArmSummary) -> String {
+    if arm.is_too_short() {
+        return "too short".into();
+    }
+    t0::of_arm(unit, arm).map_or_else(|| "no finished run".into(), |text| unit.label(&text))
+}

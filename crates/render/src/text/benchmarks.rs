@@ -1,0 +1,218 @@
+//! The summary of several benchmarks: one line for each.
+
+use std::collections::HashSet;
+
+use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
+use crate::columns::{shorten, wrap, wrap_headline};
+use crate::exported::shown_value;
+use crate::text::comparison::{no_test, numbers_line};
+use crate::text::{SummaryContext, arms, ranked};
+use crate::units::unit_of_arm;
+use crate::{t0, table, uncertain};
+use analysis::verdict::{Judgement, Verdict};
+
+/// Widest name, columns.
+const NAME_MAX: usize = 30;
+
+/// Appends the number of verdicts of each kind, and a line for each benchmark.
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+    let programs = programs(page);
+    if page.analysis.comparisons.is_empty() {
+        let rows = page.candidates().map(|arm| {
+            let [name, t0] = [name(page, arm.arm).to_owned(), t0(page, arm)];
+            ([name, t0], anstyle::Style::new())
+        });
+        let location = page.quantity.location(page.plan);
+        ranked::draw(out, ["benchmark", location].map(String::from), rows.collect());
+        out.push('\n');
+        return;
+    }
+    counts(out, page, judgements, &programs);
+    let rows = page.analysis.comparisons.iter().zip(judgements);
+    let rows = rows.map(|(found, judgement)| compared(page, found, judgement, &programs));
+    let location = page.quantity.location(page.plan);
+    let heading = match &programs[..] {
+        [old, _] => format!("{location} of {}", shorten(old, 12)),
+        _ => format!("{location} of the reference"),
+    };
+    ranked::draw(
+        out,
+        ["benchmark", &heading, "ratio", "verdict"].map(String::from),
+        rows.collect(),
+    );
+    let names = not_compared(page);
+    if !names.is_empty() {
+        wrap(out, "in one program only: ", 6, &names.join(", "));
+    }
+    let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
+        Evidence::Paired(_) => None,
+    });
+    if let Some(because) = reasons.next() {
+        wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
+    }
+    out.push('\n');
+}
+
+/// Appends how many benchmarks have which verdict, and the geometric mean of their ratios.
+fn counts(
+    out: &mut String,
+    page: &SummaryContext<'_>,
+    judgements: &[Judgement],
+    programs: &[String],
+) {
+    let tested =
+        |index: &usize| matches!(page.analysis.comparisons[*index].evidence, Evidence::Paired(_));
+    let n_of = |verdict| {
+        let all = (0..judgements.len()).filter(tested);
+        all.filter(|&index| judgements[index].verdict == verdict).count()
+    };
+    let n_tested = (0..judgements.len()).filter(tested).count();
+    let (slower, faster) =
+        if page.quantity.is_time() { ("slower", "faster") } else { ("worse", "better") };
+    let all = [
+        (n_of(Verdict::Slower), slower),
+        (n_of(Verdict::Faster), faster),
+        (n_of(Verdict::Same), "the same"),
+        (n_of(Verdict::Undecided), "undecided"),
+        (judgements.len() - n_tested, "without a verdict"),
+    ];
+    let said: Vec<String> =
+        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let n = judgements.len();
+    let what = if n == 1 { "benchmark" } else { "benchmarks" };
+    let text = match programs {
+        [old, new] => {
+            let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
+            let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
+            format!("{new} against {old} in {what}: {}", said.join(", "))
+        }
+        _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
+    };
+    let mean = geometric_mean(&page.analysis.comparisons).filter(|(_, n)| *n > 1);
+    let mean = mean.filter(|_| programs.len() == 2).map_or_else(String::new, |(mean, _)| {
+        format!(
+            "; geometric mean of the ratios {}",
+            uncertain::significant(shown_value(mean, page.plan), 4)
+        )
+    });
+    wrap_headline(out, page.styles.headline, &(text + &mean));
+    out.push('\n');
+}
+
+fn compared(
+    page: &SummaryContext<'_>,
+    found: &Comparison,
+    judgement: &Judgement,
+    programs: &[String],
+) -> ([String; 4], anstyle::Style) {
+    let old = &page.analysis.arms[found.reference];
+    let (ratio, word) = ranked::ratio_and_word(&found.evidence, judgement, page.plan);
+    let benchmark = compared_name(page, found);
+    let row = if programs.len() > 2 {
+        format!("{benchmark}: {}", page.analysis.arms[found.arm].label)
+    } else {
+        benchmark
+    };
+    let old = if page.plan.by_geometric_mean { String::new() } else { t0(page, old) };
+    ([row, old, ratio, word], page.styles.verdict(judgement.verdict))
+}
+
+/// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
+pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+    let has_programs = programs(page).len() > 1;
+    let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
+    draw(out, &["benchmark", page.quantity.location(page.plan), "median", "mean", "CV", "n"], rows);
+    out.push('\n');
+    for arm in page.candidates() {
+        let counters = arm.sliced.iter().flat_map(|found| &found.counters);
+        let counted: Vec<String> = counters.map(arms::counted).collect();
+        if !counted.is_empty() {
+            let of = if has_programs { format!(" of {}", arm.label) } else { String::new() };
+            let text = format!("{}{of}: {}", name(page, arm.arm), counted.join(", "));
+            wrap(out, "counters: ", 6, &text);
+        }
+    }
+    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        if let Some(numbers) = numbers_line(&found.evidence, judgement) {
+            let label = &page.analysis.arms[found.arm].label;
+            let text = format!("{}: {label}: {numbers}", compared_name(page, found));
+            wrap(out, "", 6, &text);
+        }
+    }
+    if !page.analysis.comparisons.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Distinct labels of the variants, in the order of the plan.
+fn programs(page: &SummaryContext<'_>) -> Vec<String> {
+    let mut programs: Vec<String> = Vec::new();
+    for arm in page.candidates() {
+        if !programs.contains(&arm.label) {
+            programs.push(arm.label.clone());
+        }
+    }
+    programs
+}
+
+/// What is compared if all benchmarks of a program are compared together.
+fn together(page: &SummaryContext<'_>) -> Option<String> {
+    let names: HashSet<_> = page.candidates().map(|arm| name(page, arm.arm)).collect();
+    let is_together = page.plan.by_geometric_mean && names.len() > 1;
+    is_together.then(|| format!("the geometric mean of {} benchmarks", names.len()))
+}
+
+/// The benchmark of a comparison, or all of them.
+fn compared_name(page: &SummaryContext<'_>, found: &Comparison) -> String {
+    together(page).unwrap_or_else(|| name(page, found.arm).to_owned())
+}
+
+fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
+    page.plan.arms[arm].benchmark.as_deref().unwrap_or_default()
+}
+
+fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
+    let Some(wall) = &arm.times else { return "no run".into() };
+    let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
+    unit.label(&t0::text(unit, wall))
+}
+
+fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec<String> {
+    let benchmark = name(page, arm.arm);
+    let of = if has_programs { format!("{benchmark}: {}", arm.label) } else { benchmark.into() };
+    let mut row = vec![shorten(&of, NAME_MAX), t0(page, arm)];
+    if let Some(wall) = &arm.times {
+        let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
+        let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+        for middle in [wall.median, wall.mean] {
+            row.push(unit.label(&unit.number(middle.value, decimals)));
+        }
+        row.push(wall.cv.map_or_else(String::new, crate::units::percent));
+    } else {
+        row.extend([String::new(), String::new(), String::new()]);
+    }
+    row.push(arm.n_runs.to_string());
+    row
+}
+
+/// Benchmarks that only one program has.
+fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
+    if page.plan.by_geometric_mean {
+        return Vec::new();
+    }
+    let is_in = |arm: &ArmSummary| {
+        page.analysis
+            .comparisons
+            .iter()
+            .any(|found| found.arm == arm.arm || found.reference == arm.arm)
+    };
+    let alone = page.candidates().filter(|arm| !is_in(arm));
+    alone.map(|arm| name(page, arm.arm).to_owned()).collect()
+}
+
+fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {
+    let right: Vec<usize> = (1..headings.len()).collect();
+    rows.insert(0, table::cells(headings));
+    out.push_str(&table::plain(rows, &right));
+}

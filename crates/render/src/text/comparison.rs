@@ -1,0 +1,391 @@
+//! The block of one comparison in the summary.
+
+use std::fmt::Write as _;
+
+use analysis::{
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
+    StatisticName, UnevenShape,
+};
+use record::plan::{BlockRule, DecisionRule, Plan, Role};
+use crate::budget::budget;
+use crate::columns::{COLUMNS, columns, shorten, width, wrap};
+use crate::depth::Depth;
+use crate::exported::shown_ratio;
+use crate::quantity::QuantityWords;
+use crate::remedies::Audience;
+use crate::styles::paint;
+use crate::text::doubt::{doubt_text, mean_text};
+use crate::text::ratios::{ratio_and_interval, ratio_text};
+use crate::units::{percent, signed_percent};
+use crate::{Styles, uncertain};
+use analysis::verdict::{Judgement, Verdict};
+
+const INDENT: usize = 8;
+
+/// One comparison: its heading (`./new against ./old`), the verdict, the ratio (new ÷ reference) with its interval, and the
+/// meaning in words.
+pub(in crate) fn comparison(
+    heading: &str,
+    evidence: &Evidence,
+    judgement: &Judgement,
+    plan: &Plan,
+    styles: &Styles,
+) -> String {
+    let mut out = String::new();
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            let of = format!("{}, ", statistic(paired.statistic));
+            let numbers = numbers(shown, paired.alpha, &of, paired.p);
+            let word = QuantityWords::of(plan).verdict(judgement.verdict);
+            head(&mut out, heading, word, styles.verdict(judgement.verdict));
+            wrap_after(&mut out, &numbers);
+            for sentence in sentences(paired, shown, judgement, plan) {
+                line(&mut out, &sentence);
+            }
+        }
+        Evidence::Unpaired { ratio, because, past } => {
+            head(&mut out, heading, "NO VERDICT", styles.attention);
+            wrap_after(
+                &mut out,
+                &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
+            );
+            if let Some(past) = past {
+                line(&mut out, &place_among(past));
+                if let Some(change) = past.change {
+                    line(&mut out, &level_change(change));
+                }
+            }
+            line(&mut out, &no_test(*because, plan.policy));
+        }
+        Evidence::None { because } => {
+            head(&mut out, heading, "NO VERDICT", styles.attention);
+            out.push('\n');
+            line(&mut out, &no_test(*because, plan.policy));
+        }
+    }
+    out
+}
+
+/// The numbers of a comparison in one line: ratio, interval, level, statistic and p.
+pub(in crate) fn numbers_line(
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> Option<String> {
+    match evidence {
+        Evidence::Paired(paired) => {
+            let of = format!("{}, ", statistic(paired.statistic));
+            Some(numbers(shown_ratio(paired, judgement), paired.alpha, &of, paired.p))
+        }
+        Evidence::Unpaired { ratio, .. } => {
+            Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
+        }
+        Evidence::None { .. } => None,
+    }
+}
+
+/// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`.
+fn place_among(past: &PastSessions) -> String {
+    let PastSessions { n_sessions, n_faster, n_slower, lowest, highest, .. } = *past;
+    let all = |n: usize| {
+        if n == n_sessions { format!("all {n}") } else { format!("{n} of {n_sessions}") }
+    };
+    let place = if n_faster >= n_slower {
+        format!("slower than {}", all(n_faster))
+    } else {
+        format!("faster than {}", all(n_slower))
+    };
+    let [lowest, highest] = [lowest, highest].map(signed_percent);
+    format!("{place} past sessions, which are between {lowest} and {highest} of their median")
+}
+
+/// `a change of level of +3.1 % [+2.6 %, +3.6 %] since session 16, p = 0.005`.
+fn level_change(change: SessionChange) -> String {
+    let RatioInterval { ratio, lo, hi } = change.ratio;
+    let [ratio, lo, hi] = [ratio, lo, hi].map(signed_percent);
+    let p = uncertain::trimmed(change.p, 2);
+    format!("a change of level of {ratio} [{lo}, {hi}] since session {}, p = {p}", change.since)
+}
+
+/// The ratio of the CPU times with its own interval. It has no verdict.
+pub(super) fn by_cpu(paired: &PairedTest) -> String {
+    let mut out = String::new();
+    let level = percent_of_level(paired.alpha);
+    line(&mut out, &format!("by CPU time: {} at {level}", ratio_and_interval(paired.ratio)));
+    out
+}
+
+/// The self-check: the comparison of the reference with itself.
+pub(super) fn self_check(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    policy: DecisionRule,
+    detail: Depth,
+) -> String {
+    let mut out = String::new();
+    let text = match (evidence, judgement.verdict) {
+        (Evidence::Paired(_), Verdict::Slower | Verdict::Faster) => {
+            let chance = uncertain::trimmed(policy.alpha * 100.0, 6);
+            format!(
+                "the reference was CALLED DIFFERENT from itself; by chance that happens in {chance} % of sessions"
+            )
+        }
+        (Evidence::Paired(_), _) => {
+            "the reference was not called different from itself, as it should be".into()
+        }
+        (Evidence::None { because } | Evidence::Unpaired { because, .. }, _) => {
+            format!("the reference against itself: {}", no_test(*because, policy))
+        }
+    };
+    wrap(&mut out, "self-check: ", INDENT, &text);
+    if let (Evidence::Paired(paired), Depth::Verbose) = (evidence, detail) {
+        let of = format!("{}, ", statistic(paired.statistic));
+        line(&mut out, &numbers(paired.ratio, paired.alpha, &of, paired.p));
+    }
+    out
+}
+
+/// `1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
+fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
+    let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
+    format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
+}
+
+/// Appends the heading and the verdict; a long heading has a line of its own.
+fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
+    if width(heading) >= INDENT {
+        writeln!(out, "{}", shorten(heading, COLUMNS)).ok();
+        write!(out, "{}{}", " ".repeat(INDENT), paint(style, word)).ok();
+        return;
+    }
+    write!(out, "{heading:<INDENT$}{}", paint(style, word)).ok();
+}
+
+/// Appends a text to the line of the verdict if it fits, else to the next line.
+fn wrap_after(out: &mut String, text: &str) {
+    let line_start = out.rfind('\n').map_or(0, |at| at + 1);
+    let visible = width(&anstream::adapter::strip_str(&out[line_start..]).to_string());
+    if visible + 2 + width(text) <= columns() {
+        writeln!(out, "  {text}").ok();
+    } else {
+        out.push('\n');
+        line(out, text);
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    wrap(out, &" ".repeat(INDENT), INDENT, text);
+}
+
+fn statistic(name: StatisticName) -> &'static str {
+    match name {
+        StatisticName::Typical => "typical",
+        StatisticName::LocalFloor => "local floor",
+        StatisticName::Floor => "floor",
+        StatisticName::GeometricMean => "geometric mean",
+        StatisticName::Mean => "mean",
+    }
+}
+
+/// The part of the runs that a statistic is about.
+fn part(name: StatisticName, quantity: QuantityWords) -> String {
+    let what = if quantity.is_time() { "time" } else { "value" };
+    match name {
+        StatisticName::Typical | StatisticName::GeometricMean => format!("typical {what}"),
+        StatisticName::LocalFloor | StatisticName::Floor => "floor".into(),
+        StatisticName::Mean => format!("mean {what}"),
+    }
+}
+
+fn percent_of_level(alpha: f64) -> String {
+    format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
+}
+
+/// The meaning of a paired verdict and the facts around it, one sentence each.
+pub(in crate) fn sentences(
+    paired: &PairedTest,
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> Vec<String> {
+    let mut out = vec![meaning(paired, shown, judgement, plan)];
+    out.extend(paired.shape.filter(|_| QuantityWords::of(plan).is_time()).map(shape_text));
+    out.extend(mean_text(paired, shown, judgement));
+    if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
+        let what =
+            if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
+        out.push(format!("with {what}: {}", ratio_and_interval(paired.ratio)));
+    } else if plan.control.is_some() {
+        out.push(
+            "as measured: nothing is subtracted, the reference takes no longer than the control"
+                .into(),
+        );
+    }
+    if paired.is_contradicted {
+        out.push("the looks contradict each other: the ratio changed while it was measured".into());
+    }
+    if paired.position_ratio != 1.0 {
+        let change = percent((paired.position_ratio - 1.0).abs());
+        let is_more = (paired.position_ratio > 1.0) == plan.policy.better.is_lower();
+        let which = if is_more { "more" } else { "less" };
+        let time = if QuantityWords::of(plan).is_time() { " time" } else { "" };
+        out.push(format!("the later run of a pair took {change} {which}{time}; corrected for"));
+    }
+    out.push(if paired.smallest_visible.is_finite() {
+        format!(
+            "smallest difference this run could have seen: {}",
+            percent(paired.smallest_visible)
+        )
+    } else {
+        "too few pairs to see any difference".into()
+    });
+    out
+}
+
+/// The verdict as a sentence.
+fn meaning(
+    paired: &PairedTest,
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> String {
+    let (margin, quantity) = (margin(plan.policy), QuantityWords::of(plan));
+    match judgement.verdict {
+        Verdict::Slower | Verdict::Faster if judgement.within_margin => {
+            let word = quantity.verdict(judgement.verdict).to_lowercase();
+            format!("{word}, but by less than the {margin} that counts as the same")
+        }
+        Verdict::Slower | Verdict::Faster => quantity.change(shown.ratio),
+        Verdict::Same => format!(
+            "the same {} within {margin}; a slow tail of {} of the runs would have shown",
+            part(paired.statistic, quantity),
+            percent(paired.hidden_tail)
+        ),
+        Verdict::Undecided if let Some(doubt) = paired.doubt => {
+            let what = part(paired.statistic, quantity);
+            format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired))
+        }
+        Verdict::Undecided => to_decide(paired, plan),
+    }
+}
+
+/// The number of blocks that would decide, with the options that make room for them.
+pub(in crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
+    match paired.to_decide {
+        Some(needed) => format!(
+            "about {} blocks would decide{}; these were {}",
+            needed.n_pairs,
+            longer(needed, plan),
+            paired.n_pairs
+        ),
+        None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
+    }
+}
+
+/// Options that make room for this number of blocks, in parentheses. The blocks have to be new: the interim analyses of
+/// this session have spent its error rate.
+fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
+    let BlockRule::Budget { max, .. } = plan.blocks else {
+        return format!(" ({})", more_blocks(to_decide, plan).join(" "));
+    };
+    let (options, between) = match Audience::of(plan) {
+        // The suite's own budget ends each benchmark as well.
+        audience @ Audience::Suite => {
+            let own = longer_budget(to_decide, plan);
+            let own = own.map(|time| format!("`policy.budget = \"{time}\"`"));
+            let n_pairs = to_decide.n_pairs;
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            let whole = "a longer `budget` of the suite".to_owned();
+            (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
+        }
+        // Its budget is for all benchmarks, of which others may be decided sooner.
+        Audience::Gate => {
+            let mut arms = plan.arms.iter();
+            let steadier = arms.find_map(|arm| arm.value.as_ref()?.steadier(&arm.argv));
+            let steadier = steadier.map(|argument| format!("programs with {argument}"));
+            (["a longer --budget".to_owned()].into_iter().chain(steadier).collect(), ", or ")
+        }
+        _ => (more_blocks(to_decide, plan), " "),
+    };
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
+}
+
+/// The budget that this number of blocks needs, if it is longer than that of the plan.
+fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
+    let BlockRule::Budget { budget_ns, .. } = plan.blocks else { return None };
+    let longer = to_decide.time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
+    longer.map(|time_ns| budget(1.1 * time_ns))
+}
+
+/// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
+pub(in crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
+    let audience = Audience::of(plan);
+    let n_pairs = to_decide.n_pairs;
+    let longer = longer_budget(to_decide, plan).map(|time| format!("--budget {time}"));
+    let options: Vec<String> = match (plan.blocks, audience) {
+        (BlockRule::Exactly(_), _) => vec![audience.blocks(n_pairs)],
+        (BlockRule::Budget { max, .. }, _) => {
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            match audience {
+                // The options exclude each other: a number of processes, or a budget.
+                Audience::Workers => beyond.or(longer).into_iter().collect(),
+                _ => longer.into_iter().chain(beyond).collect(),
+            }
+        }
+    };
+    options.iter().flat_map(|option| option.split(' ')).map(str::to_owned).collect()
+}
+
+/// The margin of the decision rule: `1 %`.
+pub(in crate) fn margin(policy: DecisionRule) -> String {
+    format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
+}
+
+fn shape_text(shape: UnevenShape) -> String {
+    let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
+    format!(
+        "not a uniform {what}: floor {}, typical {}",
+        signed_percent(shape.floor),
+        signed_percent(shape.typical)
+    )
+}
+
+/// The reason for a missing test, in words.
+pub(in crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
+    match because {
+        NoTest::Sequential => {
+            "one command ran after the other (--order sequential), so drift between them is not \
+                               controlled"
+                .into()
+        }
+        NoTest::Imported => {
+            "another program has measured these times: whether their order was random is not known"
+                .into()
+        }
+        NoTest::SeparateRecords => {
+            "they are from separate sessions: drift between them is not controlled; for a verdict, \
+             time both in one stillwell run"
+                .into()
+        }
+        NoTest::TooFewPairs { have, need } => {
+            let level = percent_of_level(policy.alpha);
+            format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
+        }
+        NoTest::NoLook { have } => {
+            format!(
+                "the session was cut short before its first look; there are {have} complete pairs of runs"
+            )
+        }
+        NoTest::FamilyTooLarge { n } => {
+            let level = percent_of_level(policy.alpha);
+            format!(
+                "{n} comparisons are judged together, and at {level} nothing in so many could be told from chance; \
+                 compare fewer at once"
+            )
+        }
+        NoTest::UnfitNumbers => {
+            "some of the times are zero, or all are equal: no ratio with an error can be told"
+                .into()
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The summary that `run` and `show` print: the answer in a sentence, a table, and what the reader should do. The
+//! statistics behind it are in the verbose form.
+
+mod answer;
+mod arms;
+mod benchmarks;
+mod comparison;
+mod doubt;
+mod names;
+mod ranked;
+mod ratios;
+
+use std::fmt::Write as _;
+
+use analysis::histogram::Histogram;
+use analysis::{Analysis, ArmSummary, Evidence, Ranking};
+use record::plan::Plan;
+use record::{EndReason, Record};
+use crate::columns::{flow, wrap, wrap_headline};
+use crate::depth::Depth;
+use crate::quantity::QuantityWords;
+use crate::units::{DisplayUnit, percent, unit_of_walls};
+use crate::{Styles, closing, histogram, uncertain};
+use analysis::verdict::{Judgement, judge};
+
+pub(super) use answer::{decided, differs};
+use comparison::self_check;
+pub(super) use comparison::{
+    comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
+};
+pub use names::distinct;
+pub use ratios::ratio_and_interval;
+pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text, size_of};
+
+/// With more arms than this, no arm has a block of its own.
+const BLOCKS_MAX: usize = 12;
+
+/// Shared input of all parts of the summary.
+struct SummaryContext<'a> {
+    plan: &'a Plan,
+    analysis: &'a Analysis,
+    ranking: Ranking,
+    /// The name of each arm in the table, and in a sentence.
+    row_names: Vec<String>,
+    names: Vec<String>,
+    /// The unit of all wall times.
+    unit: DisplayUnit,
+    /// The quantity that decides.
+    quantity: QuantityWords,
+    styles: &'a Styles,
+}
+
+impl<'a> SummaryContext<'a> {
+    fn new(plan: &'a Plan, analysis: &'a Analysis, styles: &'a Styles) -> Self {
+        let names = ranked::names(plan, &analysis.arms);
+        let row_names = names.iter().map(|(row, _)| row.clone()).collect();
+        let names = names.into_iter().map(|(_, name)| name).collect();
+        let ranking = if plan.has_benchmarks() {
+            Ranking::default()
+        } else {
+            Ranking::of(analysis, plan.reference)
+        };
+        let unit = wall_unit(plan, analysis);
+        let quantity = QuantityWords::of(plan);
+        Self { plan, analysis, ranking, row_names, names, unit, quantity, styles }
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = &'a ArmSummary> {
+        self.analysis.arms.iter().filter(|arm| !arm.is_hidden)
+    }
+}
+
+/// The summary: the answer, the statistics on request, notes and the path of the record. All lines but the path fit
+/// the terminal. `judgements` belong to the analysis' comparisons, in their order.
+pub fn summary(
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+    histogram: Option<&Histogram>,
+    (detail, styles): (Depth, &Styles),
+) -> String {
+    let plan = &record.header.plan;
+    let page = SummaryContext::new(plan, analysis, styles);
+    let mut out = String::new();
+    append_answer(&mut out, &page, record, judgements);
+    if detail == Depth::Brief {
+        metrics_asked_for(&mut out, &page, record);
+    }
+    if detail == Depth::Verbose {
+        if plan.has_benchmarks() {
+            benchmarks::details(&mut out, &page, judgements);
+        } else if page.candidates().count() <= BLOCKS_MAX {
+            blocks(&mut out, &page, judgements, histogram);
+        } else {
+            visible(&mut out, &page);
+        }
+        family(&mut out, &page);
+    }
+    if let Some(found) = &analysis.self_check {
+        let judgement = judge(found, &plan.policy);
+        out.push_str(&self_check(&found.evidence, &judgement, plan.policy, detail));
+        out.push('\n');
+    }
+    closing::lines(&mut out, record, (analysis, judgements), (detail, styles));
+    out
+}
+
+/// The answer alone: a failure, the sentence and the table.
+pub(super) fn answer(
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+    styles: &Styles,
+) -> String {
+    let page = SummaryContext::new(&record.header.plan, analysis, styles);
+    let mut out = String::new();
+    append_answer(&mut out, &page, record, judgements);
+    out
+}
+
+fn append_answer(
+    out: &mut String,
+    page: &SummaryContext<'_>,
+    record: &Record,
+    judgements: &[Judgement],
+) {
+    let has_failed = matches!(page.analysis.end, Some(EndReason::Failed | EndReason::TimedOut));
+    if has_failed {
+        closing::failures(out, record, page.analysis.end, page.styles);
+    }
+    if page.plan.has_benchmarks() {
+        benchmarks::append(out, page, judgements);
+        return;
+    }
+    let has_verdict =
+        || page.analysis.comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
+    let is_alone = page.candidates().count() == 1;
+    if let Some(text) =
+        answer::sentence(page, judgements).filter(|_| !has_failed || is_alone || has_verdict())
+    {
+        headline(out, page, judgements, &text);
+    }
+    match page.candidates().next().filter(|_| is_alone) {
+        Some(arm) => {
+            if let Some(text) = answer::disturbance(page, arm) {
+                wrap(out, "", 0, &text);
+            }
+        }
+        None => {
+            out.push('\n');
+            ranked::append(out, page, judgements);
+        }
+    }
+    out.push('\n');
+}
+
+/// Appends the sentence, in the colour of the verdict if there is one verdict.
+fn headline(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement], text: &str) {
+    let style = match judgements {
+        [judgement] => page.styles.verdict(judgement.verdict),
+        _ => page.styles.headline,
+    };
+    wrap_headline(out, style, text);
+}
+
+/// Appends the means of the metrics, if the user named some.
+fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>, record: &Record) {
+    let mut words = record.header.command_line.iter();
+    let is_asked_for = words.any(|word| word == "--metrics" || word.starts_with("--metrics="));
+    if !is_asked_for || page.candidates().count() > BLOCKS_MAX {
+        return;
+    }
+    let units = arms::MetricUnits::new(page);
+    let found = page.candidates().map(|arm| (&page.names[arm.arm], units.items(arm)));
+    let found: Vec<_> = found.filter(|(_, items)| !items.is_empty()).collect();
+    for (name, items) in &found {
+        writeln!(out, "means of {name}:").ok();
+        flow(out, 3, items);
+    }
+    if !found.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Appends the range of the smallest differences that the comparisons could have seen.
+fn visible(out: &mut String, page: &SummaryContext<'_>) {
+    let of = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
+        Evidence::Paired(paired) => Some(paired.smallest_visible),
+        _ => None,
+    });
+    let visible: Vec<f64> = of.filter(|visible| visible.is_finite()).collect();
+    let Some(least) = visible.iter().copied().reduce(f64::min) else { return };
+    let most = visible.iter().copied().fold(least, f64::max);
+    let (least, most) = (percent(least), percent(most));
+    let range = if least == most { least } else { format!("{least} to {most}") };
+    wrap(out, "", 0, &format!("smallest difference this run could have seen: {range}"));
+    out.push('\n');
+}
+
+/// Appends the meaning of the error rate, if several comparisons share it.
+fn family(out: &mut String, page: &SummaryContext<'_>) {
+    let family = page.analysis.comparisons.iter().find_map(|found| match &found.evidence {
+        Evidence::Paired(paired) if paired.family > 1 => Some(paired.family),
+        _ => None,
+    });
+    let Some(n) = family else { return };
+    let alpha = uncertain::trimmed(page.plan.policy.alpha * 100.0, 6);
+    let text = format!(
+        "{n} comparisons, judged together (Holm): by chance, any of them is called different in at most {alpha} % of \
+         sessions"
+    );
+    wrap(out, "", 0, &text);
+    out.push('\n');
+}
+
+fn blocks(
+    out: &mut String,
+    page: &SummaryContext<'_>,
+    judgements: &[Judgement],
+    histogram: Option<&Histogram>,
+) {
+    let lines = histogram.map(histogram::lines).unwrap_or_default();
+    let metrics = arms::MetricUnits::new(page);
+    for arm in page.candidates() {
+        arms::block(out, page, &metrics, arm, lines.get(arm.arm).map(String::as_str));
+    }
+    if let Some(axis) = histogram.and_then(|histogram| histogram::axis(histogram, page.unit)) {
+        let beyond =
+            if lines.iter().any(|line| line.contains('+')) { "; + runs beyond it" } else { "" };
+        writeln!(out, "   histogram: {axis}{beyond}\n").ok();
+    }
+    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        let [new, old] = [found.arm, found.reference].map(|arm| &page.names[arm]);
+        let heading = format!("{new} against {old}");
+        out.push_str(&comparison(&heading, &found.evidence, judgement, page.plan, page.styles));
+        let by_cpu = page.analysis.cpu_comparisons.iter().find(|by_cpu| by_cpu.arm == found.arm);
+        if let Some(Evidence::Paired(paired)) = by_cpu.map(|by_cpu| &by_cpu.evidence) {
+            out.push_str(&comparison::by_cpu(paired));
+        }
+        out.push('\n');
+    }
+}
+
+/// The unit of all wall times, that of the control included.
+fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
+    unit_of_walls(plan, t0s)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Short names of commands, no two alike.
+
+use std::collections::HashSet;
+
+use crate::columns::shorten;
+
+/// A shared beginning of fewer bytes than this is not worth a cut.
+const COMMON_MIN: usize = 8;
+
+/// The labels, each in at most `columns` columns, and no two alike. Where the usual cut in the middle would make two of
+/// them alike, the beginning that all have in common is left out. Labels that are alike in full get their number.
+pub fn distinct(labels: &[&str], columns: usize) -> Vec<String> {
+    let short: Vec<String> = labels.iter().map(|label| shorten(label, columns)).collect();
+    if are_distinct(&short) {
+        return short;
+    }
+    let n_common = common_prefix(labels);
+    if n_common >= COMMON_MIN {
+        let rest = labels.iter().map(|label| shorten(&format!("…{}", &label[n_common..]), columns));
+        let rest: Vec<String> = rest.collect();
+        if are_distinct(&rest) {
+            return rest;
+        }
+    }
+    let numbered = labels.iter().enumerate().map(|(index, label)| {
+        let number = format!("{}: ", index + 1);
+        let room = columns.saturating_sub(number.len());
+        number + &shorten(label, room)
+    });
+    numbered.collect()
+}
+
+fn are_distinct(names: &[String]) -> bool {
+    let mut seen = HashSet::new();
+    names.iter().all(|name| seen.insert(name))
+}
+
+/// Length of the beginning that all labels share, up to the start of a word, in bytes.
+fn common_prefix(labels: &[&str]) -> usize {
+    let Some((first, others)) = labels.split_first() else { return 0 };
+    let n_common = |other: &str| {
+        first.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+    };
+    let n_common = others.iter().map(|other| n_common(other)).min().unwrap_or(0);
+    let is_break = |char: char| char.is_whitespace() || "/-=".contains(char);
+    let starts = first.char_indices().filter(|(_, char)| is_break(*char));
+    let starts = starts.map(|(at, char)| at + char.len_utf8());
+    starts.take_while(|&at| at <= n_common).last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(labels: &[&str], columns: usize, expected: &[&str]) {
+        assert_eq!(distinct(labels, columns), expected);
+    }
+
+    #[test]
+    fn names_stay_apart() {
+        check(&["gzip -1 f", "gzip -2 f"], 20, &["gzip -1 f", "gzip -2 f"]);
+        check(
+            &[
+                "program --with=options --level 1 input-file",
+                "program --with=options --level 2 input-file",
+            ],
+            20,
+            &["…1 input-file", "…2 input-file"],
+        );
+        check(&["true", "true"], 20, &["1: true", "2: true"]);
+        check(
+            &["漢字漢字漢字 a", "漢字漢字漢字 b", "漢字漢字漢字 a"],
+            9,
+            &["1: 漢字…a", "2: 漢字…b", "3: 漢字…a"],
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! The table of the commands: one row for each, the fastest first. A scan has its values in their order instead.
+
+use std::fmt::Write as _;
+
+use analysis::{ArmSummary, Evidence, NoTest};
+use record::plan::{Arm, Plan};
+
+use crate::columns::{one_line, shorten, wide, width};
+use crate::exported::shown_ratio;
+use crate::quantity::QuantityWords;
+use crate::styles::paint;
+use crate::text::comparison::margin;
+use crate::text::names::distinct;
+use crate::text::ratios::ratio_and_interval;
+use crate::text::{SummaryContext, answer};
+use crate::uncertain;
+use analysis::verdict::{Judgement, Verdict};
+
+/// Columns of a name in a sentence.
+const NAME_MAX: usize = 40;
+/// Least width of a name in the table, columns.
+const NAME_MIN: usize = 16;
+/// Between two columns.
+const GAP: usize = 2;
+const N_COLUMNS: usize = 4;
+/// Name, t0, ratio, and the verdict in colour.
+type TableRow = ([String; N_COLUMNS], anstyle::Style);
+
+/// Appends the table of the candidates.
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+    let found = by_arm(page, judgements);
+    let is_scan = scan_heading(page.plan).is_some();
+    let order: Vec<usize> = if is_scan {
+        page.candidates().map(|arm| arm.arm).collect()
+    } else {
+        page.ranking.order.clone()
+    };
+    let rows: Vec<TableRow> = order.iter().map(|&arm| row(page, arm, &found, is_scan)).collect();
+    let heading = scan_heading(page.plan).unwrap_or_else(|| "command".into());
+    let location = page.quantity.location(page.plan);
+    draw(out, [&heading, location, "ratio", "verdict"].map(String::from), rows);
+}
+
+/// Ratio and verdict of the arms that are compared, by the arm's index.
+fn by_arm(
+    page: &SummaryContext<'_>,
+    judgements: &[Judgement],
+) -> Vec<Option<(String, Verdict, String)>> {
+    let mut found = vec![None; page.analysis.arms.len()];
+    for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        let (ratio, word) = ratio_and_word(&comparison.evidence, judgement, page.plan);
+        if let Some(slot) = found.get_mut(comparison.arm) {
+            *slot = Some((ratio, judgement.verdict, word));
+        }
+    }
+    found
+}
+
+/// The ratio with its interval and the verdict of a comparison, each in a few words.
+pub(super) fn ratio_and_word(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> (String, String) {
+    let word = QuantityWords::of(plan).verdict(judgement.verdict).to_lowercase();
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            // An interval wider than this carries no information yet.
+            let is_known = shown.hi - shown.lo < shown.ratio;
+            let ratio = if is_known || judgement.verdict != Verdict::Undecided {
+                ratio_and_interval(shown)
+            } else {
+                "not known yet".into()
+            };
+            let small = if judgement.within_margin {
+                format!(", < {}", margin(plan.policy))
+            } else {
+                String::new()
+            };
+            (ratio, word + &small)
+        }
+        Evidence::Unpaired { ratio, .. } => {
+            (format!("about {}", uncertain::significant(ratio.value, 3)), "no verdict".into())
+        }
+        Evidence::None { because: NoTest::UnfitNumbers } => (String::new(), "no ratio".into()),
+        Evidence::None { .. } => (String::new(), "no verdict".into()),
+    }
+}
+
+fn row(
+    page: &SummaryContext<'_>,
+    arm: usize,
+    found: &[Option<(String, Verdict, String)>],
+    is_scan: bool,
+) -> TableRow {
+    let summary = &page.analysis.arms[arm];
+    let t0 = answer::t0_cell(page.unit, summary);
+    let (ratio, style, mut word) = match found.get(arm).cloned().flatten() {
+        Some((ratio, verdict, word)) => (ratio, page.styles.verdict(verdict), word),
+        None if arm == page.plan.reference => {
+            ("reference".into(), anstyle::Style::new(), String::new())
+        }
+        None => (String::new(), anstyle::Style::new(), String::new()),
+    };
+    if is_scan && page.ranking.order.first() == Some(&arm) && summary.times.is_some() {
+        let best = if page.quantity.is_time() { "fastest" } else { "best" };
+        word = if word.is_empty() { best.into() } else { format!("{word}, {best}") };
+    }
+    ([page.row_names[arm].clone(), t0, ratio, word], style)
+}
+
+/// Appends the rows, each at most as wide as the terminal. The names give way.
+pub(super) fn draw<const N: usize>(
+    out: &mut String,
+    heading: [String; N],
+    mut rows: Vec<([String; N], anstyle::Style)>,
+) {
+    rows.insert(0, (heading, anstyle::Style::new()));
+    // Of a suite, the names are as their author wrote them.
+    rows.iter_mut().flat_map(|(row, _)| row).for_each(|cell| *cell = one_line(cell));
+    let widest = |column: usize| rows.iter().map(|(row, _)| width(&row[column])).max().unwrap_or(0);
+    let mut widths: [usize; N] = std::array::from_fn(widest);
+    let others: usize = widths[1..].iter().map(|width| width + GAP).sum();
+    let room = wide().saturating_sub(others).max(NAME_MIN);
+    if widths[0] > room {
+        let labels: Vec<&str> = rows[1..].iter().map(|(row, _)| &*row[0]).collect();
+        let short = distinct(&labels, room);
+        for ((row, _), name) in rows[1..].iter_mut().zip(short) {
+            row[0] = name;
+        }
+        rows[0].0[0] = shorten(&rows[0].0[0], room);
+        widths[0] = room;
+    }
+    for (row, style) in rows {
+        let last = row.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
+        for (column, cell) in row.iter().enumerate().take(last + 1) {
+            let is_verdict = column + 1 == N && style != anstyle::Style::new();
+            let text = if is_verdict { paint(style, cell) } else { cell.clone() };
+            let fill = if column == last { 0 } else { widths[column] - width(cell) + GAP };
+            write!(out, "{text}{}", " ".repeat(fill)).ok();
+        }
+        out.push('\n');
+    }
+}
+
+/// The names of the parameters, if every command is one combination of their values.
+fn scan_heading(plan: &Plan) -> Option<String> {
+    let arms: Vec<_> = plan.candidates().map(|(_, arm)| arm).collect();
+    let (first, others) = arms.split_first()?;
+    let names = |arm: &Arm| -> Vec<String> {
+        arm.parameters.iter().map(|(name, _)| name.clone()).collect()
+    };
+    let of_first = names(first);
+    let are_alike = others.iter().all(|arm| names(arm) == of_first && arm.name.is_none());
+    let mut values: Vec<_> = arms.iter().map(|arm| &arm.parameters).collect();
+    values.sort_unstable();
+    values.dedup();
+    let is_scan = !of_first.is_empty()
+        && !others.is_empty()
+        && first.name.is_none()
+        && are_alike
+        && values.len() == arms.len();
+    is_scan.then(|| of_first.join(", "))
+}
+
+/// The name of each arm in the table, and in a sentence: `2` and `n=2` in a scan, else its label.
+pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
+    if scan_heading(plan).is_some() {
+        let joined = |arm: &Arm, each: fn(&(String, String)) -> String| {
+            let words: Vec<String> = arm.parameters.iter().map(each).collect();
+            one_line(&words.join(", "))
+        };
+        let value = |arm| joined(arm, |(_, value)| value.clone());
+        let named = |arm| joined(arm, |(name, value)| format!("{name}={value}"));
+        return plan.arms.iter().map(|arm| (value(arm), named(arm))).collect();
+    }
+    // The copy of the reference for the self-check has the reference's label.
+    let labels: Vec<&str> =
+        arms.iter().filter(|arm| !arm.is_hidden).map(|arm| &*arm.label).collect();
+    let mut rows = distinct(&labels, wide()).into_iter().zip(distinct(&labels, NAME_MAX));
+    let hidden = |arm: &ArmSummary| (shorten(&arm.label, wide()), shorten(&arm.label, NAME_MAX));
+    let name = |arm: &ArmSummary| {
+        let shown = if arm.is_hidden { None } else { rows.next() };
+        shown.unwrap_or_else(|| hidden(arm))
+    };
+    arms.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_line_and_as_wide_as_it_is_shown() {
+        let row = |name: &str| ([name, "1 ms"].map(String::from), anstyle::Style::new());
+        let mut out = String::new();
+        draw(&mut out, ["benchmark", "t0"].map(String::from), vec![row("a\nb\u{1b}"), row("c")]);
+        assert_eq!(out, "benchmark   t0\na\\nb\\u{1b}  1 ms\nc           1 ms\n");
+    }
+}

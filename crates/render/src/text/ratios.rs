@@ -1,0 +1,116 @@
+//! Ratios in numbers and in words.
+
+use analysis::RatioInterval;
+use crate::exported::half_width;
+use crate::uncertain;
+use crate::units::percent;
+
+/// Decimals of a ratio without a usable error, and digits of a very large or small one.
+const RATIO_DECIMALS: usize = 4;
+
+/// A ratio, with its error if that is finite and not 0.
+pub(in crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
+    match err.filter(|err| err.is_finite() && *err != 0.0) {
+        Some(err) => uncertain::format(ratio, Some(err)),
+        None if err.is_none() => uncertain::significant(ratio, 3),
+        None => uncertain::fixed(ratio, RATIO_DECIMALS),
+    }
+}
+
+/// A ratio and its interval, `1.0183 [1.0129, 1.0238]`. The interval need not be symmetric, so there is no `+-`. It may have
+/// a lower end only.
+pub fn ratio_and_interval(interval: RatioInterval) -> String {
+    let half = half_width(interval);
+    if !half.is_finite() {
+        let RatioInterval { ratio, lo, .. } = interval;
+        let known = match lo {
+            1.0.. => format!("at least {}", apart(lo, uncertain::fixed(lo, RATIO_DECIMALS))),
+            _ => "no interval".into(),
+        };
+        return format!("{} [{known}]", uncertain::significant(ratio, 3));
+    }
+    let [lo, ratio, hi] = interval_ends(interval);
+    format!("{ratio} [{lo}, {hi}]")
+}
+
+/// The lower end, the ratio and the upper end, with as many decimals as half of the interval needs.
+pub(in crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
+    let RatioInterval { ratio, lo, hi } = interval;
+    let half = half_width(interval);
+    let decimals = uncertain::decimals(ratio, Some(half));
+    let text = |number: f64| match decimals {
+        Some(decimals) => uncertain::fixed(number, decimals),
+        None if half.is_finite() => uncertain::significant(number, RATIO_DECIMALS as i32),
+        None => uncertain::fixed(number, RATIO_DECIMALS),
+    };
+    [apart(lo, text(lo)), text(ratio), apart(hi, text(hi))]
+}
+
+/// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
+pub(in crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
+    let [share, lo, hi] = [share, lo, hi].map(|share| share * 100.0);
+    let half = (hi - lo) / 2.0;
+    let Some(decimals) = uncertain::decimals(share, Some(half)) else {
+        let [share, lo, hi] = [share, lo, hi].map(|number| uncertain::significant(number, 2));
+        return (format!("{share} %"), format!("{lo} to {hi} %"));
+    };
+    let text = |number: f64| {
+        let text = uncertain::fixed(number, decimals);
+        // An end next to zero decides, so it is never printed as zero.
+        let is_zero = text.parse() == Ok(0.0) && number != 0.0;
+        if is_zero { uncertain::significant(number, 1) } else { text }
+    };
+    (format!("{} %", text(share)), format!("{} to {} %", text(lo), text(hi)))
+}
+
+/// A ratio as a size: `3.1 % slower (2.6 to 3.6 %)`; without an interval `about 3.1 % slower`.
+pub(in crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>) -> String {
+    let (sign, word) = if ratio >= 1.0 { (1.0, "slower") } else { (-1.0, "faster") };
+    let Some((lo, hi)) = ends else {
+        return format!("about {} {word}", percent(sign * (ratio - 1.0)));
+    };
+    let (lo, hi) = if sign > 0.0 { (lo, hi) } else { (hi, lo) };
+    let (share, ends) = percent_ends([ratio, lo, hi].map(|ratio| sign * (ratio - 1.0)));
+    format!("{share} {word} ({ends})")
+}
+
+/// A factor with the digits that matter: `1.02`, `2.3`, `23`.
+pub(super) fn times_text(factor: f64) -> String {
+    uncertain::significant(factor, if factor < 2.0 { 3 } else { 2 })
+}
+
+/// The end of an interval with enough decimals to differ from 1: the verdict depends on that difference.
+fn apart(end: f64, text: String) -> String {
+    let n_decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let is_one = |text: &str| text.parse() == Ok(1.0);
+    let longer = (n_decimals + 1..=n_decimals + 4).map(|n| uncertain::fixed(end, n));
+    if end == 1.0 || !is_one(&text) {
+        return text;
+    }
+    longer.into_iter().find(|longer| !is_one(longer)).unwrap_or(text)
+}
+
+/// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be
+/// ambiguous: it may be of the speed or of the time.
+pub(in crate) fn change(ratio: f64) -> String {
+    match ratio {
+        2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
+        1.0.. => format!("{} slower", percent(ratio - 1.0)),
+        0.5.. => format!("takes {} less time", percent(1.0 - ratio)),
+        _ => format!("takes {} times as long", uncertain::significant(ratio, 2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_may_have_a_lower_end_only() {
+        let text = |lo, hi| ratio_and_interval(RatioInterval { ratio: 1.0412, lo, hi });
+        assert_eq!(text(1.0103, f64::INFINITY), "1.04 [at least 1.0103]");
+        assert_eq!(text(1.00001, f64::INFINITY), "1.04 [at least 1.00001]");
+        assert_eq!(text(0.9, f64::INFINITY), "1.04 [no interval]");
+        assert_eq!(text(1.01, 1.07), "1.041 [1.010, 1.070]");
+    }
+}

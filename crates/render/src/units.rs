@@ -1,0 +1,284 @@
+//! Units of the output. A table has one unit, so that its numbers can be compared at a glance.
+
+use std::sync::{Mutex, PoisonError};
+
+use analysis::UncertainValue;
+use record::plan::{Arm, Plan};
+use crate::uncertain;
+use model::values::metric::{Metric, Quantity};
+use model::values::{MetricChoice, ValueUnit};
+
+/// The kind of quantity that a unit measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitKind {
+    /// A time; the base unit is ns.
+    Time,
+    /// An amount of memory; the base unit is byte.
+    Memory,
+    /// A count; the base unit is 1.
+    Count,
+}
+
+/// A unit of the output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DisplayUnit {
+    /// Its symbol; empty for counts.
+    pub name: &'static str,
+    /// Its size in base units.
+    pub size: f64,
+}
+
+const fn unit(name: &'static str, size: f64) -> DisplayUnit {
+    DisplayUnit { name, size }
+}
+
+impl DisplayUnit {
+    /// No unit.
+    pub const ONE: Self = unit("", 1.0);
+}
+
+const TIMES: [DisplayUnit; 6] = [
+    unit("ns", 1.0),
+    unit("µs", 1e3),
+    unit("ms", 1e6),
+    unit("s", 1e9),
+    unit("min", 60e9),
+    unit("h", 3600e9),
+];
+const BINARY_MEMORY: [DisplayUnit; 5] = [
+    unit("B", 1.0),
+    unit("KiB", 1024.0),
+    unit("MiB", 1_048_576.0),
+    unit("GiB", 1_073_741_824.0),
+    unit("TiB", 1_099_511_627_776.0),
+];
+const DECIMAL_MEMORY: [DisplayUnit; 4] =
+    [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
+const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
+/// Counts below this have no prefix.
+const PLAIN_COUNT_MAX: f64 = 1e5;
+
+impl DisplayUnit {
+    /// The unit in which the largest value of a table has one to three digits before the point.
+    pub fn for_largest(kind: UnitKind, largest: f64) -> Self {
+        let units = units(kind);
+        if kind == UnitKind::Count && largest.abs() < PLAIN_COUNT_MAX {
+            return COUNTS[0];
+        }
+        let fits = |unit: &&DisplayUnit| largest.abs() < 1000.0 * unit.size;
+        *units.iter().find(fits).unwrap_or(&units[units.len() - 1])
+    }
+
+    /// The unit with the symbol that `--metrics` accepts.
+    pub fn named(kind: UnitKind, name: &str) -> Option<Self> {
+        let name = if name == "us" { "µs" } else { name };
+        let more: &[Self] = if kind == UnitKind::Memory { &DECIMAL_MEMORY } else { &[] };
+        units(kind).iter().chain(more).find(|unit| unit.name == name).copied()
+    }
+
+    /// The requested unit, else the one that fits the largest of these values.
+    pub fn choose(
+        kind: UnitKind,
+        requested: Option<&str>,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
+        let requested = requested.and_then(|name| Self::named(kind, name));
+        requested
+            .unwrap_or_else(|| Self::for_largest(kind, values.map(f64::abs).fold(0.0, f64::max)))
+    }
+
+    /// A value and its error without the unit.
+    pub fn uncertain(self, value: f64, err: Option<f64>) -> String {
+        match err {
+            Some(err) => uncertain::format(value / self.size, Some(err / self.size)),
+            None => self.number(value, None),
+        }
+    }
+
+    /// A value without error and unit, with this many decimals, else four significant digits.
+    pub fn number(self, value: f64, decimals: Option<usize>) -> String {
+        match decimals {
+            Some(decimals) => uncertain::fixed(value / self.size, decimals),
+            None if self.size == 1.0 && value.fract() == 0.0 => value.to_string(),
+            None => uncertain::significant(value / self.size, 4),
+        }
+    }
+
+    /// Decimals of a value with this error.
+    pub fn decimals(self, value: f64, err: Option<f64>) -> Option<usize> {
+        uncertain::decimals(value / self.size, err.map(|err| err / self.size))
+    }
+
+    /// A number with the unit behind it.
+    pub fn label(self, number: &str) -> String {
+        if self.name.is_empty() { number.into() } else { format!("{number} {}", self.name) }
+    }
+
+    /// A heading with the unit in brackets.
+    pub fn heading(self, text: &str) -> String {
+        if self.name.is_empty() { text.into() } else { format!("{text} [{}]", self.name) }
+    }
+}
+
+fn units(kind: UnitKind) -> &'static [DisplayUnit] {
+    match kind {
+        UnitKind::Time => &TIMES,
+        UnitKind::Memory => &BINARY_MEMORY,
+        UnitKind::Count => &COUNTS,
+    }
+}
+
+/// The kind of the metric with this name. `cpu` is a time without a column of its own.
+pub fn kind_of(name: &str) -> UnitKind {
+    match Metric::from_name(name).map(|metric| metric.info().quantity) {
+        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => UnitKind::Time,
+        Some(Quantity::Memory { .. }) => UnitKind::Memory,
+        Some(Quantity::Count) => UnitKind::Count,
+    }
+}
+
+/// The kind of values in this unit.
+pub fn kind_of_unit(unit: ValueUnit) -> UnitKind {
+    match unit {
+        ValueUnit::Time => UnitKind::Time,
+        ValueUnit::Bytes => UnitKind::Memory,
+        ValueUnit::Count => UnitKind::Count,
+    }
+}
+
+/// The unit of the compared values of an arm.
+pub fn unit_of_arm(arm: &Arm, largest: f64) -> DisplayUnit {
+    own_unit(arm).unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
+}
+
+/// The unit that the user named for the value of an arm, if it is none of time or memory.
+fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
+    let name = arm.value.as_ref()?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
+    Some(unit(kept(name), 1.0))
+}
+
+/// The unit of the value that an arm says, whatever decides.
+pub fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
+    let Some(rule) = &arm.value else { return DisplayUnit::ONE };
+    let own = rule.own_unit().map(|name| unit(kept(name), 1.0));
+    own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
+}
+
+/// A name that lives as long as the program. A session has one.
+fn kept(name: &str) -> &'static str {
+    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut names = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|known| **known == name) {
+        return known;
+    }
+    names.push(Box::leak(name.into()));
+    names[names.len() - 1]
+}
+
+/// The unit of a table of wall times: the requested one, else that of the largest value after rounding.
+pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> DisplayUnit {
+    let kind = plan.arms.get(plan.reference).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
+    unit_of_values(plan, kind, values)
+}
+
+/// The unit of a table of values of one kind: the requested one, else that of the largest value after rounding.
+pub fn unit_of_values(
+    plan: &Plan,
+    kind: UnitKind,
+    values: impl Iterator<Item = UncertainValue>,
+) -> DisplayUnit {
+    let arm = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
+    if let Some(own) = arm.filter(|_| kind == UnitKind::Count).and_then(own_unit) {
+        return own;
+    }
+    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
+    DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
+}
+
+/// The unit that the user requested for a metric.
+pub fn requested_unit<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a str> {
+    shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
+}
+
+/// A time with three digits in the unit that fits it.
+pub fn short_time(time_ns: f64) -> String {
+    let unit = DisplayUnit::for_largest(UnitKind::Time, time_ns);
+    unit.label(&uncertain::significant(time_ns / unit.size, 3))
+}
+
+/// A number with its noun: `1 file`, `2 files`.
+pub fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// A number of processes.
+pub fn processes(n: u32) -> String {
+    if n == 1 { "1 process".into() } else { format!("{n} processes") }
+}
+
+/// A fraction as a percentage with two digits: `0.65 %`.
+pub fn percent(fraction: f64) -> String {
+    format!("{} %", uncertain::significant(fraction * 100.0, 2))
+}
+
+/// The difference of a ratio from 1: `+3.1 %`.
+pub fn signed_percent(ratio: f64) -> String {
+    let sign = if ratio < 1.0 { "-" } else { "+" };
+    format!("{sign}{}", percent((ratio - 1.0).abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: UnitKind, largest: f64, expected: &str) {
+        let unit = DisplayUnit::for_largest(kind, largest);
+        assert_eq!(unit.label(&unit.number(largest, None)), expected);
+    }
+
+    #[test]
+    fn the_largest_value_chooses() {
+        check(UnitKind::Time, 0.0, "0 ns");
+        check(UnitKind::Time, 999.0, "999 ns");
+        check(UnitKind::Time, 1000.0, "1.000 µs");
+        check(UnitKind::Time, 12_345_678.0, "12.35 ms");
+        check(UnitKind::Time, 999e9, "999.0 s");
+        check(UnitKind::Time, 1200e9, "20.00 min");
+        check(UnitKind::Time, 1e15, "277.8 h");
+        check(UnitKind::Time, -5e6, "-5.000 ms");
+        check(UnitKind::Memory, 3_411_968.0, "3.254 MiB");
+        check(UnitKind::Count, 99_999.0, "99999");
+        check(UnitKind::Count, 1_234_567.0, "1.235 M");
+        check(UnitKind::Count, 1e13, "10000 B");
+    }
+
+    #[test]
+    fn a_unit_can_be_asked_for() {
+        assert_eq!(DisplayUnit::named(UnitKind::Time, "us").unwrap().size, 1e3);
+        assert_eq!(DisplayUnit::named(UnitKind::Memory, "MB").unwrap().size, 1e6);
+        assert_eq!(DisplayUnit::named(UnitKind::Count, "B").unwrap().size, 1e9);
+        assert_eq!(DisplayUnit::named(UnitKind::Time, "MB"), None);
+        assert_eq!(DisplayUnit::choose(UnitKind::Time, Some("s"), [5.0].into_iter()).name, "s");
+        assert_eq!(DisplayUnit::choose(UnitKind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
+    }
+
+    #[test]
+    fn what_is_shown_chooses() {
+        let plan = record::fixture::record(&["a"]).header.plan;
+        let check = |value: f64, err: f64, expected: &str| {
+            let unit = unit_of_walls(&plan, [UncertainValue { value, err: Some(err) }].into_iter());
+            assert_eq!(unit.label(&unit.uncertain(value, Some(err))), expected);
+        };
+        check(999_960.0, 950.0, "999.96 +- 0.95 µs");
+        check(999_960.0, 1200.0, "1.0000 +- 0.0012 ms");
+        check(999_960.0, 0.0, "999.96 +- 0 µs");
+    }
+
+    #[test]
+    fn names_tell_the_kind() {
+        assert_eq!(kind_of("cpu"), UnitKind::Time);
+        assert_eq!(kind_of("maxrss"), UnitKind::Memory);
+        assert_eq!(kind_of("cycles"), UnitKind::Count);
+    }
+}

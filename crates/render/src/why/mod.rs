@@ -1,0 +1,192 @@
+//! Output of `why`: the answer in sentences, a table of the parts, notes. [`page`] is the same for a browser, with a flame
+//! graph; [`firefox`] is a file for the Firefox Profiler.
+
+mod counts;
+pub mod firefox;
+mod notes;
+pub mod page;
+mod sentences;
+mod words;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
+use crate::columns::{one_line, shorten, wide, wrap};
+use crate::conclusion::{Conclusion, Effect, FinalVerdict};
+use crate::document::DocumentBody;
+use crate::table::{cells, plain};
+use crate::uncertain;
+use crate::units::{DisplayUnit, UnitKind};
+use crate::why::notes::notes;
+use crate::why::sentences::answer;
+use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
+use analysis::verdict::Verdict;
+
+/// Columns of a table beside the name.
+const NUMBER_COLUMNS: usize = 52;
+/// Functions of a plain profile.
+const N_PROFILE_ROWS: usize = 25;
+
+/// The whole answer.
+pub fn text(found: &Breakdown) -> String {
+    let mut out = String::new();
+    for sentence in answer(found) {
+        wrap(&mut out, "", 0, &sentence);
+    }
+    out.push('\n');
+    if found.arms.len() > 1 {
+        out += &plain(differences(found), &[1, 2, 3, 4]);
+        if !found.with_callees.is_empty() {
+            out.push_str("\nwith what they call:\n");
+            out += &plain(with_callees(found), &[1, 2, 3, 4]);
+        }
+    } else {
+        out += &plain(times(found), &[1, 2]);
+        let n_hidden = found.functions.len().saturating_sub(N_PROFILE_ROWS);
+        if n_hidden > 0 {
+            writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
+        }
+        if !found.with_callees.is_empty() {
+            out.push_str("\nwith what they call:\n");
+            out += &plain(times_with_callees(found), &[1, 2]);
+        }
+    }
+    let counts = counts::table(found, N_PROFILE_ROWS);
+    if counts.len() > 1 {
+        out.push_str("\ncounts of a run:\n");
+        out += &plain(counts, &[1, 2, 3]);
+    }
+    out.push('\n');
+    for note in notes(found) {
+        wrap(&mut out, "", 2, &note);
+    }
+    out
+}
+
+impl DocumentBody for Breakdown {
+    const NAME: &'static str = "why";
+}
+
+/// The conclusion for programs: the whole difference, then the functions that it is made of.
+pub fn conclusion(found: &Breakdown) -> Conclusion {
+    let [Some(before), Some(after)] = [found.arms.first(), found.arms.get(1)] else {
+        return Conclusion::of(FinalVerdict::Measured);
+    };
+    let clean = &found.clean;
+    let verdict = match clean.estimate_ns > 0.0 {
+        _ if !clean.is_different() => FinalVerdict::Undecided,
+        true => FinalVerdict::Slower,
+        false => FinalVerdict::Faster,
+    };
+    let effect = |name: &str, verdict: Option<Verdict>, part: &TimePart| {
+        // A share of the reference's whole time, so that the functions' add up to the whole.
+        let ratio = |ns: f64| 1.0 + ns / clean.means_ns[0];
+        let (change_ns, half_ns) = (part.estimate_ns, part.half_width_ns);
+        Effect {
+            name: name.to_owned(),
+            against: Some(before.clone()),
+            verdict,
+            ratio: Some(ratio(change_ns)),
+            lo: Some(ratio(change_ns - half_ns)),
+            hi: Some(ratio(change_ns + half_ns)),
+            confidence: Some(1.0 - found.alpha),
+            ..Effect::default()
+        }
+    };
+    let of_whole = match verdict {
+        FinalVerdict::Slower => Verdict::Slower,
+        FinalVerdict::Faster => Verdict::Faster,
+        _ => Verdict::Undecided,
+    };
+    let whole = effect(after, Some(of_whole), clean);
+    let functions = found.functions.iter().map(|part| effect(&part.name, None, &part.time));
+    Conclusion {
+        effects: std::iter::once(whole).chain(functions).collect(),
+        ..Conclusion::of(verdict)
+    }
+}
+
+/// The last line of a new session.
+pub fn kept(record: &Path) -> String {
+    format!("Show it again: stillwell why {}\n", one_line(&record.display().to_string()))
+}
+
+/// The parts and the sums that they add up to.
+fn rows(found: &Breakdown) -> Vec<(String, &TimePart)> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    let functions = found.functions.iter().map(|part| (name(part, columns), &part.time));
+    let (stalled, own): (Vec<_>, Vec<_>) =
+        found.parts.iter().partition(|part| part.kind == PartKind::Stalled);
+    let total = stalled.first().map(|_| &found.wall);
+    let sums = [&found.clean, &found.cpu].into_iter().chain(stalled).chain(total);
+    let parts = own.into_iter().chain(sums);
+    functions.chain(parts.map(|part| (label(part.kind, found).to_owned(), part))).collect()
+}
+
+/// A change with its sign and its error, and the number of its decimals.
+fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
+    let (text, decimals) =
+        uncertain::in_column(part.estimate_ns / unit.size, part.half_width_ns / unit.size);
+    (if text.starts_with('-') { text } else { format!("+{text}") }, decimals)
+}
+
+/// A heading, and a row for each part of the difference.
+fn differences(found: &Breakdown) -> Vec<Vec<String>> {
+    let arm = |at: usize| shorten(&found.arms[at], 12);
+    let heading = format!("change [{}]", unit(found).name);
+    let heading = cells(&["", &arm(0), &arm(1), &heading, "of the change"]);
+    let parts = rows(found).into_iter().map(|(name, part)| difference(found, name, part));
+    std::iter::once(heading).chain(parts).collect()
+}
+
+/// A row for each function that differs with what it calls.
+fn with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    let parts = callers(found);
+    parts.map(|part| difference(found, name(part, columns), &part.time)).collect()
+}
+
+/// The functions in the list of those with what they call. Functions of Python come before those of the interpreter.
+fn callers(found: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
+    let (python, others): (Vec<_>, Vec<_>) =
+        found.with_callees.iter().partition(|part| is_python(part));
+    python.into_iter().chain(others).take(N_PROFILE_ROWS)
+}
+
+fn unit(found: &Breakdown) -> DisplayUnit {
+    DisplayUnit::choose(UnitKind::Time, None, found.wall.means_ns.iter().copied())
+}
+
+fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let (unit, whole) = (unit(found), &found.clean);
+    let (change, decimals) = signed(unit, part);
+    let mean = |at: usize| unit.number(part.means_ns[at], decimals);
+    let share = 100.0 * part.estimate_ns / whole.estimate_ns;
+    let has_share = whole.is_different() && part.is_different();
+    let share = if has_share { format!("{share:.0} %") } else { "-".into() };
+    vec![name, mean(0), mean(1), change, share]
+}
+
+/// A heading, and a row for each part of the time of one program: the largest functions, and what is no function.
+fn times(found: &Breakdown) -> Vec<Vec<String>> {
+    let heading = format!("time per run [{}]", unit(found).name);
+    let n_functions = found.functions.len();
+    let is_shown = |at: usize| at < N_PROFILE_ROWS || at >= n_functions;
+    let shown = rows(found).into_iter().enumerate().filter(|(at, _)| is_shown(*at));
+    std::iter::once(cells(&["", &heading, "share"]))
+        .chain(shown.map(|(_, (name, part))| time(found, name, part)))
+        .collect()
+}
+
+/// A row for each function of one program that takes most time with what it calls.
+fn times_with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
+    callers(found).map(|part| time(found, name(part, columns), &part.time)).collect()
+}
+
+fn time(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
+    let time = unit(found).uncertain(part.estimate_ns, Some(part.half_width_ns));
+    vec![name, time, format!("{share:.1} %")]
+}

@@ -1,0 +1,120 @@
+//! What has to be known beside the answer of `why`.
+
+use measure::profile::breakdown::{Breakdown, CountPart, PartKind, TimePart};
+use measure::profile::matching::Guess;
+use crate::columns::shorten;
+use crate::uncertain;
+use crate::units::{DisplayUnit, UnitKind};
+use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
+
+/// Part of the CPU time that must not be missing from the samples.
+const UNSAMPLED_SHARE: f64 = 0.2;
+/// Names of functions in a note.
+const NAMES_MAX: usize = 4;
+
+/// The notes below the tables.
+pub fn notes(found: &Breakdown) -> Vec<String> {
+    let level = uncertain::significant(100.0 * (1.0 - found.alpha), 3);
+    let level = level.trim_end_matches('0').trim_end_matches('.').to_owned();
+    let mut notes = vec![format!(
+        "{} blocks; all intervals together hold at {level} %; times are means of a run.",
+        found.n_blocks
+    )];
+    let period = DisplayUnit::for_largest(UnitKind::Time, found.period_ns as f64);
+    let period = period.label(&uncertain::trimmed(found.period_ns as f64 / period.size, 3));
+    let cost = match found.cost {
+        Some([cost, half_width]) => {
+            let [_, lo, hi] = interval(100.0 * cost, 100.0 * half_width);
+            format!("they cost {lo} to {hi} % of the CPU time")
+        }
+        None => "there are too few blocks to say what they cost".into(),
+    };
+    notes.push(format!("Samples: one every {period} of CPU time on average; {cost}."));
+    notes.extend(counted(found));
+    if let Some(ns) = found.visible_ns {
+        let pct = uncertain::significant(100.0 * ns / found.clean.means_ns[0], 2);
+        notes.push(format!(
+            "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
+        ));
+    }
+    notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
+    notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
+    let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
+    let is_large = |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * found.cpu.means_ns[0];
+    if found.has_kernel && unsampled.filter(is_large).is_some() {
+        notes.push(
+            "Much of the CPU time is not sampled: processes that a command starts are sampled from the first period on, and \
+             many were shorter. A higher --rate samples more of them."
+                .into(),
+        );
+    }
+    if !found.has_kernel {
+        notes.push(
+            "The kernel was not sampled: set kernel.perf_event_paranoid to 1 or lower, or run it as root.".into(),
+        );
+    }
+    if !found.has_chains {
+        notes.push(
+            "Call chains are cut, so times with callees are unknown: code without call frame information needs \
+             -fno-omit-frame-pointer, and deep calls need a larger --stack-kib."
+                .into(),
+        );
+    }
+    if found.n_lost_blocks > 0 {
+        notes.push(format!(
+            "{} blocks are left out because samples were lost; a lower --rate loses fewer.",
+            found.n_lost_blocks
+        ));
+    }
+    notes
+}
+
+/// How the counts were made, if any are shown.
+fn counted(found: &Breakdown) -> Option<String> {
+    (!found.tallies.is_empty()).then(|| {
+        format!(
+            "Counts: of {} more blocks, in which each event was recorded; their times are not used.",
+            found.n_counted_blocks
+        )
+    })
+}
+
+fn changed_count(count: &CountPart) -> String {
+    let number = |at: usize| uncertain::significant(count.means[at], 4);
+    format!("Also different: {} {}, before {}.", number(1), count.name, number(0))
+}
+
+fn guessed(found: &Breakdown, guess: &Guess) -> String {
+    let of = |name: &str| shorten(name, NAME_IN_WORDS);
+    let listed = |names: &[String]| {
+        let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|it| of(it)).collect();
+        let n_more = names.len() - shown.len();
+        let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    match guess {
+        Guess::Together { place, old, new } => format!(
+            "{} count as one, because nothing tells which of them are the same: {} has {}, {} has {}.",
+            match place {
+                Some(place) => format!("Functions of {}", of(place)),
+                None => "Other functions".into(),
+            },
+            shorten(&found.arms[0], ARM_IN_WORDS),
+            listed(old),
+            shorten(&found.arms[1], ARM_IN_WORDS),
+            listed(new)
+        ),
+        Guess::Renamed { old, new, caller } => format!(
+            "A guess: {} and {} are one function, because each is in one program only, and {} calls both.",
+            of(old),
+            of(new),
+            of(caller)
+        ),
+        Guess::Part { function, arm, caller } => format!(
+            "A guess: only {} has a function {}; in the other program its caller {} has its time, so both count as one.",
+            shorten(&found.arms[*arm], ARM_IN_WORDS),
+            of(function),
+            of(caller)
+        ),
+    }
+}

@@ -1,0 +1,113 @@
+//! The page of `why`: one HTML file that needs no network, with a differential flame graph that its own script draws.
+//!
+//! Names of functions and commands are hostile input: the template escapes all text, data is in a JSON element without any
+//! `<`, and the Content-Security-Policy allows only the page's own script.
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result};
+use minijinja::Environment;
+use serde::Serialize;
+
+use measure::profile::breakdown::Breakdown;
+use measure::profile::flame::FlameGraph;
+use crate::report::{embedded, policy};
+use crate::why::notes::notes;
+use crate::why::sentences::answer;
+use crate::why::{
+    N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees,
+};
+
+const TEMPLATE: &str = include_str!("../../assets/profile/page.html");
+const SCRIPT: &str = include_str!("../../assets/profile/flame.js");
+/// The style of all reports, and the flame graph's.
+const STYLE: &str = concat!(
+    include_str!("../../assets/report/style.css"),
+    include_str!("../../assets/profile/flame.css")
+);
+/// Name of the template. minijinja escapes the output of templates that end in `.html`.
+const NAME: &str = "page.html";
+
+/// Input of the template.
+#[derive(Serialize)]
+struct WhyTemplate<'a> {
+    policy: String,
+    style: &'static str,
+    script: &'static str,
+    data: String,
+    title: String,
+    /// Class of the first sentence: its colour.
+    class: &'static str,
+    sentences: Vec<String>,
+    caption: &'static str,
+    reading: String,
+    is_pair: bool,
+    arms: &'a [String],
+    heading: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Functions with what they call.
+    callees: Vec<Vec<String>>,
+    /// Counts of a run: a heading, and its rows.
+    counts: Vec<Vec<String>>,
+    notes: Vec<String>,
+    version: &'static str,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
+    let is_pair = found.arms.len() > 1;
+    let mut table = if is_pair { differences(found) } else { times(found) };
+    let heading = table.remove(0);
+    let callees = if is_pair { with_callees(found) } else { times_with_callees(found) };
+    let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        table.into_iter().map(|row| row.iter().map(|it| it.replace("+-", "±")).collect()).collect()
+    };
+    let template = WhyTemplate {
+        policy: policy(&[SCRIPT], STYLE),
+        style: STYLE,
+        script: SCRIPT,
+        data: embedded(graph)?,
+        title: found.arms.join(" and "),
+        class: match found.clean.estimate_ns {
+            _ if !is_pair || !found.clean.is_different() => "none",
+            change if change > 0.0 => "slower",
+            _ => "faster",
+        },
+        sentences: answer(found),
+        caption: if is_pair { "What changed, by call chain." } else { "The time, by call chain." },
+        reading: reading(graph),
+        is_pair,
+        arms: &found.arms,
+        heading,
+        rows: for_browser(table),
+        callees: for_browser(callees),
+        counts: for_browser(counts::table(found, N_PROFILE_ROWS)),
+        notes: notes(found),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let what = "the template of the page";
+    let mut environment = Environment::new();
+    environment.add_template(NAME, TEMPLATE).context(what)?;
+    let page = environment.get_template(NAME).context(what)?;
+    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
+    Ok(to.write_all(html.as_bytes())?)
+}
+
+/// How to read the flame graph.
+fn reading(graph: &FlameGraph) -> String {
+    let mut said = "Below each function is what it calls; the width is CPU time.".to_owned();
+    if graph.arms.len() > 1 {
+        said += &format!(
+            " Red takes more time in the second program, green less; the stronger, the larger the change. Grey may have \
+             changed, but nobody can tell. The chance that any branch is coloured falsely is at most {} %.",
+            100.0 * graph.alpha
+        );
+    }
+    if !graph.has_chains {
+        said += " Call chains are cut here, so each function is a branch of its own.";
+    }
+    said + " A dashed edge marks the kernel."
+}

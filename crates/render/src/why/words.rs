@@ -1,0 +1,73 @@
+//! Names and numbers in the sentences and the tables of `why`.
+
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind};
+use measure::profile::saved::FunctionOrigin;
+use crate::columns::shorten;
+use crate::uncertain;
+
+/// Fewest columns of a name.
+pub const NAME_COLUMNS_MIN: usize = 20;
+/// Columns of names in sentences.
+pub const NAME_IN_WORDS: usize = 60;
+pub const ARM_IN_WORDS: usize = 40;
+
+/// A value and the ends of its interval, with the decimals that the interval allows.
+pub fn interval(value: f64, half_width: f64) -> [String; 3] {
+    let decimals = uncertain::decimals(value, Some(half_width)).unwrap_or(1);
+    [value, value - half_width, value + half_width].map(|it| uncertain::fixed(it, decimals))
+}
+
+/// Whether a function is one of Python, as CPython names it for profilers.
+pub fn is_python(part: &FunctionPart) -> bool {
+    part.name.starts_with("py::")
+}
+
+/// The name of a function, with its line.
+pub fn located(part: &FunctionPart) -> String {
+    let name = name(part, NAME_IN_WORDS);
+    match &part.line {
+        Some(line) => format!("{name} ({})", shorten(line, NAME_COLUMNS_MIN * 2)),
+        None => name,
+    }
+}
+
+/// The name of a function, with the kernel's marked.
+pub fn name(part: &FunctionPart, columns: usize) -> String {
+    match part.origin {
+        FunctionOrigin::Kernel if part.name != "[kernel]" => {
+            format!("{} [kernel]", shorten(&part.name, columns.saturating_sub(9)))
+        }
+        _ => shorten(&part.name, columns),
+    }
+}
+
+/// What a part of the time is called.
+pub fn label(kind: PartKind, found: &Breakdown) -> &'static str {
+    match kind {
+        PartKind::Wall => "= wall time",
+        PartKind::Clean if has_stalls(found) => "= time without other programs",
+        PartKind::Clean => "= wall time",
+        PartKind::Cpu => "  of it CPU time",
+        PartKind::Function => "function",
+        PartKind::OtherFunctions if found.functions.is_empty() => "all functions",
+        PartKind::OtherFunctions => "other functions",
+        PartKind::OtherKernel => "kernel",
+        PartKind::NotSampled if found.has_kernel => "not sampled",
+        PartKind::NotSampled => "kernel, and not sampled",
+        PartKind::Stalled => "other programs had the CPU",
+        PartKind::Sleeping if has_waits(found) => "asleep, for other reasons",
+        PartKind::Sleeping => "asleep",
+        PartKind::OffCpu => "off the CPU",
+        PartKind::Overlap => "off the CPU, less threads at once",
+    }
+}
+
+/// Whether the time that other programs took is known.
+pub fn has_stalls(found: &Breakdown) -> bool {
+    found.parts.iter().any(|part| part.kind == PartKind::Stalled)
+}
+
+/// Whether any of the rows says what the runs wait for.
+fn has_waits(found: &Breakdown) -> bool {
+    found.functions.iter().any(|part| part.origin == FunctionOrigin::Wait)
+}

@@ -1,0 +1,78 @@
+//! Output of `compare` for one record: its comparisons, and the deciles on request.
+
+use std::io;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use analysis::Analysis;
+use record::Record;
+use crate::across::{ArmPair, RecordDocument};
+use crate::conclusion::of_session;
+use crate::depth::Depth;
+use crate::document::{self, DocumentBody};
+use crate::text::{answer, comparison, distinct};
+use crate::{Styles, closing, distributions};
+use analysis::verdict::Judgement;
+
+/// Columns of a name.
+const NAME_MAX: usize = 30;
+
+/// The answer and its table, the numbers and deciles of each pair on request; then the closing lines of `show`.
+pub fn text(
+    record: &Record,
+    (analysis, judgements): (&Analysis, &[Judgement]),
+    pairs: &[ArmPair<'_>],
+    (detail, styles): (Depth, &Styles),
+) -> String {
+    let plan = &record.header.plan;
+    let labels: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
+    let short = distinct(&labels, NAME_MAX);
+    let name = |arm: usize| {
+        let at = plan.candidates().position(|(candidate, _)| candidate == arm);
+        at.map_or_else(String::new, |at| short[at].clone())
+    };
+    let mut out = answer(record, analysis, judgements, styles);
+    for pair in pairs {
+        let [new, old] = [pair.comparison.arm, pair.comparison.reference].map(name);
+        if detail == Depth::Verbose {
+            let evidence = &pair.comparison.evidence;
+            let heading = format!("{new} against {old}");
+            out.push_str(&comparison(&heading, evidence, &pair.judgement, plan, styles));
+            out.push('\n');
+        }
+        if let Some(found) = &pair.distributions {
+            out.push_str(&distributions::text(&new, &old, plan, found));
+            out.push('\n');
+        }
+    }
+    closing::lines(&mut out, record, (analysis, judgements), (detail, styles));
+    out
+}
+
+/// The pairs of one record.
+#[derive(Serialize, JsonSchema)]
+pub struct PairsBody<'a> {
+    /// The session.
+    record: RecordDocument<'a>,
+    /// Each command against its reference.
+    pairs: &'a [ArmPair<'a>],
+}
+
+impl DocumentBody for PairsBody<'_> {
+    const NAME: &'static str = "pairs";
+}
+
+/// Writes the pairs as one JSON document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(
+    to: &mut impl io::Write,
+    record: &Record,
+    (analysis, judgements): (&Analysis, &[Judgement]),
+    pairs: &[ArmPair<'_>],
+) -> io::Result<()> {
+    let body = PairsBody { record: RecordDocument::of(record), pairs };
+    document::write(to, &body, of_session(record, analysis, judgements), None)
+}

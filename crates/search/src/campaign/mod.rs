@@ -1,0 +1,307 @@
+//! A campaign: attempts to make a program faster, one after the other, judged together. Pure: the log of a campaign → its
+//! state, the error rate of the next attempt, and the size of its confirmation.
+//!
+//! An attempt is accepted if two sessions with runs of their own find it faster than the state before: the trial, which
+//! ends as soon as it can, and the confirmation, whose length is fixed before it begins. Each has the square root of the
+//! attempt's level, so both together have the level. [`stats::online`] has the levels, and the proof.
+
+mod confirmation;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::online::OnlineLevels;
+
+use model::values::ErrorControl;
+
+pub use confirmation::{confirmation_blocks, is_confirmed};
+
+/// The rules of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CampaignRules {
+    /// The error that `alpha` limits.
+    pub control: ErrorControl,
+    /// The error rate of the whole campaign.
+    pub alpha: f64,
+    /// The number of attempts that share half of it.
+    pub n_planned: usize,
+}
+
+/// A program: a command line, in the directory of the campaign or in the checkout of a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// The command line.
+    pub command: String,
+    /// The commit, if there is a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// A digest of the programs and scripts that the command names, if it has no commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// The time of one program ÷ that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gain {
+    /// The estimate; below 1 is faster.
+    pub ratio: f64,
+    /// The ends of the interval; `None` if it has no such end.
+    pub lo: Option<f64>,
+    pub hi: Option<f64>,
+    /// 1 − level of the interval.
+    pub alpha: f64,
+    /// p-value of "no difference".
+    pub p: f64,
+    /// Ratio of the mean times.
+    pub mean: f64,
+    /// Upper end of the ratio of the mean times, and the lower one.
+    pub mean_hi: Option<f64>,
+    pub mean_lo: Option<f64>,
+    /// Pairs of runs.
+    pub n_pairs: usize,
+}
+
+impl Gain {
+    /// The same with both programs swapped.
+    pub fn inverse(self) -> Self {
+        let over = |end: Option<f64>| end.map(|end| 1.0 / end);
+        Self {
+            ratio: 1.0 / self.ratio,
+            lo: over(self.hi),
+            hi: over(self.lo),
+            mean: 1.0 / self.mean,
+            mean_lo: over(self.mean_hi),
+            mean_hi: over(self.mean_lo),
+            ..self
+        }
+    }
+
+    /// The ends of the interval, if it has both.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.lo.zip(self.hi)
+    }
+}
+
+/// The answer to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptAnswer {
+    /// It is the new state.
+    Accepted,
+    /// The state stays.
+    Rejected,
+    /// The state stays, and more time might have told.
+    NotDecided,
+}
+
+/// The reason for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum AnswerReason {
+    /// Both sessions found the gain.
+    Confirmed,
+    /// A gain of the size that is worth finding is refuted.
+    OutOfReach,
+    /// The trial found a gain, and fresh runs did not.
+    NotConfirmed,
+    /// It is faster typically, and slower on average.
+    SlowerOnAverage,
+    /// The runs were not fair; what was found.
+    Unfair { findings: Vec<String> },
+    /// It cannot be built or run.
+    Failed { message: String },
+    /// The budget was used up.
+    Budget,
+    /// ^C, SIGTERM, or the program was killed.
+    Interrupted,
+}
+
+/// A line of the log of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum CampaignEvent {
+    /// The measurement of an attempt begins. From now on its level is spent, also if nothing else follows.
+    Began { name: String, program: Program, level: f64 },
+    /// The attempt that began last has an answer.
+    Ended(Box<AttemptEnd>),
+    /// The state was compared with the program of the beginning, without a decision.
+    Whole {
+        /// The number of the attempt that is the state; `None` if one was left out.
+        left_out: Option<usize>,
+        gain: Gain,
+        seconds: f64,
+        records: Vec<String>,
+    },
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptEnd {
+    /// The answer.
+    pub answer: AttemptAnswer,
+    /// The reason.
+    pub reason: AnswerReason,
+    /// Whether its times were compared. If no run was timed, its level is still there.
+    pub is_spent: bool,
+    /// What the trial found; flattered, because it ended at a chosen moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Gain>,
+    /// What the confirmation found, against the state before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Gain>,
+    /// What the confirmation found, against the program of the beginning, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Gain>,
+    /// What cannot be checked here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
+    /// The time of building and measuring, s.
+    pub seconds: f64,
+    /// The file names of its records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<String>,
+}
+
+/// An attempt of a campaign.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub name: String,
+    pub program: Program,
+    /// The error rate with which it was accepted.
+    pub level: f64,
+    /// `None`: the program was killed before the end.
+    pub end: Option<AttemptEnd>,
+}
+
+impl Attempt {
+    /// Whether it became the state.
+    pub fn is_accepted(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.answer == AttemptAnswer::Accepted)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.end.as_ref().is_none_or(|end| end.is_spent)
+    }
+}
+
+/// A comparison of the state with the program of the beginning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WholeGain {
+    /// Attempts so far.
+    pub n_attempts: usize,
+    /// The attempt that was left out, by its index.
+    pub left_out: Option<usize>,
+    pub gain: Gain,
+    pub seconds: f64,
+}
+
+/// A campaign so far.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    rules: CampaignRules,
+    original: Program,
+    attempts: Vec<Attempt>,
+    wholes: Vec<WholeGain>,
+}
+
+impl Campaign {
+    /// A campaign before its first attempt.
+    pub fn new(rules: CampaignRules, original: Program) -> Self {
+        Self { rules, original, attempts: Vec::new(), wholes: Vec::new() }
+    }
+
+    /// Takes the next line of the log.
+    pub fn take(&mut self, event: &CampaignEvent) {
+        match event.clone() {
+            CampaignEvent::Began { name, program, level } => {
+                self.attempts.push(Attempt { name, program, level, end: None });
+            }
+            CampaignEvent::Ended(end) => {
+                if let Some(last) = self.attempts.last_mut() {
+                    last.end = Some(*end);
+                }
+            }
+            CampaignEvent::Whole { left_out, gain, seconds, .. } => {
+                let n_attempts = self.attempts.len();
+                self.wholes.push(WholeGain { n_attempts, left_out, gain, seconds });
+            }
+        }
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &CampaignRules {
+        &self.rules
+    }
+
+    /// The program of the beginning.
+    pub fn original(&self) -> &Program {
+        &self.original
+    }
+
+    /// All attempts, in order.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// The attempts that were accepted, with their indices.
+    pub fn accepted(&self) -> impl Iterator<Item = (usize, &Attempt)> {
+        self.attempts.iter().enumerate().filter(|(_, attempt)| attempt.is_accepted())
+    }
+
+    /// The state: the program that the next attempt has to beat.
+    pub fn current(&self) -> &Program {
+        self.accepted().last().map_or(&self.original, |(_, attempt)| &attempt.program)
+    }
+
+    /// What is known about the present state against the program of the beginning, by runs that decided nothing about its
+    /// length: the last comparison of the whole, or the last confirmation.
+    pub fn whole_gain(&self) -> Option<Gain> {
+        let (last, attempt) = self.accepted().last()?;
+        let whole = self.wholes.iter().rfind(|it| it.left_out.is_none() && it.n_attempts > last);
+        let end = attempt.end.as_ref()?;
+        whole.map(|it| it.gain).or(end.whole).or(end.confirmation)
+    }
+
+    /// What each accepted attempt contributes to the present state: the state against that without it, by the index of the
+    /// attempt. The last comparison of each counts.
+    pub fn contributions(&self) -> Vec<(usize, Gain)> {
+        let Some((last, _)) = self.accepted().last() else { return Vec::new() };
+        let of = |index: usize| {
+            let is_it = |it: &&WholeGain| it.left_out == Some(index) && it.n_attempts > last;
+            self.wholes.iter().rfind(is_it).map(|it| (index, it.gain))
+        };
+        self.accepted().filter_map(|(index, _)| of(index)).collect()
+    }
+
+    /// The error rate of the next attempt.
+    pub fn next_level(&self) -> f64 {
+        self.levels().next_level()
+    }
+
+    /// The attempts whose level is spent.
+    pub fn n_spent(&self) -> usize {
+        self.levels().n_tests()
+    }
+
+    /// The attempts that still share half of the error rate.
+    pub fn n_left(&self) -> usize {
+        self.rules.n_planned.saturating_sub(self.n_spent())
+    }
+
+    fn levels(&self) -> OnlineLevels {
+        let CampaignRules { control, alpha, n_planned } = self.rules;
+        let mut levels = OnlineLevels::new(control.of_tests(), alpha, n_planned);
+        let spent = self.attempts.iter().filter(|attempt| attempt.is_spent());
+        spent.for_each(|attempt| levels.take(attempt.is_accepted()));
+        levels
+    }
+
+    /// The time of all measurements so far, s.
+    pub fn seconds(&self) -> f64 {
+        let attempts = self.attempts.iter().filter_map(|it| it.end.as_ref()).map(|it| it.seconds);
+        attempts.chain(self.wholes.iter().map(|it| it.seconds)).sum()
+    }
+}

@@ -1,0 +1,282 @@
+//! Detection of changes: puts results in series and finds the changes of their levels (`stats::level_shift`). Pure.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use stats::level_shift::{self, LevelHistory, Shape, Shift, ShiftOptions};
+use stats::multiplicity::benjamini_hochberg;
+
+use analysis::RatioInterval;
+use crate::history::series::{
+    Change, ChangeKind, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series,
+};
+use crate::history::{StoredResult, concurrent, relative};
+use model::values::Estimate;
+
+/// Smallest significance level. A smaller one needs more random orders than a computer can draw in reasonable time.
+pub const ALPHA_MIN: f64 = 1e-5;
+/// Settings of the detection.
+#[derive(Clone, Copy, Debug)]
+pub struct DetectionSettings {
+    pub estimate: Estimate,
+    /// Probability that a series without a change is called changed, at least [`ALPHA_MIN`].
+    pub alpha: f64,
+    /// False discovery rate: the largest expected share of unchanged series among those that are called changed.
+    pub false_discovery: f64,
+    /// Smallest change that is reported, as a fraction.
+    pub size_min: f64,
+    pub seed: u64,
+    /// Whether movements that all series of a machine share are removed first.
+    pub is_relative: bool,
+}
+
+/// Puts results in series and finds the changes of each.
+pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Series> {
+    let mut by_key: BTreeMap<_, Vec<StoredResult>> = BTreeMap::new();
+    for entry in entries {
+        let StoredResult { result, origin, .. } = &entry;
+        let key = (
+            result.benchmark.clone(),
+            result.arm.clone(),
+            result.unit.clone(),
+            origin.machine.clone(),
+        );
+        by_key.entry(key).or_default().push(entry);
+    }
+    let mut groups: Vec<ResultSequence> =
+        by_key.into_values().map(|entries| ResultSequence::of(entries, policy.estimate)).collect();
+    if policy.is_relative {
+        groups = relative::relative(groups, |group| {
+            divided(group, policy).0.changes.iter().flat_map(own_changes).collect()
+        });
+    }
+    let mut all: Vec<(Series, Option<f64>)> =
+        groups.into_par_iter().map(|ordered| divided(ordered, policy)).collect();
+    let key = |series: &Series| {
+        (series.benchmark.clone(), series.arm.clone(), series.unit.clone(), series.machine.clone())
+    };
+    all.sort_by_cached_key(|(series, _)| key(series));
+    resolve(&mut all, policy);
+    let ps: Vec<f64> = all.iter().filter_map(|(_, p)| *p).collect();
+    let mut qs = benjamini_hochberg(&ps).unwrap_or_default().into_iter();
+    let mut all: Vec<Series> = (all.into_iter())
+        .map(|(mut series, p)| {
+            series.q = p.and_then(|_| qs.next());
+            if series.q.is_none_or(|q| q > policy.false_discovery) {
+                series.changes.clear();
+            }
+            series
+        })
+        .collect();
+    concurrent::mark(&mut all);
+    all
+}
+
+/// Draws more random orders for the series whose p is the smallest possible one.
+///
+/// After 199 orders p is at least 0.005. Among more than 10 series, the rule of Benjamini and Hochberg rejects no
+/// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
+/// same for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never
+/// smaller than that of the longer draw alone. The error rate of each series holds.
+fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
+    let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;
+    let mut n_orders = options(policy).n_orders;
+    loop {
+        let smallest = 1.0 / (n_orders + 1) as f64;
+        let is_smallest = |(_, p): &&mut (Series, Option<f64>)| p.is_some_and(|p| p <= smallest);
+        let mut unresolved: Vec<_> = all.iter_mut().filter(is_smallest).collect();
+        let n_needed = n_tested / (unresolved.len() as f64 * policy.false_discovery);
+        if unresolved.is_empty() || (n_orders + 1) as f64 >= n_needed {
+            return;
+        }
+        n_orders = (2.0 * n_needed).ceil() as usize;
+        unresolved.par_iter_mut().for_each(|(series, p)| {
+            let options = ShiftOptions { n_orders, ..options(policy) };
+            let logs = stats::logs(&series.values).ok();
+            *p = logs.and_then(|logs| level_shift::p_of_no_shift(&logs, options).ok());
+        });
+    }
+}
+
+fn options(policy: DetectionSettings) -> ShiftOptions {
+    // Then a p of alpha is two of all orders, the real one included.
+    let n_orders = (2.0 / policy.alpha).ceil() as usize - 1;
+    ShiftOptions { alpha: policy.alpha, level_min: LEVEL_MIN, n_orders, seed: policy.seed }
+}
+
+/// The places of a change at which the level of a series jumps by itself. A drift has none.
+fn own_changes(change: &Change) -> Vec<relative::OwnChange> {
+    let size = change.ratio.ratio.ln();
+    match (change.kind, change.until) {
+        (ChangeKind::Drift, _) => Vec::new(),
+        (_, Some(until)) => vec![(change.at, size), (until, -size)],
+        (_, None) => vec![(change.at, size)],
+    }
+}
+
+/// The changes of one series, and the p-value of "there is none".
+fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Option<f64>) {
+    let ResultSequence { entries, values, is_by_commit } = ordered;
+    let logs = stats::logs(&values).ok();
+    let found = logs.and_then(|logs| level_shift::find(&logs, options(policy)).ok());
+    let is_large = |change: &Change| change.ratio.ratio.ln().abs() >= policy.size_min.ln_1p();
+    let changes = |found: &LevelHistory| -> Vec<Change> {
+        found.shifts.iter().map(|shift| change(shift, &entries)).filter(is_large).collect()
+    };
+    let changes = found.as_ref().map(changes).unwrap_or_default();
+    let first = &entries[0];
+    let series = Series {
+        benchmark: first.result.benchmark.clone(),
+        arm: first.result.arm.clone(),
+        unit: first.result.unit.clone(),
+        machine: first.origin.machine.clone(),
+        is_by_commit,
+        values,
+        q: None,
+        changes,
+        entries,
+    };
+    (series, found.map(|found| found.p))
+}
+
+fn change(shift: &Shift, entries: &[StoredResult]) -> Change {
+    let (kind, at, until) = match shift.shape {
+        Shape::Step { at } => (ChangeKind::Level, at, None),
+        Shape::Spell { from, to } => (ChangeKind::Spell, from, Some(to)),
+        // There is a result before it, to compare with.
+        Shape::Drift { from, to } => (ChangeKind::Drift, from.max(1), Some(to)),
+    };
+    let [ratio, lo, hi] = [shift.size, shift.interval.lo, shift.interval.hi].map(f64::exp);
+    Change {
+        kind,
+        at,
+        until,
+        p: shift.p,
+        ratio: RatioInterval { ratio, lo, hi },
+        also_changed: also_changed(&entries[at - 1], &entries[at]),
+        together: ConcurrentChanges::default(),
+    }
+}
+
+fn also_changed(before: &StoredResult, after: &StoredResult) -> Vec<(String, String, String)> {
+    let old: BTreeMap<&str, &str> =
+        before.origin.surroundings.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+    let changed = |(name, new): &(String, String)| {
+        let old = old.get(&name[..]).filter(|old| **old != new)?;
+        Some((name.clone(), (*old).to_owned(), new.clone()))
+    };
+    after.origin.surroundings.iter().filter_map(changed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{BenchmarkResult, RecordOrigin, fixture};
+    use stats::Stream;
+    use std::sync::Arc;
+
+    const POLICY: DetectionSettings = DetectionSettings {
+        estimate: Estimate::T0,
+        alpha: 0.01,
+        false_discovery: 0.05,
+        size_min: 0.0,
+        seed: 1,
+        is_relative: false,
+    };
+
+    fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<StoredResult> {
+        let entry = |(i, value): (usize, &f64)| StoredResult {
+            record: i as i64,
+            origin: Arc::new(RecordOrigin {
+                machine: machine.into(),
+                // The order of storage differs from the order of the commits.
+                measured_s: (values.len() - i) as i64,
+                surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
+                ..RecordOrigin::default()
+            }),
+            result: BenchmarkResult {
+                committed_s: Some(1000 + i as i64),
+                revision: Some(format!("r{i}")),
+                ..fixture::result(benchmark, *value, None)
+            },
+        };
+        values.iter().enumerate().rev().map(entry).collect()
+    }
+
+    fn noisy(n: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut stream = Stream::new(seed);
+        (0..n).map(|i| level(i) * (1.0 + 0.01 * stream.unit())).collect()
+    }
+
+    #[test]
+    fn a_change_has_its_place_its_size_and_the_other_differences() {
+        let step = |i: usize| if i < 20 { 100.0 } else { 103.0 };
+        let mut all = entries("fib", "a", &noisy(40, 1, step));
+        all.extend(entries("fib", "b", &noisy(40, 2, |_| 50.0)));
+        let found = detect(all, POLICY);
+        assert_eq!(found.len(), 2, "machines are apart");
+        let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
+        assert_eq!((change.at, &found[0].entries[20].result.revision), (20, &Some("r20".into())));
+        let RatioInterval { ratio, lo, hi } = change.ratio;
+        assert!(lo > 1.015 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
+        assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);
+        assert_eq!(found[1].changes, []);
+        // The fixture gives all results the same median.
+        let medians = detect(
+            found[0].entries.clone(),
+            DetectionSettings { estimate: Estimate::Median, ..POLICY },
+        );
+        assert_eq!(medians[0].changes, []);
+        let large = DetectionSettings { size_min: 0.05, ..POLICY };
+        assert_eq!(detect(found[0].entries.clone(), large)[0].changes, []);
+    }
+
+    #[test]
+    fn among_many_series_without_a_change_hardly_any_is_called_changed() {
+        let all = (0..200)
+            .flat_map(|i| entries(&format!("b{i:03}"), "a", &noisy(50, 100 + i, |_| 100.0)));
+        let n_called =
+            detect(all.collect(), POLICY).iter().filter(|it| !it.changes.is_empty()).count();
+        assert!(n_called <= 1, "{n_called} of 200");
+    }
+
+    /// A commit often changes one benchmark only, however many there are.
+    #[test]
+    fn among_many_series_a_single_change_is_found() {
+        let level = |i: u64, at: usize| if i == 77 && at >= 12 { 110.0 } else { 100.0 };
+        let all = (0..120).flat_map(|i| {
+            entries(&format!("b{i:03}"), "a", &noisy(24, 300 + i, |at| level(i, at)))
+        });
+        let found = detect(all.collect(), POLICY);
+        let changed: Vec<_> = found.iter().filter(|it| !it.changes.is_empty()).collect();
+        let [one] = &changed[..] else { panic!("{} have changed", changed.len()) };
+        assert_eq!((&one.benchmark[..], one.changes[0].at), ("b077", 12));
+        assert!(one.q.is_some_and(|q| q < 0.05), "{:?}", one.q);
+    }
+
+    #[test]
+    fn relative_to_the_others_a_machine_may_wander() {
+        // All become 4 % slower at position 20; one of them becomes 3 % slower at position 30.
+        let level = |i: u64, at: usize| {
+            let own = if i == 0 && at >= 30 { 103.0 } else { 100.0 };
+            own * if at < 20 { 1.0 } else { 1.04 }
+        };
+        let all: Vec<StoredResult> = (0..6)
+            .flat_map(|i| entries(&format!("b{i}"), "a", &noisy(40, 9 + i, |at| level(i, at))))
+            .collect();
+        let places = |policy| -> Vec<Vec<usize>> {
+            let found = detect(all.clone(), policy);
+            found.iter().map(|it| it.changes.iter().map(|change| change.at).collect()).collect()
+        };
+        let all_moved = places(POLICY);
+        assert!(all_moved.iter().all(|changes| changes.contains(&20)), "{all_moved:?}");
+        let relative = places(DetectionSettings { is_relative: true, ..POLICY });
+        assert_eq!(relative, [vec![30], vec![], vec![], vec![], vec![], vec![]]);
+    }
+
+    #[test]
+    fn values_without_a_logarithm_have_no_changes() {
+        let found = detect(entries("x", "a", &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), POLICY);
+        assert_eq!((found[0].q, found[0].changes.len()), (None, 0));
+    }
+}

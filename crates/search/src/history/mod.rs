@@ -1,0 +1,76 @@
+//! Results over months: one SQLite file with all records, and the changes in the level of each benchmark.
+//!
+//! `extract` makes the results of a record, and `store` keeps them. Of the store, `database` opens the file, `schema`
+//! has the tables, and `session` finds the records of one session.
+//!
+//! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
+//! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
+//! executes git, `culprits` keeps what searches for a commit found, and `chart` makes the data of a page.
+
+pub mod chart;
+pub mod commits;
+mod concurrent;
+pub mod culprits;
+mod database;
+pub mod detection;
+pub mod extract;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
+mod relative;
+mod schema;
+pub mod series;
+mod session;
+pub mod store;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// The result of one benchmark in a record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchmarkResult {
+    /// Name of the benchmark, or the command.
+    pub benchmark: String,
+    /// The program, if a record has several; otherwise empty.
+    pub arm: String,
+    /// Unit of the values: `ns`, `byte`, `count`.
+    pub unit: String,
+    /// Number of processes.
+    pub n_runs: usize,
+    /// Noise-free time, net of the control if there is one.
+    pub t0: f64,
+    /// Error of the noise-free time.
+    pub t0_err: Option<f64>,
+    /// Whether `t0` is only an upper limit, because every run was interrupted. A series of t0 has no such results.
+    pub t0_is_limit: bool,
+    pub median: f64,
+    pub mean: f64,
+    /// The measured commit.
+    pub revision: Option<String>,
+    /// Commit time, seconds since 1970.
+    pub committed_s: Option<i64>,
+}
+
+/// Origin of a record: machine, time and surroundings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RecordOrigin {
+    /// The file that was added.
+    pub file: String,
+    /// The machine. A series holds results of one machine only.
+    pub machine: String,
+    /// Time of measurement, seconds since 1970.
+    pub measured_s: i64,
+    /// Possible causes of a change beside the program, as name and value: kernel, governor, interpreter, ….
+    pub surroundings: Vec<(String, String)>,
+}
+
+/// A result in a history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoredResult {
+    /// Number of the record, shared by all its results.
+    pub record: i64,
+    #[serde(flatten)]
+    pub origin: Arc<RecordOrigin>,
+    #[serde(flatten)]
+    pub result: BenchmarkResult,
+}

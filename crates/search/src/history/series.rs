@@ -1,0 +1,147 @@
+//! Results of one benchmark on one machine, in order, and the changes of their level. Pure.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::SortedSample;
+
+use analysis::RatioInterval;
+use crate::history::StoredResult;
+use model::values::Estimate;
+
+pub use analysis::LEVEL_MIN;
+
+impl Estimate {
+    fn of(self, entry: &StoredResult) -> f64 {
+        match self {
+            Self::T0 => entry.result.t0,
+            Self::Median => entry.result.median,
+            Self::Mean => entry.result.mean,
+        }
+    }
+}
+
+/// A series with its changes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    pub benchmark: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub arm: String,
+    pub unit: String,
+    pub machine: String,
+    /// Whether the order is by the time of the commit. It needs a commit time for every result; otherwise the order
+    /// is by the time of measurement.
+    pub is_by_commit: bool,
+    pub entries: Vec<StoredResult>,
+    /// The chosen estimate of each result.
+    pub values: Vec<f64>,
+    /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above
+    /// zero.
+    pub q: Option<f64>,
+    pub changes: Vec<Change>,
+}
+
+/// The kind of a movement of the level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It changes, and stays.
+    Level,
+    /// It changes, and goes back.
+    Spell,
+    /// It moves slowly.
+    Drift,
+}
+
+/// A change of level.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    pub kind: ChangeKind,
+    /// Position of the first result after it; of a spell or a drift, of its first result.
+    pub at: usize,
+    /// Position of the first result after a spell or a drift. It is the number of results if a drift goes on.
+    pub until: Option<usize>,
+    pub p: f64,
+    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the
+    /// ratio is biased away from 1.
+    pub ratio: RatioInterval,
+    /// Surroundings that differ between the two results: name, before, after.
+    pub also_changed: Vec<(String, String, String)>,
+    /// The other series of the machine.
+    pub together: ConcurrentChanges,
+}
+
+/// The other series of a machine, around a change of one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ConcurrentChanges {
+    /// Others that changed there in the same direction.
+    pub n: usize,
+    /// Others with results before and after.
+    pub of: usize,
+    /// Whether a shared cause is likely: at least three series changed, and at least half of those that could have.
+    pub is_common: bool,
+}
+
+/// The results between two changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Level {
+    /// Position of its first result.
+    pub start: usize,
+    /// Position after its last result.
+    pub end: usize,
+    pub median: f64,
+}
+
+/// The results of one series in order, before the search for changes. The fields are those of [`Series`].
+#[derive(Clone)]
+pub struct ResultSequence {
+    pub entries: Vec<StoredResult>,
+    pub values: Vec<f64>,
+    pub is_by_commit: bool,
+}
+
+impl ResultSequence {
+    /// Sorts the results and takes their estimates.
+    pub fn of(mut entries: Vec<StoredResult>, estimate: Estimate) -> Self {
+        let is_by_commit = entries.iter().all(|entry| entry.result.committed_s.is_some());
+        let time = |entry: &StoredResult| entry.result.committed_s.filter(|_| is_by_commit);
+        entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
+        let values = entries.iter().map(|entry| estimate.of(entry)).collect();
+        Self { entries, values, is_by_commit }
+    }
+}
+
+impl Series {
+    /// The median of the results since the last change.
+    pub fn level(&self) -> f64 {
+        self.levels().last().map_or(f64::NAN, |level| level.median)
+    }
+
+    /// The levels between the changes, in order.
+    pub fn levels(&self) -> Vec<Level> {
+        let ends = self.changes.iter().flat_map(|change| [Some(change.at), change.until]).flatten();
+        let mut places: Vec<usize> = ends.chain([0, self.values.len()]).collect();
+        places.sort_unstable();
+        places.dedup();
+        let level = |place: &[usize]| {
+            let (start, end) = (place[0], place[1]);
+            let median = SortedSample::new(&self.values[start..end]).map(|values| values.median());
+            Level { start, end, median: median.unwrap_or(f64::NAN) }
+        };
+        places.windows(2).map(level).collect()
+    }
+
+    /// Time of a result on the axis of the series, seconds since 1970: of its commit or of its measurement.
+    pub fn time_s(&self, at: usize) -> i64 {
+        let StoredResult { origin, result, .. } = &self.entries[at];
+        result.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
+    }
+
+    /// Name of the benchmark. If the record has several programs, the program follows in parentheses.
+    pub fn label(&self) -> String {
+        if self.arm.is_empty() {
+            self.benchmark.clone()
+        } else {
+            format!("{} ({})", self.benchmark, self.arm)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The times of a finished round.
+
+use stats::Invalid;
+use stats::relabel::Pairs;
+
+use record::Record;
+use model::values::metric::Metric;
+
+/// A run in its block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacedRun {
+    /// Its place in the order of the runs.
+    pub place: usize,
+    /// What is compared.
+    pub cost: f64,
+}
+
+impl PlacedRun {
+    /// The benchmarks of an arm in one block: their geometric mean, at the place of the first. The coin of that one stands for
+    /// the block, as in a session of `compare` (`analysis::walls`).
+    fn mean_of(runs: &[Self]) -> Self {
+        if let [only] = runs {
+            return *only;
+        }
+        let logs: f64 = runs.iter().map(|run| run.cost.ln()).sum();
+        Self { cost: (logs / runs.len() as f64).exp(), ..runs[0] }
+    }
+}
+
+/// The whole blocks of a round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundTimes {
+    /// The arms of the round.
+    pub arms: Vec<usize>,
+    /// Block by block, the runs in the order of `arms`.
+    pub blocks: Vec<Vec<PlacedRun>>,
+    /// Mean wall time of a run of each arm, s.
+    pub run_s: Vec<f64>,
+    /// Time that the round took, warm-ups and hooks included, s.
+    pub seconds: f64,
+    /// Runs that were made, warm-ups included. On a suite, a run is one of each benchmark.
+    pub n_runs: usize,
+}
+
+impl RoundTimes {
+    /// The blocks of a record in which each of its arms has a measurement. `arms` are the numbers of the record's arms in
+    /// the race; those with `false` failed, and are left out. On a suite, the record has these arms once for each benchmark;
+    /// the geometric mean of an arm's costs is its cost.
+    pub fn of(record: &Record, arms: &[(usize, bool)], seconds: f64) -> Self {
+        let rows = &record.rows;
+        let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].1).collect();
+        let n_benchmarks = (record.header.plan.arms.len() / arms.len()).max(1);
+        let n_columns = kept.len() * n_benchmarks;
+        let mut blocks: Vec<Vec<Option<PlacedRun>>> = Vec::new();
+        let (mut wall_s, mut n_timed) = (vec![0.0; n_columns], vec![0_u32; n_columns]);
+        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+            let (benchmark, arm) = (rows.arm(index) / arms.len(), rows.arm(index) % arms.len());
+            let at = kept.iter().position(|&at| at == arm && benchmark < n_benchmarks);
+            let (Some(at), Some(block), Some(cost)) = (at, rows.block(index), rows.cost(index))
+            else {
+                continue;
+            };
+            let column = at * n_benchmarks + benchmark;
+            wall_s[column] += rows.get(index, Metric::WallNs).unwrap_or(0) as f64 / 1e9;
+            n_timed[column] += 1;
+            // A damaged record may skip blocks, but it has not more of them than rows.
+            if block < rows.len() && cost.is_finite() && cost > 0.0 {
+                blocks.resize(blocks.len().max(block + 1), vec![None; n_columns]);
+                blocks[block][column] = Some(PlacedRun { place: rows.step(index) as usize, cost });
+            }
+        }
+        let means = wall_s.iter().zip(n_timed).map(|(sum, n)| sum / f64::from(n.max(1)));
+        let means: Vec<f64> = means.collect();
+        let whole = blocks.into_iter().filter_map(|runs| runs.into_iter().collect());
+        let together =
+            |runs: Vec<PlacedRun>| runs.chunks(n_benchmarks).map(PlacedRun::mean_of).collect();
+        Self {
+            arms: kept.iter().map(|&at| arms[at].0).collect(),
+            blocks: whole.map(together).collect(),
+            run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
+            seconds,
+            n_runs: rows.len().div_ceil(n_benchmarks),
+        }
+    }
+
+    /// The place of an arm among those of the round.
+    pub(super) fn column(&self, arm: usize) -> Option<usize> {
+        self.arms.iter().position(|&other| other == arm)
+    }
+
+    /// The log times of an arm.
+    pub(super) fn logs(&self, arm: usize) -> Option<Vec<f64>> {
+        let column = self.column(arm)?;
+        Some(self.blocks.iter().map(|runs| runs[column].cost.ln()).collect())
+    }
+
+    /// The logs of new ÷ old of two arms, block by block; empty if one is missing.
+    pub(super) fn log_ratios(&self, old: usize, new: usize) -> Vec<f64> {
+        match (self.logs(old), self.logs(new)) {
+            (Some(old), Some(new)) => new.iter().zip(old).map(|(new, old)| new - old).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The runs of two arms in pairs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RacePairs {
+    slot1: Vec<f64>,
+    slot2: Vec<f64>,
+    slot1_is_new: Vec<bool>,
+}
+
+impl RacePairs {
+    /// The pairs of a round; none if it lacks one of the arms.
+    pub(super) fn of(round: &RoundTimes, old: usize, new: usize) -> Self {
+        let mut pairs = Self::default();
+        let (Some(old), Some(new)) = (round.column(old), round.column(new)) else { return pairs };
+        for runs in &round.blocks {
+            let (old, new) = (runs[old], runs[new]);
+            let is_new_first = new.place < old.place;
+            let (first, second) = if is_new_first { (new, old) } else { (old, new) };
+            pairs.slot1.push(first.cost);
+            pairs.slot2.push(second.cost);
+            pairs.slot1_is_new.push(is_new_first);
+        }
+        pairs
+    }
+
+    /// Whether there is no pair.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slot1.is_empty()
+    }
+
+    /// Number of pairs.
+    pub(super) fn len(&self) -> usize {
+        self.slot1.len()
+    }
+
+    /// The pairs in the form that a test needs.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn pairs(&self) -> Result<Pairs, Invalid> {
+        Pairs::new(&self.slot1, &self.slot2, &self.slot1_is_new)
+    }
+}

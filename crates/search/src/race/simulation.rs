@@ -1,0 +1,227 @@
+//! Whole races through the decision code, on simulated times. `experiments/referee/race` runs thousands of them, by these
+//! variables: `STILLWELL_RACES` (their number), `STILLWELL_RACE_CASE` (a name of [`CASES`]), `STILLWELL_RACE_SEED`. Then it
+//! prints a line for each race.
+#![expect(clippy::disallowed_methods, reason = "the experiment says how many races it wants")]
+#![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
+
+use rayon::prelude::*;
+use stats::Stream;
+use stats::relabel::Estimand;
+
+use analysis::weather::normal;
+use crate::race::rounds::PlacedRun;
+use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
+
+/// Log ratio within which a winner is the best.
+const MARGIN: f64 = 0.005;
+/// The time of one run of the reference, s.
+const RUN_S: f64 = 0.02;
+
+/// A kind of field and machine.
+struct RaceCase {
+    name: &'static str,
+    n_arms: usize,
+    /// Standard deviation of the log times of the arms, but of the reference.
+    spread: f64,
+    /// Standard deviation of a run.
+    noise: f64,
+    /// Share of the time in which a burst makes all runs longer.
+    bursts: f64,
+    /// Times are whole multiples of this, s.
+    clock_s: f64,
+    estimand: Estimand,
+}
+
+const PLAIN: RaceCase = RaceCase {
+    name: "noise 2 %",
+    n_arms: 100,
+    spread: 0.02,
+    noise: 0.02,
+    bursts: 0.1,
+    clock_s: 1e-9,
+    estimand: Estimand::Typical,
+};
+
+const CASES: [RaceCase; 9] = [
+    PLAIN,
+    RaceCase { name: "noise 1 %", noise: 0.01, ..PLAIN },
+    RaceCase { name: "noise 3 %", noise: 0.03, ..PLAIN },
+    RaceCase { name: "noise 2 %, bursts", bursts: 0.3, ..PLAIN },
+    RaceCase { name: "noise 2 %, adaptive", estimand: Estimand::Adaptive, ..PLAIN },
+    RaceCase { name: "200 arms", n_arms: 200, ..PLAIN },
+    RaceCase { name: "3 arms", n_arms: 3, ..PLAIN },
+    RaceCase { name: "all the same", n_arms: 20, spread: 0.0, ..PLAIN },
+    RaceCase { name: "coarse clock", n_arms: 20, clock_s: 1e-3, ..PLAIN },
+];
+
+/// Times of a machine that wanders: a slow drift, and bursts that last for some tens of runs.
+struct RaceWeather {
+    stream: Stream,
+    drift: f64,
+    burst: f64,
+}
+
+impl RaceWeather {
+    fn time(&mut self, level: f64, case: &RaceCase) -> f64 {
+        /// Mean length of a burst, runs.
+        const LENGTH: f64 = 40.0;
+        self.drift = 0.99 * self.drift + 0.002 * normal(&mut self.stream);
+        if self.burst > 0.0 {
+            if self.stream.unit() < 1.0 / LENGTH {
+                self.burst = 0.0;
+            }
+        } else if self.stream.unit() < case.bursts / (1.0 - case.bursts) / LENGTH {
+            self.burst = 0.05 + 0.4 * self.stream.unit();
+        }
+        // A burst takes a different part of each run.
+        let burst = self.burst * self.stream.unit();
+        let noise = case.noise * normal(&mut self.stream);
+        let time = RUN_S * (level + self.drift + noise).exp() * (1.0 + burst);
+        (time / case.clock_s).round() * case.clock_s
+    }
+
+    fn round(
+        &mut self,
+        arms: &[usize],
+        n_blocks: usize,
+        levels: &[f64],
+        case: &RaceCase,
+    ) -> RoundTimes {
+        let (mut seconds, mut place) = (0.0, 0);
+        let mut sums = vec![0.0; arms.len()];
+        let blocks = (0..n_blocks).map(|_| {
+            let mut runs = vec![PlacedRun { place: 0, cost: 0.0 }; arms.len()];
+            for at in self.stream.permutation(arms.len()) {
+                let cost = self.time(levels[arms[at]], case);
+                runs[at] = PlacedRun { place, cost };
+                place += 1;
+                seconds += cost;
+                sums[at] += cost;
+            }
+            runs
+        });
+        let blocks: Vec<_> = blocks.collect();
+        let run_s = sums.iter().map(|sum| sum / n_blocks as f64).collect();
+        RoundTimes { arms: arms.to_vec(), blocks, run_s, seconds, n_runs: place }
+    }
+}
+
+/// A race at its end, and the truth.
+struct Raced {
+    levels: Vec<f64>,
+    found: RaceOutcome,
+    /// The winner against the reference.
+    size: Option<LogRatio>,
+    /// Arms that were still measured at the end, besides the winner.
+    n_near: usize,
+}
+
+fn raced(case: &RaceCase, seed: u64) -> Raced {
+    let mut stream = Stream::new(seed);
+    let mut levels: Vec<f64> =
+        (0..case.n_arms).map(|_| case.spread * normal(&mut stream)).collect();
+    levels[0] = 0.0;
+    let rules = RaceRules {
+        reference: 0,
+        alpha: 0.01,
+        margin: MARGIN,
+        estimand: case.estimand,
+        budget_s: f64::INFINITY,
+        seed: stream.next_u64(),
+    };
+    let mut weather = RaceWeather { stream, drift: 0.0, burst: 0.0 };
+    let mut race = Race::new(case.n_arms, rules);
+    while let RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } =
+        race.next_step()
+    {
+        race.take(weather.round(&arms, n_blocks, &levels, case)).unwrap();
+    }
+    let found = race.outcome();
+    // An interval takes longer than all of the race.
+    let size = found.winner.filter(|_| seed.is_multiple_of(4)).and_then(|winner| race.size(winner));
+    Raced { levels, found, size, n_near: race.n_near() }
+}
+
+/// What became of the races of a case.
+#[derive(Debug, Default)]
+struct RaceTally {
+    n: usize,
+    /// A winner was confirmed.
+    confirmed: usize,
+    /// A winner was confirmed that is worse than the best by more than the margin.
+    wrong: usize,
+    /// The likely winner, confirmed or not, is within the margin of the best; and is the best.
+    near: usize,
+    best: usize,
+    /// The interval of the winner against the reference does not hold the truth, of those that have one.
+    outside: usize,
+    sizes: usize,
+    /// Mean error of that size, in percentage points.
+    bias_points: f64,
+    /// Medians: runs, and runs of `run` ÷ these; the 9th decile of runs.
+    runs: usize,
+    runs_p90: usize,
+    saved: f64,
+    /// Arms that are not told apart from the winner.
+    tied: usize,
+}
+
+fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
+    let race =
+        |index: u64| raced(case, seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let results: Vec<_> = (0..n as u64).into_par_iter().map(race).collect();
+    let mut tally = RaceTally { n, ..RaceTally::default() };
+    let (mut runs, mut saved, mut near, mut bias) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
+    let is_told = variable("STILLWELL_RACES").is_some();
+    for Raced { levels, found, size, n_near } in &results {
+        let best = levels.iter().copied().fold(f64::INFINITY, f64::min);
+        let winner = found.winner.unwrap();
+        let behind = levels[winner] - best;
+        tally.confirmed += usize::from(found.is_confirmed);
+        tally.wrong += usize::from(found.is_confirmed && behind > MARGIN);
+        tally.near += usize::from(behind <= MARGIN);
+        tally.best += usize::from(behind == 0.0);
+        near.push(*n_near);
+        if let Some(size) = size {
+            let truth = levels[winner] - levels[0];
+            tally.sizes += 1;
+            tally.outside += usize::from(truth < size.lo || truth > size.hi);
+            bias += 100.0 * (size.log - truth);
+        }
+        let of_run = found.n_runs_of_run.unwrap();
+        if is_told {
+            let (is_confirmed, n_runs) = (u8::from(found.is_confirmed), found.n_runs);
+            println!("race {is_confirmed} {:.4} {n_runs} {of_run:.0}", 100.0 * behind);
+        }
+        runs.push(found.n_runs);
+        saved.push(of_run / found.n_runs as f64);
+    }
+    runs.sort_unstable();
+    near.sort_unstable();
+    tally.tied = near[n / 2];
+    saved.sort_by(f64::total_cmp);
+    (tally.runs, tally.runs_p90, tally.saved) = (runs[n / 2], runs[n * 9 / 10], saved[n / 2]);
+    tally.bias_points = bias / tally.sizes.max(1) as f64;
+    tally
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[test]
+fn the_winner_is_the_best_within_the_margin() {
+    let n = variable("STILLWELL_RACES").map(|n| n.parse::<usize>().unwrap());
+    let seed = variable("STILLWELL_RACE_SEED").map_or(7, |seed| seed.parse::<u64>().unwrap());
+    let wanted = variable("STILLWELL_RACE_CASE");
+    let is_wanted = |case: &&RaceCase| match &wanted {
+        Some(name) => name == case.name,
+        None => n.is_some() || (case.n_arms <= 20 && case.spread > 0.0),
+    };
+    for case in CASES.iter().filter(is_wanted) {
+        let found = tally(case, n.unwrap_or(4), seed);
+        println!("{}: {found:?}", case.name);
+        assert!(found.wrong <= found.n / 50, "{}: {found:?}", case.name);
+        assert!(found.near * 20 >= found.n * 19, "{}: {found:?}", case.name);
+    }
+}
