@@ -189,7 +189,10 @@ fn without_interruptions(
             Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
         }
         Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
-            times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
+            // Where some run had no interruption, there is nothing to remove, and t0 has the error that every t0 has.
+            if least > 0.0 {
+                times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
+            }
             let each =
                 UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
             let removed_ns = Some(each.value * least);
@@ -293,6 +296,9 @@ mod tests {
         let (found, interruptions) = settled(&counts.map(busy), 50e6);
         let each_ns = interruptions.unwrap().each.unwrap().value;
         assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
+        // Three runs had none, so nothing is removed, and the error is that of the low end.
+        let values = counts.map(|n| busy(n).time_ns);
+        assert_eq!(found.t0, times(&values, &LowRuns::of_values(&values)).unwrap().t0);
         let (found, interruptions) = settled(&[8; 16].map(busy), 54e6);
         let left_ns_max = Some(8.0 * COST_NS);
         let expected =

@@ -31,7 +31,7 @@ mod armed {
 
     /// What happens at a point.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(in crate) enum Fault {
+    pub(crate) enum Fault {
         /// The call fails with this error, once.
         Once(i32),
         /// It fails from now on, and so does each call with the same path.
@@ -47,11 +47,11 @@ mod armed {
     }
 
     /// What a process that dies unwinds with.
-    pub(in crate) const DEAD: &str = "dead";
+    pub(crate) const DEAD: &str = "dead";
 
     /// Kinds of points.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(in crate) enum FaultPoints {
+    pub(crate) enum FaultPoints {
         /// All of them, those of calls that only read included.
         All,
         /// Those of calls that change something. A process that dies at another one leaves nothing else behind.
@@ -74,31 +74,31 @@ mod armed {
     }
 
     /// Makes the point with this number fail.
-    pub(in crate) fn arm(points: FaultPoints, at: u64, fault: Fault) {
+    pub(crate) fn arm(points: FaultPoints, at: u64, fault: Fault) {
         let armed = Armed { at, fault, points, passed: Vec::new(), lasting: None };
         ARMED.set(Some(armed));
     }
 
     /// Disarms, and returns the points that were passed.
-    pub(in crate) fn disarm() -> Vec<FaultPoints> {
+    pub(crate) fn disarm() -> Vec<FaultPoints> {
         ARMED.take().map(|armed| armed.passed).unwrap_or_default()
     }
 
     /// The front end's end of the socket, which closes when the front end dies.
-    pub(in crate) fn front_end_is(socket: UnixStream) {
+    pub(crate) fn front_end_is(socket: UnixStream) {
         FRONT_END.set(Some(socket));
     }
 
-    pub(in crate) fn reads(path: impl AsRef<Path>) -> io::Result<()> {
+    pub(crate) fn reads(path: impl AsRef<Path>) -> io::Result<()> {
         point(path.as_ref(), FaultPoints::All)
     }
 
-    pub(in crate) fn changes(path: impl AsRef<Path>) -> io::Result<()> {
+    pub(crate) fn changes(path: impl AsRef<Path>) -> io::Result<()> {
         point(path.as_ref(), FaultPoints::Changes)
     }
 
     /// A change that the imitation of a kernel makes: one point, because what it does within is not ours.
-    pub(in crate) fn by_kernel<T>(
+    pub(crate) fn by_kernel<T>(
         path: impl AsRef<Path>,
         change: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {

@@ -41,7 +41,7 @@ const NOISY: [&str; 31] = [
 ];
 
 /// The running services that a quiet boot leaves out. `None` without services of systemd.
-pub(in crate) fn noisy_services(host: &Host) -> Option<Vec<&'static str>> {
+pub(crate) fn noisy_services(host: &Host) -> Option<Vec<&'static str>> {
     let slices = ["sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice"];
     let has_services =
         slices.iter().any(|slice| host.list(slice).iter().any(|name| name.ends_with(".service")));

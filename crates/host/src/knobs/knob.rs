@@ -187,7 +187,7 @@ impl Reading {
         Self::only(State::Absent { why: why.into() })
     }
 
-    pub(in crate) fn cannot(why: impl Into<String>) -> Self {
+    pub(crate) fn cannot(why: impl Into<String>) -> Self {
         Self::only(State::CannotSet { why: why.into() })
     }
 

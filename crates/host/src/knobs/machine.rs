@@ -26,7 +26,7 @@ pub struct Machine<'a> {
     pub virtualisation: Option<String>,
     mounts: Vec<Mount>,
     /// A file with such a fact that could not be read, although it is there.
-    pub(in crate) unread: Option<Unread>,
+    pub(crate) unread: Option<Unread>,
 }
 
 impl<'a> Machine<'a> {
@@ -78,7 +78,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Whether this CPU goes offline when sibling threads are switched off.
-    pub(in crate) fn is_second_thread(&self, cpu: usize) -> bool {
+    pub(crate) fn is_second_thread(&self, cpu: usize) -> bool {
         siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
     }
 

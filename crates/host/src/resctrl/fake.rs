@@ -216,7 +216,7 @@ pub(super) fn remove(host: &Host, group: &str) -> io::Result<()> {
 
 /// Files of resctrl as it is after it was mounted, on a machine with four CPUs, one L3 cache of 12 ways of which devices use
 /// the upper two, and a memory bandwidth that can be divided.
-pub(in crate) const MOUNTED: &str = "\
+pub(crate) const MOUNTED: &str = "\
     sys/fs/resctrl/info/last_cmd_status = ok\n\
     sys/fs/resctrl/info/L3/cbm_mask = fff\n\
     sys/fs/resctrl/info/L3/min_cbm_bits = 2\n\

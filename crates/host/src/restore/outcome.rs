@@ -91,7 +91,7 @@ pub enum Aftermath {
 
 impl Aftermath {
     /// What a restoration has left.
-    pub(in crate) fn of(restored: &Restoration) -> Self {
+    pub(crate) fn of(restored: &Restoration) -> Self {
         if restored.is_complete() { Self::PutBack } else { Self::Left(restored.failed.clone()) }
     }
 

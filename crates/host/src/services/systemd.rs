@@ -24,7 +24,7 @@ pub fn is_timer_name(name: &str) -> bool {
 
 impl Host {
     /// The answer of systemctl. `None` if systemd does not run this machine, or systemctl cannot be executed.
-    pub(in crate) fn ask_systemd(&self, arguments: &[&str]) -> Option<String> {
+    pub(crate) fn ask_systemd(&self, arguments: &[&str]) -> Option<String> {
         self.try_ask_systemd(arguments).ok()
     }
 
@@ -49,7 +49,7 @@ impl Host {
     }
 
     /// Reads whether a timer is active. The path stands for the timer; its last part is the name.
-    pub(in crate) fn timer_state(&self, path: &str) -> io::Result<String> {
+    pub(crate) fn timer_state(&self, path: &str) -> io::Result<String> {
         let unit = timer_of(path)?;
         let state = match self.try_ask_systemd(&["is-active", "--", unit]) {
             Ok(state) => state,
@@ -63,12 +63,12 @@ impl Host {
     }
 
     /// Starts or stops a timer. It does not touch the service of the timer.
-    pub(in crate) fn switch_timer(&self, path: &str, value: &str) -> io::Result<()> {
+    pub(crate) fn switch_timer(&self, path: &str, value: &str) -> io::Result<()> {
         self.switch(timer_of(path)?, value)
     }
 
     /// Starts or stops a unit.
-    pub(in crate) fn switch(&self, unit: &str, value: &str) -> io::Result<()> {
+    pub(crate) fn switch(&self, unit: &str, value: &str) -> io::Result<()> {
         let verb = if value == "active" { "start" } else { "stop" };
         if self.root != std::path::Path::new("/") {
             return Err(io::Error::other("services belong to the machine that is running"));

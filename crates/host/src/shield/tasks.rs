@@ -24,10 +24,10 @@ pub struct Mask {
 
 /// A task in its present state.
 #[derive(Debug)]
-pub(in crate) struct Task {
-    pub(in crate) tid: i32,
-    pub(in crate) process: Process,
-    pub(in crate) cpus: Vec<usize>,
+pub(crate) struct Task {
+    pub(crate) tid: i32,
+    pub(crate) process: Process,
+    pub(crate) cpus: Vec<usize>,
 }
 
 /// All threads of all readable processes.
@@ -37,7 +37,7 @@ pub(super) fn all(host: &Host) -> Vec<Task> {
 }
 
 /// A thread by its own number. Every thread has such a directory, although /proc lists only leaders (proc(5)).
-pub(in crate) fn read_task(host: &Host, tid: u32) -> Option<Task> {
+pub(crate) fn read_task(host: &Host, tid: u32) -> Option<Task> {
     read(host, tid, tid)
 }
 
@@ -49,7 +49,7 @@ fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
 }
 
 /// Movable tasks that are bound to fewer CPUs than are online.
-pub(in crate) fn bound(host: &Host, online: &[usize]) -> Masks {
+pub(crate) fn bound(host: &Host, online: &[usize]) -> Masks {
     let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
         tid: task.tid,
@@ -61,7 +61,7 @@ pub(in crate) fn bound(host: &Host, online: &[usize]) -> Masks {
 
 /// Restores the CPU masks of tasks, limited to the CPUs `within`. It skips tasks that have ended and tasks with the
 /// right mask. Returns the masks that could not be restored, with the reasons.
-pub(in crate) fn bind_again(
+pub(crate) fn bind_again(
     host: &Host,
     masks: &Masks,
     within: Option<&[usize]>,

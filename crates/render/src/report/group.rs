@@ -56,7 +56,7 @@ impl<'a> GroupContext<'a> {
 }
 
 /// A text with `±` instead of the terminal's `+-`.
-pub(in crate) fn signs(text: &str) -> String {
+pub(crate) fn signs(text: &str) -> String {
     text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 

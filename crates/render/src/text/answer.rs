@@ -122,7 +122,7 @@ fn pair(
 }
 
 /// A decided difference, and whether it counts as the same nevertheless.
-pub(in crate) fn decided(
+pub(crate) fn decided(
     [new, old]: [&str; 2],
     shown: RatioInterval,
     judgement: &Judgement,
@@ -137,7 +137,7 @@ pub(in crate) fn decided(
 }
 
 /// A decided difference in words.
-pub(in crate) fn differs(
+pub(crate) fn differs(
     [new, old]: [&str; 2],
     shown: RatioInterval,
     plan: &Plan,

@@ -24,7 +24,7 @@ const INDENT: usize = 8;
 
 /// One comparison: its heading (`./new against ./old`), the verdict, the ratio (new ÷ reference) with its interval, and the
 /// meaning in words.
-pub(in crate) fn comparison(
+pub(crate) fn comparison(
     heading: &str,
     evidence: &Evidence,
     judgement: &Judgement,
@@ -68,7 +68,7 @@ pub(in crate) fn comparison(
 }
 
 /// The numbers of a comparison in one line: ratio, interval, level, statistic and p.
-pub(in crate) fn numbers_line(
+pub(crate) fn numbers_line(
     evidence: &Evidence,
     judgement: &Judgement,
 ) -> Option<String> {
@@ -202,7 +202,7 @@ fn percent_of_level(alpha: f64) -> String {
 }
 
 /// The meaning of a paired verdict and the facts around it, one sentence each.
-pub(in crate) fn sentences(
+pub(crate) fn sentences(
     paired: &PairedTest,
     shown: RatioInterval,
     judgement: &Judgement,
@@ -270,7 +270,7 @@ fn meaning(
 }
 
 /// The number of blocks that would decide, with the options that make room for them.
-pub(in crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
+pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
     match paired.to_decide {
         Some(needed) => format!(
             "about {} blocks would decide{}; these were {}",
@@ -318,7 +318,7 @@ fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
 }
 
 /// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
-pub(in crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
+pub(crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
     let audience = Audience::of(plan);
     let n_pairs = to_decide.n_pairs;
     let longer = longer_budget(to_decide, plan).map(|time| format!("--budget {time}"));
@@ -337,7 +337,7 @@ pub(in crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<St
 }
 
 /// The margin of the decision rule: `1 %`.
-pub(in crate) fn margin(policy: DecisionRule) -> String {
+pub(crate) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
@@ -351,7 +351,7 @@ fn shape_text(shape: UnevenShape) -> String {
 }
 
 /// The reason for a missing test, in words.
-pub(in crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
+pub(crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {
             "one command ran after the other (--order sequential), so drift between them is not \

@@ -9,7 +9,7 @@ use crate::units::percent;
 const RATIO_DECIMALS: usize = 4;
 
 /// A ratio, with its error if that is finite and not 0.
-pub(in crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
+pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     match err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => uncertain::format(ratio, Some(err)),
         None if err.is_none() => uncertain::significant(ratio, 3),
@@ -34,7 +34,7 @@ pub fn ratio_and_interval(interval: RatioInterval) -> String {
 }
 
 /// The lower end, the ratio and the upper end, with as many decimals as half of the interval needs.
-pub(in crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
+pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
     let RatioInterval { ratio, lo, hi } = interval;
     let half = half_width(interval);
     let decimals = uncertain::decimals(ratio, Some(half));
@@ -47,7 +47,7 @@ pub(in crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
 }
 
 /// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
-pub(in crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
+pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
     let [share, lo, hi] = [share, lo, hi].map(|share| share * 100.0);
     let half = (hi - lo) / 2.0;
     let Some(decimals) = uncertain::decimals(share, Some(half)) else {
@@ -64,7 +64,7 @@ pub(in crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
 }
 
 /// A ratio as a size: `3.1 % slower (2.6 to 3.6 %)`; without an interval `about 3.1 % slower`.
-pub(in crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>) -> String {
+pub(crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>) -> String {
     let (sign, word) = if ratio >= 1.0 { (1.0, "slower") } else { (-1.0, "faster") };
     let Some((lo, hi)) = ends else {
         return format!("about {} {word}", percent(sign * (ratio - 1.0)));
@@ -92,7 +92,7 @@ fn apart(end: f64, text: String) -> String {
 
 /// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be
 /// ambiguous: it may be of the speed or of the time.
-pub(in crate) fn change(ratio: f64) -> String {
+pub(crate) fn change(ratio: f64) -> String {
     match ratio {
         2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
         1.0.. => format!("{} slower", percent(ratio - 1.0)),
