@@ -46,6 +46,7 @@ def show(sessions, theirs):
     for title, rule, kept in (("the rule before: every session has an error", "before", (True, False, None)),
                               ("the rule before, sessions that met a quiet core or have no probe", "before", (True, None)),
                               ("the rule before, sessions that met none", "before", (False,)),
+                              ("sessions with an error: that of the low end alone", "low end", (True, None)),
                               ("this rule: sessions with an error", "now", (True, None)),
                               ("the errors of this rule in the sessions that say `at most` (not printed)", "unsaid", (False,))):
         chosen = {name: [one for one in of[name] if one["met"] in kept] for name in names}

@@ -41,7 +41,16 @@ def err_before(runs):
     return statistics.stdev(min(runs[at * size:(at + 1) * size]) for at in range(n_windows))
 
 
-def err_now(runs):
+def err_now(record, runs):
+    """The error of the low end, and what the lowest runs would have gained on the fastest core that a probe of the session saw."""
+    err, lowest = err_of_low_end(runs), lowest_probed(record, runs)
+    if err is None or not lowest:
+        return err
+    fastest_ns = min(row["one_chain_ns"] for row in record.runs if row.get("one_chain_ns") and row.get("four_chains_ns"))
+    return max(err, min(runs) * (statistics.median(row["one_chain_ns"] for _, row in lowest) / fastest_ns - 1))
+
+
+def err_of_low_end(runs):
     n, xs = len(runs), sorted(runs)
     if n < 5:
         return None
@@ -50,9 +59,13 @@ def err_now(runs):
     return max(xs[k - 1] - xs[0], minima[3] - minima[0])
 
 
+def lowest_probed(record, runs):
+    probed = [(time, row) for time, row in zip(runs, record.runs) if row.get("one_chain_ns") and row.get("four_chains_ns")]
+    return sorted(probed, key=lambda it: it[0])[:3 if len(probed) < 10 else 5]
+
+
 def met_quiet(record, runs):
     """Whether most of the lowest runs with a probe began on a quiet core. None without probes."""
-    probed = sorted((time, row["four_chains_ns"] > SHARED_FACTOR * row["one_chain_ns"])
-                    for time, row in zip(runs, record.runs) if row.get("one_chain_ns") and row.get("four_chains_ns"))
-    lowest = probed[:3 if len(probed) < 10 else 5]
-    return 2 * sum(not is_shared for _, is_shared in lowest) > len(lowest) if lowest else None
+    lowest = lowest_probed(record, runs)
+    n_quiet = sum(row["four_chains_ns"] <= SHARED_FACTOR * row["one_chain_ns"] for _, row in lowest)
+    return 2 * n_quiet > len(lowest) if lowest else None

@@ -55,11 +55,28 @@ pub struct LoneRun {
     pub oddities: Vec<Oddity>,
 }
 
+/// The probe before a run (docs/methodology.md, "Neighbours on the core").
+#[derive(Clone, Copy, Debug)]
+struct CoreProbe {
+    is_shared: bool,
+    /// Time of the additions that wait for each other, ns: the inverse of the core's speed.
+    one_chain_ns: f64,
+}
+
+/// A run with a probe.
+#[derive(Clone, Copy, Debug)]
+struct ProbedRun {
+    value: f64,
+    /// Number of the run, from 1.
+    run: usize,
+    probe: CoreProbe,
+}
+
 /// The facts about a run that its time does not show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunMark {
     exit: i32,
-    is_core_shared: Option<bool>,
+    probe: Option<CoreProbe>,
     counts: [Option<f64>; COUNTS.len()],
 }
 
@@ -70,8 +87,10 @@ pub struct LowRuns {
     /// Marked with the number of the run, from 1.
     low_end: LowEnd<(usize, RunMark)>,
     n_probed: usize,
-    /// The lowest runs with a probe, ascending: value, number, whether the core was shared. One more than are needed.
-    probed: Vec<(f64, usize, bool)>,
+    /// The lowest runs with a probe, ascending. One more than are needed.
+    probed: Vec<ProbedRun>,
+    /// Shortest [`CoreProbe::one_chain_ns`] of all runs, ns.
+    fastest_core_ns: Option<f64>,
 }
 
 /// t0 as the low end of the runs tells it.
@@ -104,7 +123,10 @@ impl RunMark {
         };
         Self {
             exit,
-            is_core_shared: chains.map(|(one, four)| is_core_shared(one, four)),
+            probe: chains.map(|(one, four)| CoreProbe {
+                is_shared: is_core_shared(one, four),
+                one_chain_ns: one as f64,
+            }),
             counts: COUNTS.map(count),
         }
     }
@@ -143,12 +165,14 @@ impl LowRuns {
     pub fn add(&mut self, value: f64, mark: RunMark) {
         self.n += 1;
         self.low_end.add(value, (self.n, mark));
-        let Some(is_shared) = mark.is_core_shared else { return };
+        let Some(probe) = mark.probe else { return };
         self.n_probed += 1;
-        let at = self.probed.partition_point(|kept| kept.0 <= value);
+        let fastest_ns = self.fastest_core_ns.unwrap_or(f64::INFINITY);
+        self.fastest_core_ns = Some(fastest_ns.min(probe.one_chain_ns));
+        let at = self.probed.partition_point(|kept| kept.value <= value);
         if at <= PROBED {
             self.probed.truncate(PROBED);
-            self.probed.insert(at, (value, self.n, is_shared));
+            self.probed.insert(at, ProbedRun { value, run: self.n, probe });
         }
     }
 
@@ -162,22 +186,29 @@ impl LowRuns {
         let lone = self.lone();
         let left_out = lone.as_ref().filter(|lone| lone.is_left_out()).map(|lone| lone.run);
         let n_left_out = usize::from(left_out.is_some());
-        Some(LowT0 {
-            floor: self.low_end.floor(n_left_out)?,
-            most: self.low_end.lowest().get(n_left_out)?.0,
-            met_quiet: self.met_quiet(left_out),
-            lone,
-        })
+        let lowest = self.lowest_probed(left_out);
+        let most = self.low_end.lowest().get(n_left_out)?.0;
+        let mut floor = self.low_end.floor(n_left_out)?;
+        let slower_ns = most.abs() * self.slower_share(&lowest).unwrap_or(0.0);
+        floor.err = floor.err.map(|err| err.max(slower_ns));
+        Some(LowT0 { floor, most, met_quiet: met_quiet(&lowest), lone })
     }
 
-    /// Whether more than half of the lowest runs with a probe began on a quiet core. One run may be left out.
-    fn met_quiet(&self, left_out: Option<usize>) -> Option<bool> {
+    /// The lowest runs with a probe: five, or three if fewer than ten have one. One run may be left out.
+    fn lowest_probed(&self, left_out: Option<usize>) -> Vec<ProbedRun> {
         let mut lowest = self.probed.clone();
-        lowest.retain(|run| Some(run.1) != left_out);
+        lowest.retain(|it| Some(it.run) != left_out);
         let is_few = self.n_probed - (self.probed.len() - lowest.len()) < FEW_PROBES;
         lowest.truncate(if is_few { PROBED_OF_FEW } else { PROBED });
-        let n_quiet = lowest.iter().filter(|run| !run.2).count();
-        (!lowest.is_empty()).then_some(2 * n_quiet > lowest.len())
+        lowest
+    }
+
+    /// Share by which the core was slower at the lowest runs (median) than at its fastest probe. The program could have been
+    /// faster by that much.
+    fn slower_share(&self, lowest: &[ProbedRun]) -> Option<f64> {
+        let chains_ns: Vec<f64> = lowest.iter().map(|it| it.probe.one_chain_ns).collect();
+        let usual_ns = stats::median(&chains_ns).ok()?;
+        Some(usual_ns / self.fastest_core_ns? - 1.0)
     }
 
     fn lone(&self) -> Option<LoneRun> {
@@ -191,7 +222,7 @@ impl LowRuns {
         if others.iter().all(|other| other.exit != mark.exit) {
             oddities.push(Oddity::Exit { status: mark.exit });
         }
-        let is_quiet_no_reason = self.met_quiet(Some(*run)) == Some(true);
+        let is_quiet_no_reason = met_quiet(&self.lowest_probed(Some(*run))) == Some(true);
         oddities.extend((0..COUNTS.len()).filter_map(|at| {
             let value = mark.counts[at]?;
             let of_others: Option<Vec<f64>> = others.iter().map(|other| other.counts[at]).collect();
@@ -203,6 +234,12 @@ impl LowRuns {
         }));
         Some(LoneRun { run: *run, next, below: 1.0 - value / next, oddities })
     }
+}
+
+/// Whether more than half of these runs began on a quiet core. `None` without any.
+fn met_quiet(lowest: &[ProbedRun]) -> Option<bool> {
+    let n_quiet = lowest.iter().filter(|it| !it.probe.is_shared).count();
+    (!lowest.is_empty()).then_some(2 * n_quiet > lowest.len())
 }
 
 /// The smallest of the others, if the value is below all of them by more than they differ.
@@ -218,7 +255,8 @@ mod tests {
     use super::*;
 
     fn mark(is_core_shared: Option<bool>) -> RunMark {
-        RunMark { is_core_shared, ..RunMark::default() }
+        let probe = is_core_shared.map(|is_shared| CoreProbe { is_shared, one_chain_ns: 4000.0 });
+        RunMark { probe, ..RunMark::default() }
     }
 
     fn low(runs: impl IntoIterator<Item = (f64, RunMark)>) -> LowRuns {
@@ -245,6 +283,26 @@ mod tests {
         assert_eq!(met(&[quiet, loud, loud, quiet]), Some(false));
         assert_eq!((met(&[quiet, loud]), met(&[quiet])), (Some(false), Some(true)));
         assert_eq!(met(&[None; 12]), None);
+    }
+
+    #[test]
+    fn the_error_is_at_least_what_a_faster_core_would_gain() {
+        let err = |chains_ns: &[f64]| {
+            let runs = chains_ns.iter().enumerate().map(|(at, &one_chain_ns)| {
+                let probe = Some(CoreProbe { is_shared: false, one_chain_ns });
+                (100.0 + 0.01 * at as f64, RunMark { probe, ..RunMark::default() })
+            });
+            low(runs).t0().unwrap().floor.err.unwrap()
+        };
+        assert!(err(&[4000.0; 12]) < 0.1);
+        // The last run is not the lowest, but its core was 5 % faster.
+        let mut chains_ns = [4200.0; 12];
+        chains_ns[11] = 4000.0;
+        assert!((err(&chains_ns) - 5.0).abs() < 1e-9);
+        // A single interrupted probe is no slow core.
+        chains_ns = [4000.0; 12];
+        chains_ns[0] = 30_000.0;
+        assert!(err(&chains_ns) < 0.1);
     }
 
     /// Twenty runs from 100, and run 8 at 50.
