@@ -207,7 +207,7 @@ impl LowRuns {
     /// faster by that much.
     fn slower_share(&self, lowest: &[ProbedRun]) -> Option<f64> {
         let chains_ns: Vec<f64> = lowest.iter().map(|it| it.probe.one_chain_ns).collect();
-        let usual_ns = stats::median(&chains_ns).ok()?;
+        let usual_ns = stats::SortedSample::new(&chains_ns).ok()?.median();
         Some(usual_ns / self.fastest_core_ns? - 1.0)
     }
 

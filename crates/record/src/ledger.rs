@@ -243,7 +243,7 @@ impl LedgerEntry {
     }
 
     /// The entry times `part` ÷ `whole`; the count scales with the time.
-    pub(super) fn scaled(self, part: i64, whole: i64) -> Self {
+    pub fn scaled(self, part: i64, whole: i64) -> Self {
         let ns = scaled(self.ns, part, whole);
         let n = |n: u64| {
             let n = scaled(n.cast_signed(), part, whole).cast_unsigned();
@@ -260,7 +260,7 @@ impl LedgerEntry {
 }
 
 /// `ns · part / whole` without overflow.
-pub(super) fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
+pub fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
     let scaled = i128::from(ns) * i128::from(part) / i128::from(whole.max(1));
     i64::try_from(scaled).unwrap_or(0)
 }

@@ -201,7 +201,7 @@ pub enum Event {
         /// Step of its row.
         step: u32,
         /// Programs that ran instead of it, and interrupts during the run.
-        by: Vec<crate::ledger::LedgerEntry>,
+        by: Vec<ledger::LedgerEntry>,
     },
     /// A run failed, was killed or timed out.
     Failure {

@@ -25,21 +25,21 @@ fn main() -> ExitCode {
         measure::serve::serve();
         return ExitCode::SUCCESS;
     }
-    if load::is_requested() {
-        return load::serve();
+    if measure::load::is_requested() {
+        return measure::load::serve();
     }
     if measure::supervised::is_requested() {
         return measure::supervised::serve();
     }
-    if noise::osnoise::tracing::is_requested() {
-        return noise::osnoise::tracing::serve();
+    if measure::noise::osnoise::tracing::is_requested() {
+        return measure::noise::osnoise::tracing::serve();
     }
-    if let Some(problem) = sys::stack_problem() {
-        writeln!(terminal::stderr(), "stillwell: {problem}").ok();
+    if let Some(problem) = host::sys::stack_problem() {
+        writeln!(host::terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);
     }
-    let words = spec::complete(std::env::args_os());
-    let target = spec::json_target(&words);
+    let words = model::spec::complete(std::env::args_os());
+    let target = model::spec::json_target(&words);
     // Before a file is opened, also that of an error of the command line. The verb has the last word about `--as-root`.
     if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
         let why = format!("{why}; --as-root runs the commands as root");
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         let code = cmd::failure::of_usage(&why, target.as_ref());
         return ExitCode::from(cmd::failure::for_git(&words, code));
     }
-    let request = match spec::parse(&words) {
+    let request = match model::spec::parse(&words) {
         Ok(request) => request,
         Err(error) if cmd::is_answer(&error) => {
             return ended(cmd::print_answer(&error), Audience::Run, &words, target.as_ref());
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             return ExitCode::from(cmd::failure::for_git(&words, code));
         }
     };
-    sys::do_without_threads_if_refused();
+    host::sys::do_without_threads_if_refused();
     let audience = cmd::audience_of(&request);
     ended(cmd::answer(request), audience, &words, target.as_ref())
 }

@@ -76,10 +76,6 @@ pub struct RequestLimits {
 
 /// The end of a worker after `quit`.
 #[derive(Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "what was measured before is as good whatever it ended with")
-)]
 pub struct WorkerExit {
     /// Exit status, or minus the signal; `None` if unknown.
     pub exit: Option<i32>,

@@ -10,13 +10,11 @@ use model::values::Estimate;
 
 pub use analysis::LEVEL_MIN;
 
-impl Estimate {
-    fn of(self, entry: &StoredResult) -> f64 {
-        match self {
-            Self::T0 => entry.result.t0,
-            Self::Median => entry.result.median,
-            Self::Mean => entry.result.mean,
-        }
+fn value(entry: &StoredResult, estimate: Estimate) -> f64 {
+    match estimate {
+        Estimate::T0 => entry.result.t0,
+        Estimate::Median => entry.result.median,
+        Estimate::Mean => entry.result.mean,
     }
 }
 
@@ -105,7 +103,7 @@ impl ResultSequence {
         let is_by_commit = entries.iter().all(|entry| entry.result.committed_s.is_some());
         let time = |entry: &StoredResult| entry.result.committed_s.filter(|_| is_by_commit);
         entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
-        let values = entries.iter().map(|entry| estimate.of(entry)).collect();
+        let values = entries.iter().map(|entry| value(entry, estimate)).collect();
         Self { entries, values, is_by_commit }
     }
 }

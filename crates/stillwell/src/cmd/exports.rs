@@ -23,57 +23,55 @@ pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 /// One requested export: its option, its path, its writer.
 type ExportRequest<'a> = (&'static str, &'a Path, Export);
 
-impl ExportOptions {
-    /// Whether no export is requested.
-    pub fn is_empty(&self) -> bool {
-        self.export.is_empty() && self.by_option().next().is_none()
-    }
+/// Whether no export is requested.
+pub fn are_none(options: &ExportOptions) -> bool {
+    options.export.is_empty() && by_option(options).next().is_none()
+}
 
-    fn wanted(&self) -> Result<Vec<ExportRequest<'_>>> {
-        let mut wanted: Vec<ExportRequest<'_>> = self.by_option().collect();
-        for pair in self.export.chunks_exact(2) {
-            let format = WriteFormat::from_str(&pair[0], true).ok();
-            let Some(export) = format.and_then(export_as) else {
-                bail!(
-                    "--export {}: the formats are pyperf, bmf, csv, markdown, hyperfine and json",
-                    pair[0]
-                );
-            };
-            wanted.push(("--export", Path::new(&pair[1]), export));
-        }
-        Ok(wanted)
+fn wanted(options: &ExportOptions) -> Result<Vec<ExportRequest<'_>>> {
+    let mut wanted: Vec<ExportRequest<'_>> = by_option(options).collect();
+    for pair in options.export.chunks_exact(2) {
+        let format = WriteFormat::from_str(&pair[0], true).ok();
+        let Some(export) = format.and_then(export_as) else {
+            bail!(
+                "--export {}: the formats are pyperf, bmf, csv, markdown, hyperfine and json",
+                pair[0]
+            );
+        };
+        wanted.push(("--export", Path::new(&pair[1]), export));
     }
+    Ok(wanted)
+}
 
-    fn by_option(&self) -> impl Iterator<Item = ExportRequest<'_>> {
-        [
-            ("--export-json", &self.export_json, json as Export),
-            ("--export-json-v1", &self.export_json_v1, json_v1),
-            ("--export-csv", &self.export_csv, comma_separated),
-            ("--export-markdown", &self.export_markdown, |assessment, to| {
-                table(assessment, Markup::Markdown, to)
-            }),
-            ("--export-asciidoc", &self.export_asciidoc, |assessment, to| {
-                table(assessment, Markup::Asciidoc, to)
-            }),
-            ("--export-orgmode", &self.export_orgmode, |assessment, to| {
-                table(assessment, Markup::Org, to)
-            }),
-            ("--export-times", &self.export_times, |assessment, mut to| {
-                Ok(times::write(&mut to, &assessment.record)?)
-            }),
-            ("--report", &self.report, |assessment, to| {
-                report::write(to, std::slice::from_ref(assessment), None)
-            }),
-        ]
-        .into_iter()
-        .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
-    }
+fn by_option(options: &ExportOptions) -> impl Iterator<Item = ExportRequest<'_>> {
+    [
+        ("--export-json", &options.export_json, json as Export),
+        ("--export-json-v1", &options.export_json_v1, json_v1),
+        ("--export-csv", &options.export_csv, comma_separated),
+        ("--export-markdown", &options.export_markdown, |assessment, to| {
+            table(assessment, Markup::Markdown, to)
+        }),
+        ("--export-asciidoc", &options.export_asciidoc, |assessment, to| {
+            table(assessment, Markup::Asciidoc, to)
+        }),
+        ("--export-orgmode", &options.export_orgmode, |assessment, to| {
+            table(assessment, Markup::Org, to)
+        }),
+        ("--export-times", &options.export_times, |assessment, mut to| {
+            Ok(times::write(&mut to, &assessment.record)?)
+        }),
+        ("--report", &options.report, |assessment, to| {
+            report::write(to, std::slice::from_ref(assessment), None)
+        }),
+    ]
+    .into_iter()
+    .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
+}
 
-    /// Whether an export goes to standard output. Then the summary does not.
-    pub fn uses_stdout(&self) -> bool {
-        let pairs = self.export.chunks_exact(2).any(|pair| pair[1] == "-");
-        pairs || self.by_option().any(|(_, path, _)| path == Path::new("-"))
-    }
+/// Whether an export goes to standard output. Then the summary does not.
+pub fn use_stdout(options: &ExportOptions) -> bool {
+    let pairs = options.export.chunks_exact(2).any(|pair| pair[1] == "-");
+    pairs || by_option(options).any(|(_, path, _)| path == Path::new("-"))
 }
 
 /// Refuses exports that cannot be written later, before the session starts. With `as_json` standard output is taken.
@@ -82,10 +80,10 @@ impl ExportOptions {
 /// The first file whose directory does not exist.
 pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
     ensure!(
-        !(as_json && options.uses_stdout()),
+        !(as_json && use_stdout(options)),
         "--json and an export to - are both for standard output; give the export the name of a file"
     );
-    let wanted = options.wanted()?;
+    let wanted = wanted(options)?;
     let paths: Vec<&Path> = wanted.iter().map(|(_, path, _)| *path).collect();
     for (index, (option, path, _)) in wanted.into_iter().enumerate() {
         let is_taken = paths[..index].contains(&path);
@@ -116,7 +114,7 @@ pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
 /// # Errors
 /// The first file that cannot be written.
 pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
-    for (option, path, export) in options.wanted()? {
+    for (option, path, export) in wanted(options)? {
         let shown = path.display();
         write_one(path, |to| export(assessment, to))
             .with_context(|| format!("{option} {shown}: cannot write"))?;

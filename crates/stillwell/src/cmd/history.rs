@@ -30,7 +30,6 @@ use model::spec::{
 use host::terminal;
 use model::values::{ALPHA_PCT_RANGE, Estimate, FailOn, exit_code};
 use model::words::in_words;
-use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;

@@ -14,7 +14,7 @@ use jiff::Zoned;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
-use analysis::pool as analysis;
+use analysis::pool as evidence;
 use analysis::pool::{PoolEvidence, PoolLine};
 use crate::cmd::print::print;
 use host::{self, Host};
@@ -289,7 +289,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     let pool = Pool::find(&verb.of.pool)?;
     let collected = collect::collect(&pool)?;
     let n_family = pool.manifest.benchmarks.iter().map(|it| it.variants.len() - 1).sum();
-    let lines = analysis::pool(collected.pieces, n_family, pool.manifest.seed);
+    let lines = evidence::pool(collected.pieces, n_family, pool.manifest.seed);
     let judgements: Vec<Judgement> = lines.iter().map(judge).collect();
     let found = Collection {
         pool: &pool,

@@ -24,19 +24,17 @@ use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use host::terminal;
 use model::values::exit_code;
 
-impl FilesVerb {
-    /// Opens all files, one after another.
-    ///
-    /// # Errors
-    /// As [`records`].
-    pub fn open(&self, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
-        records(&self.files, &self.input, detail)
-    }
+/// Opens all files of a verb, one after another.
+///
+/// # Errors
+/// As [`records`].
+pub fn open(verb: &FilesVerb, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
+    records(&verb.files, &verb.input, detail)
+}
 
-    /// Whether each file needs a heading.
-    pub fn are_several(&self) -> bool {
-        self.files.len() > 1
-    }
+/// Whether each file needs a heading.
+pub fn are_several(verb: &FilesVerb) -> bool {
+    verb.files.len() > 1
 }
 
 /// Prints the name of the file as a heading, if there are several.
@@ -62,7 +60,7 @@ fn only_summaries(opened: &InputFile) -> Result<bool> {
 pub fn show(verb: &ShowVerb) -> Result<u8> {
     if verb.metadata || verb.slowest.is_some() {
         let what = if verb.metadata { "--metadata" } else { "--slowest" };
-        ensure!(verb.exports.is_empty(), "{what} shows no summary, so there is nothing to export");
+        ensure!(exports::are_none(&verb.exports), "{what} shows no summary, so there is nothing to export");
         return match verb.slowest {
             Some(n) => slowest(&verb.files, n),
             None => metadata(&verb.files, verb.json),
@@ -71,17 +69,17 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
     exports::check(&verb.exports, verb.json)?;
     let n_files = verb.files.files.len();
     ensure!(
-        n_files < 2 || verb.exports.is_empty(),
+        n_files < 2 || exports::are_none(&verb.exports),
         "an export is of one file; {n_files} are named"
     );
     let mut code = exit_code::SUCCESS;
-    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+    for (index, opened) in open(&verb.files, Detail::Everything)?.enumerate() {
         let opened = opened?;
-        let prints = !verb.exports.uses_stdout();
+        let prints = !exports::use_stdout(&verb.exports);
         if prints && !verb.json {
-            heading(&opened, verb.files.are_several(), index == 0)?;
+            heading(&opened, are_several(&verb.files), index == 0)?;
         }
-        if verb.exports.is_empty() && !verb.json && only_summaries(&opened)? {
+        if exports::are_none(&verb.exports) && !verb.json && only_summaries(&opened)? {
             continue;
         }
         let assessment = Assessment::of(opened.into_record()?);
@@ -111,10 +109,10 @@ fn worse(one: u8, other: u8) -> u8 {
 
 /// `stats`.
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
-    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+    for (index, opened) in open(&verb.files, Detail::Everything)?.enumerate() {
         let opened = opened?;
         if !verb.json {
-            heading(&opened, verb.files.are_several(), index == 0)?;
+            heading(&opened, are_several(&verb.files), index == 0)?;
         }
         if !verb.json && only_summaries(&opened)? {
             continue;
@@ -177,14 +175,14 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
 
 /// `show --metadata`.
 pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
-    for (index, opened) in files.open(Detail::Everything)?.enumerate() {
+    for (index, opened) in open(files, Detail::Everything)?.enumerate() {
         let opened = opened?;
         if as_json {
             let document = of_results::metadata_json(&opened.into_results());
             json::pretty(&mut terminal::data(), &document)?;
             continue;
         }
-        heading(&opened, files.are_several(), index == 0)?;
+        heading(&opened, are_several(files), index == 0)?;
         print(&of_results::metadata(&opened.into_results()))?;
     }
     Ok(exit_code::SUCCESS)
@@ -193,13 +191,13 @@ pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
 /// `show --slowest`.
 pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     let mut all = Vec::new();
-    for opened in files.open(Detail::Everything)? {
+    for opened in open(files, Detail::Everything)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let results = opened.into_results();
         for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
             let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
-            let name = if files.are_several() { format!("{file}: {label}") } else { label };
+            let name = if are_several(files) { format!("{file}: {label}") } else { label };
             let n_values = benchmark.values.len();
             all.extend(took.map(|took_ns| BenchmarkDuration { name, took_ns, n_values }));
         }

@@ -28,7 +28,7 @@ impl SuiteSession<'_> {
         is_interrupted: bool,
     ) -> Result<u8> {
         let output = &spec.session.output;
-        let is_shown = !(self.screen.is_quiet() || output.exports.uses_stdout());
+        let is_shown = !(self.screen.is_quiet() || exports::use_stdout(&output.exports));
         let is_text = is_shown && !output.json;
         let is_seen = is_text && self.screen.is_one_terminal();
         let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
