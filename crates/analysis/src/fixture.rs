@@ -4,7 +4,7 @@ use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName
 use crate::summary::{SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
 
 /// Times whose statistics all have this value and this error.
-pub(super) fn times(value: f64, err: f64) -> TimeSummary {
+pub fn times(value: f64, err: f64) -> TimeSummary {
     let uncertain = UncertainValue { value, err: Some(err) };
     TimeSummary {
         t0: uncertain,
@@ -34,7 +34,7 @@ fn decision(lo: f64, hi: f64) -> PairedDecision {
 }
 
 /// A test's result with this interval.
-pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
+pub fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
     PairedTest {
         n_pairs: 60,
         n_warmup_pairs: 0,

@@ -47,7 +47,7 @@ mod times;
 pub mod trial;
 pub mod walls;
 pub mod watch;
-#[cfg(test)]
+#[cfg(any(test, feature = "fixtures"))]
 pub mod weather;
 
 use record::Record;
@@ -74,13 +74,9 @@ pub use steadiness::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,
     raised,
 };
-#[cfg(test)]
-pub use summary::NetTimes;
-#[cfg(test)]
-pub use summary::TailQuantile;
 pub use summary::{
-    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, SLOW_TAIL, SliceSummary,
-    TimeSummary, UncertainValue,
+    ArmSummary, InterruptionSummary, LimitCause, MetricSummary, NetTimes, SLOW_TAIL, SliceSummary,
+    TailQuantile, TimeSummary, UncertainValue,
 };
 pub use watch::trial_outcome;
 

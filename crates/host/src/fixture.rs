@@ -9,12 +9,14 @@ use crate::Host;
 use crate::fixture_text::unpack;
 
 /// Unpacks the machine in `tests/hosts/NAME.txt`. It exists as long as the returned directory.
-pub(crate) fn fixture(name: &str) -> (TempDir, Host) {
+#[cfg(test)]
+pub fn fixture(name: &str) -> (TempDir, Host) {
     expand(&fixture_text(name))
 }
 
 /// Reads the text of that machine.
-pub(crate) fn fixture_text(name: &str) -> String {
+#[cfg(test)]
+pub fn fixture_text(name: &str) -> String {
     let path = directory().join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -27,7 +29,7 @@ pub(crate) fn fixture_text(name: &str) -> String {
 }
 
 /// Lists the names of all machines in `tests/hosts`, sorted.
-pub(crate) fn fixture_names() -> Vec<String> {
+pub fn fixture_names() -> Vec<String> {
     let entries = std::fs::read_dir(directory()).expect("the directory of the machines");
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =
@@ -42,7 +44,7 @@ fn directory() -> PathBuf {
 }
 
 /// Unpacks the machine with the files in `text`.
-pub(crate) fn expand(text: &str) -> (TempDir, Host) {
+pub fn expand(text: &str) -> (TempDir, Host) {
     // Prefer a file system in memory: Stillwell syncs a journal to disk for each line.
     let directory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let directory = directory.expect("a directory for the machine");

@@ -106,19 +106,19 @@ pub fn stderr() -> Escaping<impl Write> {
 }
 
 /// Whether standard output is thrown away, so that a fuzzer can run verbs.
-#[cfg(any(test, stillwell_fuzz))]
+#[cfg(any(test, feature = "fixtures"))]
 static IS_MUTE: AtomicBool = AtomicBool::new(false);
 
 /// Throws standard output away from now on.
-#[cfg(any(test, stillwell_fuzz))]
+#[cfg(any(test, feature = "fixtures"))]
 pub fn mute() {
     IS_MUTE.store(true, Ordering::Relaxed);
 }
 
 fn is_mute() -> bool {
-    #[cfg(any(test, stillwell_fuzz))]
+    #[cfg(any(test, feature = "fixtures"))]
     return IS_MUTE.load(Ordering::Relaxed);
-    #[cfg(not(any(test, stillwell_fuzz)))]
+    #[cfg(not(any(test, feature = "fixtures")))]
     false
 }
 

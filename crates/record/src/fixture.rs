@@ -7,7 +7,7 @@ use model::spec::RunSpec;
 use model::values::metric::Metric;
 
 /// A session of these commands without a run.
-pub(crate) fn record(commands: &[&str]) -> Record {
+pub fn record(commands: &[&str]) -> Record {
     of_spec(RunSpec {
         commands: commands.iter().map(ToString::to_string).collect(),
         ..RunSpec::default()
@@ -15,7 +15,7 @@ pub(crate) fn record(commands: &[&str]) -> Record {
 }
 
 /// A session of these options without a run.
-pub(crate) fn of_spec(spec: RunSpec) -> Record {
+pub fn of_spec(spec: RunSpec) -> Record {
     let facts = Facts { architecture: "x86_64".into(), ..Facts::default() };
     let header = Header {
         format: FORMAT.into(),
@@ -45,13 +45,13 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
 }
 
 /// Appends a run of an arm with this wall time.
-pub(crate) fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
+pub fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
     let step = u32::try_from(record.rows.len()).unwrap();
     record.rows.push(&row(step, arm, block, wall_ns));
 }
 
 /// A run; a signal ended the first run of the session.
-pub(crate) fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
+pub fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
         cpu: (step > 0).then_some(1),
         exit: if step == 0 { -9 } else { 0 },

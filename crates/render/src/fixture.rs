@@ -3,7 +3,7 @@
 use std::io;
 
 use analysis::estimators::{FloorTest, Tim};
-pub(crate) use analysis::fixture::paired;
+pub use analysis::fixture::paired;
 use analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
     NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
@@ -13,7 +13,7 @@ use model::values::TimShape;
 use analysis::verdict::{Judgement, judge};
 
 /// The end of a pipe that nobody reads any more.
-pub(crate) struct ClosedPipe;
+pub struct ClosedPipe;
 
 impl io::Write for ClosedPipe {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -24,12 +24,12 @@ impl io::Write for ClosedPipe {
     }
 }
 
-pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
+pub fn uncertain(value: f64, err: f64) -> UncertainValue {
     UncertainValue { value, err: Some(err) }
 }
 
 /// Times around this t0, ns, with an error of 1/500 of it.
-pub(crate) fn times(t0: f64) -> TimeSummary {
+pub fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
     TimeSummary {
         t0: value(1.0),
@@ -50,7 +50,7 @@ pub(crate) fn times(t0: f64) -> TimeSummary {
 }
 
 /// The times of one run, without errors.
-pub(crate) fn single(wall: f64) -> TimeSummary {
+pub fn single(wall: f64) -> TimeSummary {
     let value = UncertainValue { value: wall, err: None };
     TimeSummary {
         t0: value,
@@ -70,7 +70,7 @@ pub(crate) fn single(wall: f64) -> TimeSummary {
     }
 }
 
-pub(crate) fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
+pub fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
     let sd = (n > 1).then_some(value * 0.1);
     MetricSummary {
         name: name.into(),
@@ -84,13 +84,13 @@ pub(crate) fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
 }
 
 /// An analysis without comparisons: 60 runs of each arm, with these t0, ns.
-pub(crate) fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
+pub fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
     let walls = t0s.iter().map(|&t0| Some(times(t0))).collect();
     of_times(record, walls, 60)
 }
 
 /// An analysis without comparisons, with these times of each arm.
-pub(crate) fn of_times(
+pub fn of_times(
     record: &Record,
     walls: Vec<Option<TimeSummary>>,
     n_runs: usize,
@@ -150,7 +150,7 @@ pub(crate) fn of_times(
 }
 
 /// The estimators of these arms; the first is the reference. tim has 60 runs.
-pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
+pub fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
     let of_arm = |arm: &ArmSummary| {
         let wall = arm.times.as_ref()?;
         let n_needed = tim.map_or(0, TimShape::n_runs);
@@ -179,21 +179,21 @@ pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Opti
 }
 
 /// Adds a comparison of an arm with the reference.
-pub(crate) fn compare(analysis: &mut Analysis, arm: usize, evidence: Evidence) {
+pub fn compare(analysis: &mut Analysis, arm: usize, evidence: Evidence) {
     analysis.comparisons.push(Comparison { arm, reference: 0, evidence });
 }
 
 /// Evidence of a comparison with too few pairs.
-pub(crate) fn too_few() -> Evidence {
+pub fn too_few() -> Evidence {
     Evidence::None { because: NoTest::TooFewPairs { have: 5, need: 8 } }
 }
 
-pub(crate) fn note(finding: Finding) -> Note {
+pub fn note(finding: Finding) -> Note {
     Note { finding, weight: 1.0 }
 }
 
 /// The judgements of an analysis.
-pub(crate) fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
+pub fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
     analysis
         .comparisons
         .iter()

@@ -21,12 +21,9 @@ mod verdict;
 mod watch;
 
 pub use blame::RunInterval;
-#[cfg(test)]
 pub use counts::MachineCounts;
 pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
-#[cfg(test)]
-pub use report::ClockReport;
-pub use report::NoiseReport;
+pub use report::{ClockReport, NoiseReport};
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};

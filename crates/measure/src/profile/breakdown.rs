@@ -359,5 +359,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
 #[cfg(test)]
-pub mod tests;
+mod tests;

@@ -154,7 +154,7 @@ fn kept(n_samples: &[u64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::breakdown::tests::made_up;
+    use crate::profile::breakdown::fixture::made_up;
 
     #[test]
     fn branches_have_the_time_of_all_that_they_call() {

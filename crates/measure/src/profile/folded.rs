@@ -35,7 +35,7 @@ pub fn folded(profile: &Profile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::breakdown::tests::made_up;
+    use crate::profile::breakdown::fixture::made_up;
 
     #[test]
     fn each_chain_has_its_time_in_both_programs() {

@@ -227,7 +227,7 @@ fn renamed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::breakdown::tests::made_up;
+    use crate::profile::breakdown::fixture::made_up;
 
     /// `work` of the old program is another function in the new one, called `later`.
     fn with_another_name(caller_of_later: u32) -> Profile {

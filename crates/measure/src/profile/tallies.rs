@@ -107,7 +107,7 @@ fn counts(blocks: &BlockRuns<'_>) -> BTreeMap<Place, ArmColumn> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::breakdown::tests::made_up;
+    use crate::profile::breakdown::fixture::made_up;
     use crate::profile::saved::{CountedEvents, FunctionOrigin, Profile, ProfiledFunction};
 
     /// `work` has 300 page faults, in the second program `more` more, and `rest` 700 or 701 by chance. A function of the start

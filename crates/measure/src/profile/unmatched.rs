@@ -46,7 +46,7 @@ pub fn together(profile: &Profile, one_sided: Vec<(u32, usize)>) -> Vec<Unmatche
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::breakdown::tests::made_up;
+    use crate::profile::breakdown::fixture::made_up;
     use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 
     /// Functions with their source, file, and the arm that has them.

@@ -101,7 +101,7 @@ pub struct Worker {
 }
 
 /// Reads a line as each answer that a worker may give.
-#[cfg(any(test, stillwell_fuzz))]
+#[cfg(any(test, feature = "fixtures"))]
 pub fn read_as_every_answer(line: &[u8]) {
     drop((answer::hello(line), answer::benchmark(line), answer::meta(line), answer::time(line)));
     drop((answer::number(line, b"memory"), answer::error(line), failure::shown(line)));

@@ -61,9 +61,7 @@ pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb}
 pub use race::RaceVerb;
 pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
-#[cfg(test)]
-pub use schema::DOCUMENTS;
-pub use schema::{JsonTarget, Request, command, json_target, parse};
+pub use schema::{DOCUMENTS, JsonTarget, Request, command, json_target, parse};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{
     SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,

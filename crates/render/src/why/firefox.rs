@@ -81,7 +81,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use measure::profile::breakdown::tests::made_up;
+    use measure::profile::breakdown::fixture::made_up;
 
     #[test]
     fn each_program_is_a_thread_with_all_its_samples() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::profile::breakdown::tests::made_up;
+use crate::profile::breakdown::fixture::made_up;
 
 #[test]
 fn a_profile_is_read_as_it_was_written() {
