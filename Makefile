@@ -1,4 +1,5 @@
 # Each target is one real command or two; CI calls `make test`.
+.DEFAULT_GOAL = help
 CARGO_TARGET_DIR ?= target
 STILLWELL = $(abspath $(CARGO_TARGET_DIR))/debug/stillwell
 RELEASE = $(abspath $(CARGO_TARGET_DIR))/release/stillwell
@@ -14,10 +15,19 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust newest-rust \
-	release-check install demo test test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
+.PHONY: help rust build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust newest-rust \
+	release-check install demo test test-all test-times test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
 
-build: ## the program for every day and for the tests: not optimised, quick to build
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1 \2/p' Makefile | while read -r name what; do printf '%-15s %s\n' "$$name" "$$what"; done
+
+# There are two ways to it. That of Debian 12 and of Ubuntu is too old.
+rust:
+	@command -v cargo > /dev/null || { printf '%s\n' 'Stillwell is built with Rust, which is not here. Two ways to get it:' \
+		"  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh     # for you alone, no root; from rust-lang.org" \
+		'  sudo apt install rustup && rustup default stable                   # of Debian 13, Ubuntu 24.04' >&2; exit 1; }
+
+build: rust ## the program for every day and for the tests: not optimised, quick to build
 	cargo build --locked
 
 release: ## the program that is measured and installed: optimised, slow to build. With VERSION=: all of a release
@@ -75,13 +85,26 @@ install: ## the program, its manual page and its completions: PREFIX [/usr/local
 	$(WRITER) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
 	$(WRITER) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
 
-demo: build ## compare two real commands of this machine
+demo: rust ## compare two real commands of this machine
+	@test -x $(STILLWELL) || echo 'First the program is built: about two minutes, once.'
+	@$(MAKE) --no-print-directory build
 	@mkdir -p target/demo
 	@seq 1 400000 > target/demo/data.txt
+	@echo 'Now gzip compresses 2.7 MB at the levels 1 and 2, in turns, for 6 s at most. Is level 2 slower?'; echo
 	@cd target/demo && $(STILLWELL) run --budget 6s 'gzip -k -f -1 data.txt' 'gzip -k -f -2 data.txt'
+	@printf '\n%s\n' 'Try next:' \
+		"  $(CARGO_TARGET_DIR)/debug/stillwell show -v        # everything that these runs have shown" \
+		"  $(CARGO_TARGET_DIR)/debug/stillwell run 'sort target/demo/data.txt' 'sort -n target/demo/data.txt'    # or two commands of yours" \
+		"  $(CARGO_TARGET_DIR)/debug/stillwell system         # what disturbs measurements on this machine, and what to do"
 
-test: ## everything that CI checks; ends with what ran, what was skipped and why
+test: ## everything that CI checks; ends with what ran, how long it took, what was skipped and why
 	.ci/test
+
+test-all: ## that and what takes longer: all kernels, all experiments, more kill points, ARM64, fuzzing; each night and for a release
+	.ci/test all
+
+test-times: ## make test, and its times go into CONTRIBUTING.md
+	.ci/test times
 
 test-tools: ## install what the next three need: as root with apt-get, and with npm and pip
 	$(TESTS)/tools

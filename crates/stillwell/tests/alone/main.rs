@@ -12,8 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod bench;
 #[path = "../it/documents.rs"]
 mod documents;
-mod noise;
-mod shield;
+
+/// `make test` runs these last, by this name.
+#[path = "."]
+mod whole_machine {
+    mod noise;
+    mod shield;
+}
 
 /// Keeps other tests waiting while the guard lives. A failure of another test does not matter.
 fn alone() -> MutexGuard<'static, ()> {

@@ -72,11 +72,11 @@ fn a_grandchild_that_holds_the_output_delays_nothing() {
     for output in ["null", "pipe", "./out"] {
         let bench = Bench::new();
         let start = Instant::now();
-        let arguments = ["-w", "1", "-r", "2", "--output", output, "sleep 5 & echo x"];
+        let arguments = ["-w", "1", "-r", "2", "--output", output, "sleep 100 & echo x"];
         bench.run(&arguments).ends_with(0);
-        assert!(start.elapsed() < Duration::from_secs(5), "--output {output} waited");
+        assert!(start.elapsed() < Duration::from_secs(100), "--output {output} waited");
         for row in &bench.record().rows {
-            assert!(row.get("wall_ns") < Some(2_500_000_000), "--output {output}: {row:?}");
+            assert!(row.get("wall_ns") < Some(50_000_000_000), "--output {output}: {row:?}");
         }
     }
 }

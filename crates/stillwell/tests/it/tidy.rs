@@ -49,9 +49,9 @@ fn after<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
 fn workflows_have_the_oldest_rust_that_is_promised() {
     let cargo = read("Cargo.toml");
     let promised = after(&cargo, "rust-version = ").next().unwrap().trim_matches('"');
-    let (test, release) =
-        (read(".github/workflows/test.yml"), read(".github/workflows/release.yml"));
-    for workflow in [&test, &release] {
+    let [test, nightly, release] =
+        ["test", "nightly", "release"].map(|name| read(&format!(".github/workflows/{name}.yml")));
+    for workflow in [&test, &nightly, &release] {
         let images: Vec<_> = after(workflow, "image: rust:").collect();
         assert!(!images.is_empty());
         assert!(images.iter().all(|&image| image == format!("{promised}-bookworm")), "{images:?}");
