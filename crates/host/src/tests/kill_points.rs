@@ -126,7 +126,7 @@ fn killed_by_sigkill_at_any_point_the_machine_is_restored() {
             let (directory, host) = machine(name);
             let before = kernel::files(&host.root);
             let status = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "host::tests::kill_points::as_child"])
+                .args(["--exact", "tests::kill_points::as_child"])
                 .env(TREE, directory.path())
                 .env(POINT, point.to_string())
                 .stdout(std::process::Stdio::null())

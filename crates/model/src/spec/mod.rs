@@ -72,6 +72,7 @@ pub use workers::{BenchVerb, TimeitVerb};
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
 #[command(
+    name = "stillwell",
     version,
     max_term_width = 100,
     disable_help_subcommand = true,

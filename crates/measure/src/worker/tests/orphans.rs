@@ -23,7 +23,7 @@ fn starts_a_worker_and_waits() {
 
 #[test]
 fn a_worker_in_a_long_loop_dies_with_its_parent() {
-    let name = "measure::worker::tests::orphans::starts_a_worker_and_waits";
+    let name = "worker::tests::orphans::starts_a_worker_and_waits";
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(VARIABLE, "1")
