@@ -4,7 +4,7 @@ use anyhow::Result;
 use formats::Detail;
 
 use analysis::{RecordCheck, Steadiness, check_record};
-use crate::cmd::records;
+use crate::cmd::open;
 use crate::cmd::print::print;
 use render::{Styles, check as shown};
 use model::spec::CheckVerb;
@@ -14,7 +14,7 @@ use model::values::exit_code;
 /// Checks every arm of every file.
 pub fn check(verb: &CheckVerb) -> Result<u8> {
     let mut codes = Vec::new();
-    for opened in records::open(&verb.files, Detail::Values)? {
+    for opened in open::all(&verb.files, Detail::Values)? {
         let record = opened?.into_record()?;
         let found = check_record(&record);
         if verb.json {

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use formats::Detail;
 
 use analysis::histogram::{self, Histogram};
-use crate::cmd::records;
+use crate::cmd::open;
 use crate::cmd::print::print;
 use record::plan::defaults;
 use render::histogram::{self as drawn, HistogramSeries};
@@ -44,7 +44,7 @@ fn bins_in(lines: usize) -> u16 {
 /// A file cannot be read, or has no finished run.
 pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
     let mut blocks: Vec<HistogramSeries> = Vec::new();
-    for opened in records::open(files, Detail::Values)? {
+    for opened in open::all(files, Detail::Values)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let record = opened.into_record()?;
@@ -53,7 +53,7 @@ pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
         ensure!(has_run, "{file} has no finished run");
         for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
             let number = blocks.len() + 1;
-            let of_file = records::are_several(files).then(|| file.clone());
+            let of_file = open::are_several(files).then(|| file.clone());
             blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));
         }
     }

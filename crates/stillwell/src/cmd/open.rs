@@ -19,6 +19,7 @@ use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
 use record::plan::defaults::CRITERION_SIDE;
 use record::{self, Record, START, SuiteManifest};
+use model::spec::FilesVerb;
 use model::spec::input::InputOptions;
 use host::terminal;
 
@@ -59,6 +60,19 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Input
         opened.select(&options.benchmark).with_context(shown)?;
     }
     Ok(opened)
+}
+
+/// Opens all files of a verb, one after another.
+///
+/// # Errors
+/// As [`records`].
+pub fn all(verb: &FilesVerb, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
+    records(&verb.files, &verb.input, detail)
+}
+
+/// Whether each file needs a heading.
+pub fn are_several(verb: &FilesVerb) -> bool {
+    verb.files.len() > 1
 }
 
 /// The files that the user named, or else the newest of our own records.

@@ -10,7 +10,7 @@ use analysis::histogram::{self, Histogram};
 use analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use analysis::walls::Walls;
 use analysis::{Comparison, Evidence};
-use crate::cmd::records;
+use crate::cmd::open;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::histograms::{self, HistogramLayout};
 use crate::cmd::print::print;
@@ -39,13 +39,13 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
     }
     ensure!(verb.bins.is_none(), "--bins: only histograms have bins; add --kind hist");
     let mut charts = Vec::new();
-    for opened in records::open(&verb.files, Detail::Values)? {
+    for opened in open::all(&verb.files, Detail::Values)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let assessment = Assessment::of(opened.into_record()?);
         let has_run = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
         ensure!(has_run, "{file} has no finished run");
-        let heading = if records::are_several(&verb.files) { format!("== {file}") } else { String::new() };
+        let heading = if open::are_several(&verb.files) { format!("== {file}") } else { String::new() };
         charts.extend(of_record(verb, &assessment, &heading));
     }
     if kind_of(verb) == PlotKind::Ecdf {

@@ -9,7 +9,7 @@ use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use analysis::{self, launches};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::open::{FileContent, InputFile, records};
+use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
 use record::plan::defaults;
@@ -23,19 +23,6 @@ use model::spec::input::InputOptions;
 use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use host::terminal;
 use model::values::exit_code;
-
-/// Opens all files of a verb, one after another.
-///
-/// # Errors
-/// As [`records`].
-pub fn open(verb: &FilesVerb, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
-    records(&verb.files, &verb.input, detail)
-}
-
-/// Whether each file needs a heading.
-pub fn are_several(verb: &FilesVerb) -> bool {
-    verb.files.len() > 1
-}
 
 /// Prints the name of the file as a heading, if there are several.
 fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
@@ -73,11 +60,11 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         "an export is of one file; {n_files} are named"
     );
     let mut code = exit_code::SUCCESS;
-    for (index, opened) in open(&verb.files, Detail::Everything)?.enumerate() {
+    for (index, opened) in open::all(&verb.files, Detail::Everything)?.enumerate() {
         let opened = opened?;
         let prints = !exports::use_stdout(&verb.exports);
         if prints && !verb.json {
-            heading(&opened, are_several(&verb.files), index == 0)?;
+            heading(&opened, open::are_several(&verb.files), index == 0)?;
         }
         if exports::are_none(&verb.exports) && !verb.json && only_summaries(&opened)? {
             continue;
@@ -109,10 +96,10 @@ fn worse(one: u8, other: u8) -> u8 {
 
 /// `stats`.
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
-    for (index, opened) in open(&verb.files, Detail::Everything)?.enumerate() {
+    for (index, opened) in open::all(&verb.files, Detail::Everything)?.enumerate() {
         let opened = opened?;
         if !verb.json {
-            heading(&opened, are_several(&verb.files), index == 0)?;
+            heading(&opened, open::are_several(&verb.files), index == 0)?;
         }
         if !verb.json && only_summaries(&opened)? {
             continue;
@@ -152,7 +139,7 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
     let format = verb.format.unwrap_or(defaults::DUMP_FORMAT);
-    for (index, opened) in records(&verb.files, &input, Detail::Everything)?.enumerate() {
+    for (index, opened) in open::records(&verb.files, &input, Detail::Everything)?.enumerate() {
         let opened = opened?;
         if format == DumpFormat::Text {
             heading(&opened, verb.files.len() > 1, index == 0)?;
@@ -175,14 +162,14 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
 
 /// `show --metadata`.
 pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
-    for (index, opened) in open(files, Detail::Everything)?.enumerate() {
+    for (index, opened) in open::all(files, Detail::Everything)?.enumerate() {
         let opened = opened?;
         if as_json {
             let document = of_results::metadata_json(&opened.into_results());
             json::pretty(&mut terminal::data(), &document)?;
             continue;
         }
-        heading(&opened, are_several(files), index == 0)?;
+        heading(&opened, open::are_several(files), index == 0)?;
         print(&of_results::metadata(&opened.into_results()))?;
     }
     Ok(exit_code::SUCCESS)
@@ -191,13 +178,13 @@ pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
 /// `show --slowest`.
 pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     let mut all = Vec::new();
-    for opened in open(files, Detail::Everything)? {
+    for opened in open::all(files, Detail::Everything)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let results = opened.into_results();
         for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
             let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
-            let name = if are_several(files) { format!("{file}: {label}") } else { label };
+            let name = if open::are_several(files) { format!("{file}: {label}") } else { label };
             let n_values = benchmark.values.len();
             all.extend(took.map(|took_ns| BenchmarkDuration { name, took_ns, n_values }));
         }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use formats::Detail;
 
 use analysis::report::{ReportInput, report as report_data};
-use crate::cmd::records;
+use crate::cmd::open;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
@@ -38,7 +38,7 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
     }
     refuse_input(verb, &output)?;
     let mut all = Vec::new();
-    for opened in records::open(&verb.files, Detail::Everything)? {
+    for opened in open::all(&verb.files, Detail::Everything)? {
         all.push(Assessment::of(opened?.into_record()?));
     }
     let shown = output.display();
