@@ -6,8 +6,8 @@ use stats::ratio::of_sums;
 
 use crate::run_times::{cpu_ns, in_base_unit};
 use crate::summary::UncertainValue;
-use record::{Record, Rows};
 use model::values::metric::Metric;
+use record::{Record, Rows};
 
 /// The counts of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]

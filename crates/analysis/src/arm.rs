@@ -9,10 +9,10 @@ use crate::quiet::QuietSlices;
 use crate::run_times::{cpu_ns, in_base_unit};
 use crate::sliced;
 use crate::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
-use record::plan::{Plan, Role};
-use record::{Record, Rows};
 use model::values::metric::{METRICS, Metric, MetricInfo};
 use model::values::{CPU, VALUE};
+use record::plan::{Plan, Role};
+use record::{Record, Rows};
 
 /// Summaries of all arms, controls included.
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {

@@ -14,8 +14,8 @@ use stats::{Invalid, Stream, two_sample};
 
 use crate::comparison::PairedDecision;
 use crate::watch::estimand_of;
-use record::plan::DecisionRule;
 use model::values::CALIBRATION_RUNS_MIN;
+use record::plan::DecisionRule;
 
 /// Ratios of the new arm to the reference.
 pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];

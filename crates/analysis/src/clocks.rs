@@ -7,14 +7,12 @@ use crate::evidence::{self, ArmEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
 use crate::quiet::QuietSlices;
-use crate::summary::{
-    InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
-};
+use crate::summary::{InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary};
 use crate::times::{sliced_times, times};
-use record::plan::Plan;
-use record::{Record, Rows};
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
+use record::plan::Plan;
+use record::{Record, Rows};
 
 /// The times of one arm.
 #[derive(Debug, Default)]

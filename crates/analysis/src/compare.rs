@@ -15,9 +15,9 @@ use crate::slice_notes::WAIT_MIN;
 use crate::summary::{ArmSummary, TimeSummary};
 use crate::walls::Walls;
 use crate::watch::{ArmComparison, SessionComparisons};
-use record::plan::Plan;
-use record::Record;
 use model::values::{Headline, Order};
+use record::Record;
+use record::plan::Plan;
 
 /// Every candidate against the reference of the same record, and the reference against its twin.
 pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option<Comparison>) {

@@ -11,8 +11,8 @@ use stats::{Invalid, SortedSample};
 use crate::comparison::{Comparison, Evidence, NoTest};
 use crate::walls::{Slots, Walls};
 use crate::watch::ORBIT_STREAM;
-use record::plan::Plan;
 use record::Record;
+use record::plan::Plan;
 
 /// Pairs times re-labellings; each sorts both arms. The limit is about two seconds of one CPU.
 const RELABELLED_PAIRS_MAX: usize = 2_000_000;
@@ -197,8 +197,8 @@ fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
 mod tests {
     use super::*;
     use host::Facts;
-    use record::plan::decide_run;
     use model::spec::RunSpec;
+    use record::plan::decide_run;
 
     /// Pairs of 10 ms with 1 % noise. `slowed` gives the slowdown of the new arm for the number of a pair.
     fn slots(n: usize, slowed: impl Fn(usize) -> f64) -> Slots {

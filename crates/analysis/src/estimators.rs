@@ -8,8 +8,8 @@ use stats::{PointEstimate, SortedSample, low_end};
 
 use crate::arm_values::walls_by_arm;
 use crate::summary::{ArmSummary, UncertainValue};
-use record::Record;
 use model::values::TimShape;
+use record::Record;
 
 /// The estimators of one arm's wall time as measured, ns. The three of the low end have the error of t0, the others the
 /// sd of the estimator in consecutive windows.

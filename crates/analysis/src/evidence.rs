@@ -7,9 +7,9 @@ use crate::arm_values::by_arm;
 use crate::launches::SliceRule;
 use crate::run_times::cpu_ns;
 use crate::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
-use record::{Record, Rows};
 use model::values::Clock;
 use model::values::metric::Metric;
+use record::{Record, Rows};
 
 /// The evidence on the time that an arm's runs may have lost unseen.
 #[derive(Clone, Debug, Default)]
@@ -207,9 +207,9 @@ mod tests {
     use crate::launches::{gather, gathered};
     use crate::low_runs::LowRuns;
     use crate::times::times;
+    use model::values::ProcessValue;
     use record::Row;
     use record::fixture::record;
-    use model::values::ProcessValue;
 
     fn run(time_ns: f64) -> RunEvidence {
         RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0, least_ns: 0.0 }

@@ -8,8 +8,8 @@ use crate::low_runs::LoneRun;
 use crate::neighbours::Neighbours;
 use crate::steadiness::SteadinessFlag;
 use crate::summary::UncertainValue;
-use record::ledger::LedgerEntry;
 use record::ShortSlice;
+use record::ledger::LedgerEntry;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

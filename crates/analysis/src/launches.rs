@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use stats::SortedSample;
 
+use model::values::metric::Metric;
+use model::values::{Estimand, Headline, ProcessValue, time_ns};
 use record::plan::Plan;
 use record::plan::workers::Workers;
 use record::{Record, Row, Rows};
-use model::values::metric::Metric;
-use model::values::{Estimand, Headline, ProcessValue, time_ns};
 
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;

@@ -1,7 +1,5 @@
 //! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
 
-pub mod convert;
-pub mod verdict;
 mod activity;
 pub mod advice;
 mod arm;
@@ -10,6 +8,7 @@ pub mod calibrate;
 mod clocks;
 mod compare;
 mod comparison;
+pub mod convert;
 pub mod distributions;
 mod disturbance;
 mod end;
@@ -45,6 +44,7 @@ pub mod suite;
 mod summary;
 mod times;
 pub mod trial;
+pub mod verdict;
 pub mod walls;
 pub mod watch;
 #[cfg(any(test, feature = "fixtures"))]

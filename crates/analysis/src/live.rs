@@ -4,9 +4,9 @@ use stats::PointEstimate;
 
 use crate::clocks::compares_times;
 use crate::low_runs::{LowRuns, RunMark};
-use record::plan::Plan;
-use record::Row;
 use model::values::metric::Metric;
+use record::Row;
+use record::plan::Plan;
 
 /// Running state of a session.
 #[derive(Debug)]

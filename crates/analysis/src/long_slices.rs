@@ -9,8 +9,8 @@ use stats::SortedSample;
 
 use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
-use record::{Record, Rows};
 use model::values::metric::Metric;
+use record::{Record, Rows};
 
 /// A slice is long if it takes so many times the median of its process. A core that is shared takes at most 1.8 times.
 const LONG: f64 = 2.0;
@@ -67,9 +67,9 @@ pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<
 mod tests {
     use super::*;
     use crate::launches::gather;
+    use model::values::Estimand;
     use record::Row;
     use record::fixture::record;
-    use model::values::Estimand;
 
     /// Ten processes of 20 slices; every 20th slice of an arm takes 11 times as long.
     fn collecting(change: impl Fn(&mut Row)) -> Record {

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::low_end::{FloorEstimate, LowEnd};
 
-use record::{Row, Rows};
 use model::values::metric::Metric;
 use model::values::{Clock, is_core_shared, time_ns};
+use record::{Row, Rows};
 
 /// Lowest runs with a probe that tell whether a quiet core was met.
 const PROBED: usize = 5;

@@ -6,9 +6,9 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::run_times::cpu_ns;
-use record::{Record, Rows};
 use model::values::is_core_shared;
 use model::values::metric::Metric;
+use record::{Record, Rows};
 
 /// Fewest runs on a shared core, and on a quiet one, for a difference.
 const RUNS_MIN: usize = 10;

@@ -7,11 +7,11 @@ use crate::neighbours::Neighbours;
 use crate::slice_notes::of_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
+use model::values::metric::Metric;
+use model::values::read_cpu_list;
 use record::ledger::LedgerEntry;
 use record::plan::priority::{NICE, REAL_TIME};
 use record::{Event, Header, Record, Survivors};
-use model::values::metric::Metric;
-use model::values::read_cpu_list;
 
 /// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;

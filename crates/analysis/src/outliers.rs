@@ -5,8 +5,8 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::run_times::{cpu_ns, queued_ns};
-use record::Rows;
 use model::values::metric::Metric;
+use record::Rows;
 
 /// Tukey's far-out fence: this many interquartile ranges above the upper quartile.
 const RANGES: f64 = 3.0;

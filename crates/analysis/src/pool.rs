@@ -16,8 +16,8 @@ use crate::comparison::{NoTest, RatioInterval};
 use crate::summary::UncertainValue;
 use crate::walls::Slots;
 use crate::watch::estimand_of;
-use record::plan::DecisionRule;
 use model::values::Estimand;
+use record::plan::DecisionRule;
 
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 
 use crate::launches::{SliceRule, gathered_where};
 use crate::neighbours::began_on_shared_core;
+use model::values::Headline;
 use record::plan::Plan;
 use record::{Record, Rows};
-use model::values::Headline;
 
 /// Fewest quiet slices of a process that make its value: a burst between two probes is not seen, and must not be all of it.
 const SLICES_MIN: usize = 3;
@@ -104,9 +104,9 @@ impl QuietSlices {
 mod tests {
     use super::*;
     use crate::launches::gather;
+    use model::values::metric::Metric;
     use record::Row;
     use record::fixture::record;
-    use model::values::metric::Metric;
 
     /// Processes of six slices each. `is_loud` says on which slices the core is shared; these take twice as long.
     fn sliced(n_processes: u32, is_loud: impl Fn(u32, u32) -> bool) -> Record {

@@ -1,7 +1,7 @@
 //! Times of one run that follow from several metrics.
 
-use record::Rows;
 use model::values::metric::Metric;
+use record::Rows;
 
 /// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. This is a lower bound:
 /// schedstat counts from the creation of the process, and the wait before the clock is at most the time of the

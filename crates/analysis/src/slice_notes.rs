@@ -3,8 +3,8 @@
 use crate::finding::{Finding, Note};
 use crate::long_slices::long_slices;
 use crate::summary::ArmSummary;
-use record::{Event, Record, Rows};
 use model::values::metric::Metric;
+use record::{Event, Record, Rows};
 
 /// A faster loop is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
 const HARDLY_NS: f64 = 1.0;

@@ -8,9 +8,9 @@ use crate::arm_values::by_arm;
 use crate::launches::gathered;
 use crate::quiet::QuietSlices;
 use crate::summary::{SliceCore, SliceSummary, UncertainValue};
-use record::{Event, Record, Rows};
 use model::values::Headline;
 use model::values::metric::Metric;
+use record::{Event, Record, Rows};
 
 /// The summary of each arm of the plan; `None` for all if the record has no slices. `quiet` are those on a quiet core.
 pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {

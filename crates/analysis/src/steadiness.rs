@@ -11,9 +11,9 @@ use stats::series::{self, Stability};
 
 use crate::arm_values::by_arm;
 use crate::outliers::{self, Outliers};
-use record::plan::Role;
-use record::Record;
 use model::values::metric::Metric;
+use record::Record;
+use record::plan::Role;
 
 /// Smallest number of runs for a check: the tables of the 1 % points begin here.
 pub const RUNS_MIN: usize = 20;

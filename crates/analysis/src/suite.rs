@@ -13,9 +13,9 @@ use crate::comparison::Comparison;
 use crate::end::end_reason;
 use crate::finding::{Finding, Note};
 use crate::single::{Analysis, analyse_alone};
+use model::values::{Better, Compared, DecideOn};
 use record::plan::{DecisionRule, Plan};
 use record::{EndReason, Event, Record, Rows};
-use model::values::{Better, Compared, DecideOn};
 
 /// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None`
 /// without a record.

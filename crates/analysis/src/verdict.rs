@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
-use record::plan::DecisionRule;
 use model::values::{Better, Estimand, FailOn, exit_code};
+use record::plan::DecisionRule;
 
 /// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,9 +3,9 @@
 use stats::Invalid;
 use stats::relabel::Pairs;
 
+use model::values::metric::Metric;
 use record::plan::Plan;
 use record::{Record, Row};
-use model::values::metric::Metric;
 
 /// The measured run of an arm in one block.
 #[derive(Clone, Copy, Debug)]
@@ -239,8 +239,8 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::plan::{Arm, Role};
     use record::fixture::record;
+    use record::plan::{Arm, Role};
 
     #[test]
     fn a_program_has_the_geometric_mean_of_its_benchmarks() {

@@ -13,9 +13,9 @@ use crate::comparison::RatioInterval;
 use crate::end::end_reason;
 use crate::trial::{GainTrial, TrialOutcome};
 use crate::walls::Walls;
+use model::values::Estimand;
 use record::plan::{Plan, Stopping};
 use record::{EndReason, Event, Record};
-use model::values::Estimand;
 
 /// Separates the random stream of re-labellings from that of the schedule.
 pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
@@ -345,8 +345,8 @@ pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::plan::suite::SuiteMembership;
     use record::fixture::{record, run};
+    use record::plan::suite::SuiteMembership;
 
     /// The last number of pairs depends on the labels of a suspect, so it has no look there.
     #[test]

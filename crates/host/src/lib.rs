@@ -2,8 +2,6 @@
 //! Reading never writes and never fails: unreadable data becomes `None` or a gap. Tuning writes only the files of the
 //! knob table, and the journal restores them.
 
-pub mod sys;
-pub mod terminal;
 mod absent;
 mod boot;
 mod caches;
@@ -41,6 +39,8 @@ mod resctrl;
 pub mod restore;
 mod services;
 pub mod shield;
+pub mod sys;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
 mod topology;

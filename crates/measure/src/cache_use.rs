@@ -6,9 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use host::{CacheMonitors, Gap};
-use record::plan::Plan;
-use record::Row;
 use model::values::metric::{METRICS, Metric, MetricSource};
+use record::Row;
+use record::plan::Plan;
 
 /// Longest text of a count.
 const COUNT_BYTES: usize = 32;

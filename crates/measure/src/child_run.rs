@@ -3,9 +3,9 @@
 use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::{RunTimes, Stall, TaskTotals};
 use crate::wire::RowId;
-use record::Row;
 use host::sys::{LaunchedChild, Usage};
 use model::values::metric::Metric;
+use record::Row;
 
 /// Two counts of CPU time agree to this share: those of ticks and of switches differ a little. A task that took so much
 /// of a run's CPU time is its only one.

@@ -6,16 +6,16 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-use model::harness::RESULT_FILE;
-use host;
 use crate::prepared::is_telling;
 use crate::programs;
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use record::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
+use host;
 use host::sys::User;
+use model::harness::RESULT_FILE;
 use model::values::OutputTarget;
 use model::words::bytes_of;
+use record::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
 
 /// Shell for hooks when commands are executed directly.
 const HOOK_SHELL: &str = "sh";

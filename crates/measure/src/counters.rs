@@ -9,9 +9,9 @@ use crate::child_run::ChildRun;
 use crate::stalls::TaskTotals;
 use crate::switches::SwitchLog;
 use crate::wire::WakeTracepoint;
-use record::Row;
 use model::values::metric::{Metric, MetricSource};
 use model::words::reason;
+use record::Row;
 
 /// The open events, with their counts before the run.
 pub struct Counters {

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::wire::{BatchStop, RowDestination};
-use record::{Layout, Row, Writer};
 use model::words::in_words;
+use record::{Layout, Row, Writer};
 
 /// The destination of the rows.
 pub struct Destination {

@@ -10,7 +10,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
 
-use host::{self, CacheMonitors, Gap, Host};
 use crate::cache_use::no_cache_counts;
 use crate::commands::{Commands, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
@@ -25,14 +24,15 @@ use crate::wire::{
     SamplingSettings, WakeTracepoint,
 };
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
-use record::plan::Plan;
-use record::{Event, Survivors};
-use record::schedule::Step;
 use host::sys::{User, with_files_of};
 use host::terminal;
+use host::{self, CacheMonitors, Gap, Host};
 use model::values::DecideOn;
 use model::values::metric::Metric;
 use model::words::in_words;
+use record::plan::Plan;
+use record::schedule::Step;
+use record::{Event, Survivors};
 
 /// Jobs with the same arm, directory, block (where it matters) and purpose have the same command.
 type CommandKey<'a> = (u32, Option<&'a str>, Option<u32>, JobPurpose);

@@ -15,14 +15,14 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
-use model::harness::{Harness, HarnessOutput, RESULT_FILE};
-use host::{Host, Process, environment_for};
 use crate::programs;
 use crate::supervised::wait_for;
+use host::sys::{self, User, with_files_of};
+use host::{Host, Process, environment_for};
+use model::harness::{Harness, HarnessOutput, RESULT_FILE};
+use model::words::{bytes_of, reason};
 use record::plan::Arm;
 use record::plan::programs::ProgramBenchmark;
-use host::sys::{self, User, with_files_of};
-use model::words::{bytes_of, reason};
 
 /// Lines of its output that a message about a program quotes.
 const QUOTED_LINES: usize = 5;

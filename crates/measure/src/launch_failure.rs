@@ -1,10 +1,10 @@
 //! The messages for children that failed before they executed their program.
 
-use host::{Host, why_no_process};
 use crate::missing_interpreter;
-use record::plan::Plan;
 use host::sys::Stage;
+use host::{Host, why_no_process};
 use model::words::reason;
+use record::plan::Plan;
 
 /// The message for a child that failed before it executed its program: step, cause and remedy.
 pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {

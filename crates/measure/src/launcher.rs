@@ -32,11 +32,11 @@ use crate::wire::{
     Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReport, LauncherSettings, RowId,
     StderrTarget, StdoutTarget,
 };
-use record::Survivors;
 use host::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, Envp, LaunchError, LaunchedChild,
 };
 use model::values::metric::Metric;
+use record::Survivors;
 
 /// The state of the launcher from one batch to the next.
 pub(super) struct LauncherLoop {

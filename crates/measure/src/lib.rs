@@ -1,9 +1,5 @@
 //! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
-pub mod link;
-pub mod load;
-pub mod noise;
-pub mod profile;
 mod cache_use;
 mod child_end;
 mod child_run;
@@ -24,14 +20,18 @@ mod jobs;
 mod launch_attributes;
 mod launch_failure;
 mod launcher;
+pub mod link;
+pub mod load;
 mod memory_use;
 mod missing_interpreter;
+pub mod noise;
 mod own_place;
 mod policy;
 mod prepared;
 mod probe_schedule;
 mod proc_counts;
 mod process;
+pub mod profile;
 pub mod programs;
 mod quota_use;
 mod reading_time;
@@ -53,8 +53,8 @@ pub mod worker;
 
 use anyhow::Result;
 
-use record::{Event, Survivors};
 use record::schedule::Step;
+use record::{Event, Survivors};
 
 pub use exec::ExecRunner;
 pub use script::ScriptRunner;

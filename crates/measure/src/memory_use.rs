@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use host::{Host, MemoryGroup, memory_group};
-use record::Row;
 use host::sys;
+use host::{Host, MemoryGroup, memory_group};
 use model::values::metric::Metric;
 use model::words::reason;
+use record::Row;
 
 /// The name of the metric.
 pub const TREE_MEMORY: &str = "tree-memory";

@@ -13,7 +13,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::SigId;
 
-use host::{Host, Process, invoking_user, why_no_process};
 use crate::interrupt::Interrupt;
 use crate::job_mark::JobMark;
 use crate::serve::ARGV0;
@@ -23,6 +22,7 @@ use crate::wire::{
 };
 use host::sys::{self, User};
 use host::terminal;
+use host::{Host, Process, invoking_user, why_no_process};
 use model::words::reason;
 
 /// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use host::environment_for;
 use crate::wire::Bytes;
+use host::environment_for;
 use host::sys::{self, User};
 use model::words::{bytes_of, reason};
 

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use host::{Host, quota_counts};
-use record::Row;
 use model::values::metric::Metric;
+use record::Row;
 
 /// Longest `cpu.stat` that is read.
 const STAT_BYTES: usize = 1024;

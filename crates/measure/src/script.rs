@@ -13,11 +13,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
-use record::plan::Plan;
-use record::{Layout, Row, Writer};
-use record::schedule::Step;
 use model::values::TimeSpan;
 use model::values::metric::Metric;
+use record::plan::Plan;
+use record::schedule::Step;
+use record::{Layout, Row, Writer};
 
 /// Plays a script.
 #[derive(Debug)]

@@ -18,10 +18,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use host::{environment_for, invoking_user};
 use crate::programs;
 use host::sys;
 use host::terminal;
+use host::{environment_for, invoking_user};
 use model::values::exit_code;
 use model::words::in_words;
 

@@ -7,13 +7,13 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
 };
 
-use host::{Host, Process};
 use crate::clock::monotonic_ns;
 use crate::proc_counts::CpuTimes;
 use crate::supervised::wait_for;
 use crate::wire::RowId;
-use record::Survivors;
 use host::sys;
+use host::{Host, Process};
+use record::Survivors;
 
 /// Time that a process has to end by itself after its run, ns. Helpers of honest programs notice the end of their
 /// parent by a closed pipe (Python's `resource_tracker`).

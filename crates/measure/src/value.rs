@@ -11,9 +11,9 @@ use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use host::open_regular;
-use record::plan::{ValueReader, ValueRule};
 use host::sys::{User, with_files_of};
 use model::words::reason;
+use record::plan::{ValueReader, ValueRule};
 
 /// A longer text is no result. The launcher's memory is a lower limit of what it measures of its children.
 const BYTES_MAX: u64 = 64 << 20;

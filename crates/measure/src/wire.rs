@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use host::CacheMonitors;
 use crate::value::ValueTask;
-use record::Survivors;
+use host::CacheMonitors;
 use host::sys::{Stage, User};
+use record::Survivors;
 
 /// A path, argument or environment entry: any bytes but NUL.
 pub type Bytes = Vec<u8>;

@@ -1,8 +1,8 @@
 //! Records for the tests of all stages, built in memory.
 
-use host::Facts;
 use crate::plan::decide_run;
 use crate::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
+use host::Facts;
 use model::spec::RunSpec;
 use model::values::metric::Metric;
 

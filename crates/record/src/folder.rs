@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use host::user_files::replace;
-use crate::plan::suite::Suite;
 use crate::origin::Origin;
+use crate::plan::suite::Suite;
 use crate::{Readers, Record};
+use host::user_files::replace;
 
 /// `format` of every `suite.json`.
 pub const SUITE_FORMAT: &str = "stillwell-suite";

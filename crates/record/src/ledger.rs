@@ -311,10 +311,7 @@ mod tests {
         let updater = NoiseSource::Task { name: "apt-get".into() };
         for source in [line("24"), vector, NoiseSource::Frequency, updater] {
             let Some(Remedy::Tune(names)) = source.remedy() else { panic!("{source:?}") };
-            assert!(
-                names.split(',').all(|name| host::knobs::knob(name).is_some()),
-                "{names}"
-            );
+            assert!(names.split(',').all(|name| host::knobs::knob(name).is_some()), "{names}");
         }
         assert_eq!(line("LOC").remedy(), Some(Remedy::Boot));
         assert_eq!(NoiseSource::Unexplained.remedy(), None);

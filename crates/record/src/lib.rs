@@ -4,17 +4,17 @@
 //! Nothing is subtracted, dropped, sorted or rounded before it is written here.
 
 pub mod fair_play;
-pub mod ledger;
-pub mod plan;
-pub mod schedule;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod folder;
+pub mod ledger;
 mod origin;
 mod place;
+pub mod plan;
 mod read;
 mod row;
 mod rows;
+pub mod schedule;
 mod write;
 
 use std::collections::BTreeMap;
@@ -25,9 +25,9 @@ use formats::{Calibration, Metadata, SummaryStatistics};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
 use host::shield::Isolation;
 use host::{Facts, Gap, Git};
-use crate::plan::Plan;
 
 pub use folder::{SuiteManifest, is_suite};
 pub use place::{builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path};

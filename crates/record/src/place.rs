@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 
+use crate::is_suite;
 use host::invoking_home;
 use host::user_files::make_directories;
-use crate::is_suite;
 
 /// Extension of a record's file.
 const EXTENSION: &str = "swell";

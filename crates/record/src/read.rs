@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use host::open_regular;
 use crate::origin::Origin;
 use crate::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
+use host::open_regular;
 
 /// A record in memory.
 #[derive(Debug)]

@@ -152,8 +152,8 @@ pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::Facts;
     use crate::plan::decide_run;
+    use host::Facts;
     use model::spec::RunSpec;
 
     fn plan(n_arms: usize, seed: u64) -> Plan {

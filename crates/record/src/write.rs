@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::OFlags;
 
-use host::user_files::{create_new, open_to_write};
 use crate::{Event, Header};
+use host::user_files::{create_new, open_to_write};
 
 /// The users who may read a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,6 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::distributions::Distributions;
-use analysis::{ArmSummary, Comparison, Evidence, Neighbours};
-use host::Facts;
-use record::plan::Plan;
-use record::Record;
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
@@ -22,8 +17,13 @@ use crate::styles::paint;
 use crate::text::{comparison, no_test};
 use crate::units::unit_of_walls;
 use crate::{Styles, distributions, interleaved, t0, uncertain};
+use analysis::distributions::Distributions;
 use analysis::verdict::Judgement;
+use analysis::{ArmSummary, Comparison, Evidence, Neighbours};
+use host::Facts;
 use model::words::path_text;
+use record::Record;
+use record::plan::Plan;
 
 /// Columns of a name in the answer.
 const NAME_MAX: usize = 40;
@@ -246,10 +246,10 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::NoTest;
-    use record::fixture::record;
     use crate::fixture::{analysis, uncertain};
+    use analysis::NoTest;
     use analysis::verdict::judge;
+    use record::fixture::record;
 
     #[test]
     fn both_sides_and_no_verdict() {

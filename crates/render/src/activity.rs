@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use analysis::{Activity, CountKind, RunCount};
 use crate::columns::{COLUMNS, shorten, width, wrap};
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
+use analysis::{Activity, CountKind, RunCount};
 
 const INDENT: usize = 3;
 

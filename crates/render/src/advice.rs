@@ -5,9 +5,6 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::RatioInterval;
-use analysis::advice::{ALPHA, StepWorth};
-use record::plan::advice::{AdviceStep, HUGE_PAGES, MissingStep, StepChange};
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_tuned};
 use crate::document::DocumentBody;
@@ -15,7 +12,10 @@ use crate::remedies::Audience;
 use crate::table::{cells, plain};
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind, percent};
+use analysis::RatioInterval;
+use analysis::advice::{ALPHA, StepWorth};
 use model::values::Clock;
+use record::plan::advice::{AdviceStep, HUGE_PAGES, MissingStep, StepChange};
 
 /// All that `system advise` has found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use search::bisection::{BisectSearch, Commit, LayoutFinding, Observation, Relation};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use analysis::verdict::Verdict;
+use search::bisection::{BisectSearch, Commit, LayoutFinding, Observation, Relation};
 
 /// What a search found.
 #[derive(Debug, Serialize, JsonSchema)]

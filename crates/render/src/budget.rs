@@ -1,11 +1,11 @@
 //! What a budget is too short for, and what would be long enough.
 
-use record::plan::suite::SUSPECT_PARTS;
-use record::plan::{BlockRule, Plan};
 use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::{counted, short_time};
 use model::values::Order;
+use record::plan::suite::SUSPECT_PARTS;
+use record::plan::{BlockRule, Plan};
 
 /// More time than the estimate, so that the advice holds also when the blocks take a little longer.
 const MARGIN: f64 = 1.1;
@@ -90,8 +90,8 @@ pub(super) fn budget(time_ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::plan::suite::SuiteMembership;
     use record::fixture::record;
+    use record::plan::suite::SuiteMembership;
 
     const SECOND_NS: u64 = 1_000_000_000;
 

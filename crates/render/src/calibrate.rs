@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
 use crate::columns::wrap;
 use crate::document::DocumentBody;
 use crate::uncertain;
+use analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
 
 impl DocumentBody for PowerCalibration {
     const NAME: &'static str = "calibration";
@@ -169,8 +169,8 @@ fn share(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::calibrate::{Budget, TailVerdicts};
     use crate::columns::{COLUMNS, width};
+    use analysis::calibrate::{Budget, TailVerdicts};
 
     #[test]
     fn the_page() {

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use search::campaign::{AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 use crate::columns::{one_line, shorten, wrap};
 use crate::table::{cells, plain};
 use crate::text::size_of;
 use crate::units::{counted, percent, short_time};
 use model::values::ErrorControl;
+use search::campaign::{AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 
 /// Digits of a commit that people read.
 const SHORT: usize = 10;

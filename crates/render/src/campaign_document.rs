@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use search::campaign::{Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 use crate::campaign::CampaignFacts;
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
+use search::campaign::{Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 
 /// A campaign so far.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -7,18 +7,18 @@ use comfy_table::{CellAlignment, Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::{
-    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
-};
-use record::plan::Plan;
-use record::Record;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, FinalVerdict, find_noise};
 use crate::document::{self, DocumentBody};
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::{Styles, notes, outliers, uncertain};
+use analysis::{
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
+};
 use model::words::path_text;
+use record::Record;
+use record::plan::Plan;
 
 const INDENT: usize = 3;
 /// Widest name of a command in a list of several.
@@ -230,9 +230,9 @@ fn row(check: &SteadinessCheck) -> [String; 7] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::width;
     use analysis::check_record;
     use record::fixture::{record, run};
-    use crate::columns::width;
 
     /// Output of `check` for one arm with these times.
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {

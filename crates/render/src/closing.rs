@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
-use record::plan::{Plan, ShellReason, Stopping};
-use record::{EndReason, Event, Record, Row};
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::depth::Depth;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::{Styles, notes};
-use model::values::{MemoryMode, Order};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
+use model::values::{MemoryMode, Order};
+use record::plan::{Plan, ShellReason, Stopping};
+use record::{EndReason, Event, Record, Row};
 
 const NOTES_MAX: usize = 3;
 /// Smallest share of the time above t0 by one source that is worth a note.

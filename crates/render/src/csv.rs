@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use formats::csv_cell::cell_of_text;
 
-use analysis::{Analysis, ArmSummary, Evidence};
-use record::plan::Plan;
-use record::Record;
 use crate::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{Analysis, ArmSummary, Evidence};
+use record::Record;
+use record::plan::Plan;
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
 const OURS: [&str; 7] = [
@@ -147,8 +147,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::fixture::{record, run};
     use crate::fixture::{ClosedPipe, analysis, compare, judgements, paired, too_few};
+    use record::fixture::{record, run};
 
     fn written(record: &Record, analysis: &Analysis) -> String {
         let mut out = Vec::new();

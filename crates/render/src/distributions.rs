@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
+use crate::columns::{columns, width, wrap};
+use crate::uncertain;
 use analysis::NoTest;
 use analysis::distributions::{Band, Decile, Distances, Distributions, PairedDistributions};
 use record::plan::Plan;
-use crate::columns::{columns, width, wrap};
-use crate::uncertain;
 
 const INDENT: usize = 8;
 /// Decimals of ratios without a band. With bands, the narrowest one decides.
@@ -213,8 +213,8 @@ fn distances(out: &mut String, found: &PairedDistributions) {
 mod tests {
     use super::*;
     use analysis::distributions::DistributionDistance;
-    use record::fixture::{of_spec, record};
     use model::spec::RunSpec;
+    use record::fixture::{of_spec, record};
 
     fn decile(number: u32, lo: f64, ratio: f64, hi: f64) -> Decile {
         Decile { share: f64::from(number) / 10.0, ratio, band: Some(Band { lo, hi }) }

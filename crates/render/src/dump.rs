@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use std::io::{self, BufWriter, Write};
 
-use record::{FIXED_COLUMNS, Record, Row};
 use crate::csv::io_error;
 use model::values::metric::Metric;
+use record::{FIXED_COLUMNS, Record, Row};
 
 /// Metrics with a column in the record, in its order.
 fn metrics(record: &Record) -> Vec<Metric> {
@@ -139,8 +139,8 @@ impl Serialize for RowObject<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::fixture::{record, run};
     use crate::fixture::ClosedPipe;
+    use record::fixture::{record, run};
 
     fn session() -> Record {
         let mut record = record(&["a", "b"]);

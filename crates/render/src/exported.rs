@@ -1,14 +1,14 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
+use crate::units::{UnitKind, kind_of};
+use analysis::verdict::Judgement;
 use analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
 };
-use record::plan::Plan;
-use record::{Record, Row};
-use crate::units::{UnitKind, kind_of};
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
-use analysis::verdict::Judgement;
+use record::plan::Plan;
+use record::{Record, Row};
 
 /// ns in a second.
 pub(super) const SECOND_NS: f64 = 1e9;

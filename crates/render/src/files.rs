@@ -7,10 +7,6 @@ use formats::ResultUnit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::UncertainValue;
-use analysis::files::{
-    BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean,
-};
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_together};
 use crate::document::{self, DocumentBody};
@@ -18,6 +14,8 @@ use crate::results::kind;
 use crate::text::ratio_text;
 use crate::units::DisplayUnit;
 use crate::{table, uncertain};
+use analysis::UncertainValue;
+use analysis::files::{BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean};
 use model::spec::convert::TableStyle;
 use model::values::Average;
 

@@ -4,13 +4,13 @@ use std::io;
 
 use analysis::estimators::{FloorTest, Tim};
 pub use analysis::fixture::paired;
+use analysis::verdict::{Judgement, judge};
 use analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
     NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
 };
-use record::{EndReason, Record};
 use model::values::TimShape;
-use analysis::verdict::{Judgement, judge};
+use record::{EndReason, Record};
 
 /// The end of a pipe that nobody reads any more.
 pub struct ClosedPipe;
@@ -90,11 +90,7 @@ pub fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
 }
 
 /// An analysis without comparisons, with these times of each arm.
-pub fn of_times(
-    record: &Record,
-    walls: Vec<Option<TimeSummary>>,
-    n_runs: usize,
-) -> Analysis {
+pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize) -> Analysis {
     let plan = &record.header.plan;
     assert_eq!(plan.arms.len(), walls.len());
     let control = plan.control.and_then(|control| walls[control.arm].clone());

@@ -1,14 +1,14 @@
 //! The answer to `--fail-on` in one line: for logs of continuous integration, where only the end is read.
 
-use analysis::{Analysis, Evidence, RatioInterval};
-use record::plan::Plan;
 use crate::columns::shorten;
 use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
 use crate::text::{margin, no_test, ratio_and_interval, to_decide};
 use crate::uncertain;
-use model::values::{Better, FailOn};
 use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
+use analysis::{Analysis, Evidence, RatioInterval};
+use model::values::{Better, FailOn};
+use record::plan::Plan;
 
 /// Columns of a name.
 const NAME_MAX: usize = 30;

@@ -5,13 +5,13 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::RatioInterval;
 use crate::closing::n_timed_out;
 use crate::conclusion::{Conclusion, FinalVerdict, of_session};
 use crate::document::{self, DocumentBody, ErrorCode, ErrorObject};
 use crate::pull_request::{GateResult, GateRow};
-use model::values::exit_code;
+use analysis::RatioInterval;
 use analysis::verdict::{GateAnswer, Verdict};
+use model::values::exit_code;
 use model::words::path_text;
 
 /// The result for programs.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use analysis::histogram::Histogram;
-use record::plan::Arm;
 use crate::columns::{COLUMNS, columns, shorten, width};
 use crate::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
+use analysis::histogram::Histogram;
 use model::values::MetricChoice;
+use record::plan::Arm;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];

@@ -7,12 +7,6 @@ use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::RatioInterval;
-use search::bisection::LayoutVerdict;
-use search::history::commits::CommitRange;
-use search::history::culprits::StoredCulprit;
-use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
-use search::history::{BenchmarkResult, StoredResult};
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
@@ -21,7 +15,13 @@ use crate::results::kind;
 use crate::styles::paint;
 use crate::units::{DisplayUnit, counted, signed_percent};
 use crate::{Styles, table, uncertain};
+use analysis::RatioInterval;
 use analysis::verdict::Verdict;
+use search::bisection::LayoutVerdict;
+use search::history::commits::CommitRange;
+use search::history::culprits::StoredCulprit;
+use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
+use search::history::{BenchmarkResult, StoredResult};
 
 /// Widest name in a table, columns.
 const NAME_MAX: usize = 34;

@@ -9,15 +9,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
-use record::plan::Arm;
-use record::{Record, Row};
-use crate::exported::{
-    self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results,
-};
+use crate::exported::{self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results};
 use crate::json::pretty;
+use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use model::values::Order;
 use model::values::metric::Metric;
+use record::plan::Arm;
+use record::{Record, Row};
 
 /// hyperfine's version with this schema 2. Our version follows as build metadata.
 const HYPERFINE_VERSION: &str = "2.0.0";

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::columns::{one_line, wrap};
 use analysis::NoTest;
 use record::plan::Arm;
-use crate::columns::{one_line, wrap};
 
 const INDENT: usize = 8;
 

@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::series::ValueSeries;
-use analysis::{Analysis, ArmSummary, Estimators};
-use host::{Facts, Gap};
-use record::plan::{Control, Plan};
-use record::Record;
 use crate::conclusion::of_session;
 use crate::document::{self, DocumentBody, ErrorObject};
 use crate::stats_table::Statistics;
-use model::values::TimShape;
+use analysis::series::ValueSeries;
 use analysis::verdict::Judgement;
+use analysis::{Analysis, ArmSummary, Estimators};
+use host::{Facts, Gap};
+use model::values::TimShape;
 use model::words::path_text;
+use record::Record;
+use record::plan::{Control, Plan};
 
 pub use crate::pretty::{pretty, pretty_for};
 
@@ -116,9 +116,9 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{analysis, compare, estimators, judgements, paired};
     use analysis::Evidence;
     use record::fixture::record;
-    use crate::fixture::{analysis, compare, estimators, judgements, paired};
 
     #[test]
     fn the_statistics_of_every_arm() {

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use analysis::{Analysis, ArmSummary, UncertainValue};
-use record::plan::default_metrics;
-use record::Record;
 use crate::columns::one_line;
 use crate::exported::{self, SECOND_NS, net_t0, results};
 use crate::quantity::QuantityWords;
 use crate::uncertain;
 use crate::units::{DisplayUnit, kind_of, unit_of_walls};
-use model::values::MetricChoice;
 use analysis::verdict::Judgement;
+use analysis::{Analysis, ArmSummary, UncertainValue};
+use model::values::MetricChoice;
+use record::Record;
+use record::plan::default_metrics;
 
 /// A markup language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,11 +220,11 @@ fn org_code(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::Evidence;
-    use record::fixture::record;
     use crate::fixture::{
         analysis, compare, judgements, metric, of_times, paired, single, times, too_few,
     };
+    use analysis::Evidence;
+    use record::fixture::record;
 
     fn three(markup: Markup) -> String {
         let record = record(&["sleep 1", "a  `b` | c", "d"]);

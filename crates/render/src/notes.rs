@@ -1,15 +1,15 @@
 //! Findings in words: the observation and the remedy.
 
-use analysis::{
-    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
-};
-use record::ledger::LedgerEntry;
-use record::plan::Plan;
-use record::ShortSlice;
 use crate::columns::shorten;
 use crate::remedies::Audience;
 use crate::{noise, t0, uncertain, units};
+use analysis::{
+    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
+};
 use model::values::Clock;
+use record::ShortSlice;
+use record::ledger::LedgerEntry;
+use record::plan::Plan;
 
 const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
                           not averaged, and may be a part of a difference";

@@ -1,10 +1,10 @@
 //! Outliers in words: their number, the largest ones, and the causes of their lost time.
 
-use analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
-use record::plan::Plan;
 use crate::columns::wrap;
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind, requested_unit, short_time};
+use analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
+use record::plan::Plan;
 
 const INDENT: usize = 3;
 

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use analysis::{Analysis, Comparison, Evidence, RatioInterval};
-use record::Record;
 use crate::closing::failing_prefix;
 use crate::columns::{one_line, wrap};
 use crate::exported::{net_t0, shown_ratio};
@@ -11,8 +9,10 @@ use crate::t0;
 use crate::text::{change, no_test, ratio_and_interval};
 use crate::uncertain::PLUS_MINUS_SIGN;
 use crate::units::{counted, percent, unit_of_arm};
-use model::values::{FailOn, exit_code};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
+use analysis::{Analysis, Comparison, Evidence, RatioInterval};
+use model::values::{FailOn, exit_code};
+use record::Record;
 
 /// Most rows of the first table; the folded one has all.
 const ROWS_MAX: usize = 30;

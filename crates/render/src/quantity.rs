@@ -1,10 +1,10 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use analysis::RatioInterval;
-use record::plan::{DecisionRule, Plan};
 use crate::text::{change, interval_ends, percent_ends};
-use model::values::{Better, DecideOn};
+use analysis::RatioInterval;
 use analysis::verdict::Verdict;
+use model::values::{Better, DecideOn};
+use record::plan::{DecisionRule, Plan};
 
 /// From this factor on a difference is told as a factor, not as a percentage.
 const FACTOR_FROM: f64 = 2.0;

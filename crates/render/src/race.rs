@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use analysis::RatioInterval;
-use record::plan::Plan;
-use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
 use crate::columns::{one_line, shorten, wrap};
 use crate::text::{differs, percent_ends, ratio_and_interval};
 use crate::uncertain;
 use crate::units::{counted, short_time};
+use analysis::RatioInterval;
+use record::plan::Plan;
+use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
 
 /// Columns of a name in a sentence, and of a reason.
 const NAME: usize = 40;

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use search::race::{ArmStanding, FinalStanding, LogRatio};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::race::{RacePage, word};
+use search::race::{ArmStanding, FinalStanding, LogRatio};
 
 /// A race at its end.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -211,7 +211,9 @@ mod tests {
     #[test]
     fn every_placeholder_has_a_name() {
         let mut texts = Vec::new();
-        for layer in ["model", "host", "record", "analysis", "measure", "search", "render", "stillwell"] {
+        for layer in
+            ["model", "host", "record", "analysis", "measure", "search", "render", "stillwell"]
+        {
             let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
             sources(&crates.join(layer).join("src"), &mut texts);
         }

@@ -1,8 +1,8 @@
 //! Describes a shield in words.
 
+use crate::uncertain;
 use host::CacheInForce;
 use host::shield::{Isolation, ShieldKind};
-use crate::uncertain;
 use model::values::name_cpus;
 
 const MIB: f64 = 1_048_576.0;

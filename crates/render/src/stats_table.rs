@@ -7,11 +7,6 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use analysis::series::ValueSeries;
-use analysis::{
-    ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
-};
-use record::plan::Plan;
 use crate::columns::{COLUMNS, shorten, width};
 use crate::quantity::QuantityWords;
 use crate::text::ratio_text;
@@ -19,7 +14,12 @@ use crate::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
 };
 use crate::{slow_tail, t0, uncertain};
+use analysis::series::ValueSeries;
+use analysis::{
+    ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
+};
 use model::values::TimShape;
+use record::plan::Plan;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.
 const LABEL_COLUMNS: usize = 20;
@@ -331,9 +331,9 @@ fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::plan::Plan;
-    use record::fixture::record;
     use crate::fixture::{analysis, estimators, of_times, single, times};
+    use record::fixture::record;
+    use record::plan::Plan;
 
     #[track_caller]
     fn check_width(text: &str) {

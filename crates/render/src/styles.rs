@@ -2,8 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-pub(super) use host::terminal::paint;
 use analysis::verdict::Verdict;
+pub(super) use host::terminal::paint;
 
 /// Styles of the text output. anstream removes the colours when the terminal does not want them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

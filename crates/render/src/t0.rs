@@ -1,9 +1,9 @@
 //! t0 as a text.
 
-use analysis::{ArmSummary, LimitCause, TimeSummary, UncertainValue};
-use record::plan::{Plan, Role};
 use crate::exported::net_t0;
 use crate::units::{DisplayUnit, UnitKind};
+use analysis::{ArmSummary, LimitCause, TimeSummary, UncertainValue};
+use record::plan::{Plan, Role};
 
 /// t0 with its error, or as a limit; without the unit.
 pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {

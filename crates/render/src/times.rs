@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use record::plan::Plan;
-use record::Record;
 use model::values::metric::Metric;
+use record::Record;
+use record::plan::Plan;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

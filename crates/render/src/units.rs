@@ -2,11 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use analysis::UncertainValue;
-use record::plan::{Arm, Plan};
 use crate::uncertain;
+use analysis::UncertainValue;
 use model::values::metric::{Metric, Quantity};
 use model::values::{MetricChoice, ValueUnit};
+use record::plan::{Arm, Plan};
 
 /// The kind of quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

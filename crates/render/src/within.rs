@@ -5,15 +5,15 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::Analysis;
-use record::Record;
 use crate::across::{ArmPair, RecordDocument};
 use crate::conclusion::of_session;
 use crate::depth::Depth;
 use crate::document::{self, DocumentBody};
 use crate::text::{answer, comparison, distinct};
 use crate::{Styles, closing, distributions};
+use analysis::Analysis;
 use analysis::verdict::Judgement;
+use record::Record;
 
 /// Columns of a name.
 const NAME_MAX: usize = 30;

@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use render::remedies::Audience;
 use model::spec::JsonTarget;
 use model::values::exit_code;
+use render::remedies::Audience;
 
 /// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
 #[cfg(target_env = "musl")]

@@ -8,10 +8,10 @@ use formats::{
     ResultUnit,
 };
 
-use crate::launches::SliceRule;
 use crate::convert::pyperf_facts::local_after;
-use record::{Event, Record, Row, Rows};
+use crate::launches::SliceRule;
 use model::values::metric::Metric;
+use record::{Event, Record, Row, Rows};
 
 /// A million runs of a command would need a gigabyte for the times of each.
 const TIMED_LAUNCHES_MAX: usize = 10_000;

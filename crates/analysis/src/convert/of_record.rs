@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 
-use crate::launches::SliceRule;
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
+use crate::launches::SliceRule;
+use model::values::{MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, ProcessPlan, Role};
 use record::{Event, Record};
-use model::values::{MemoryPolicy, Order, ValueUnit};
 
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {

@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
 use host::Facts;
-use record::Header;
 use model::values::read_cpu_list;
+use record::Header;
 
 /// Converts RFC 3339 to pyperf's form: local time, without the offset.
 pub(super) fn local(created: &str) -> String {

@@ -10,15 +10,15 @@ use formats::{
 };
 
 use host::{Facts, Gap};
+use model::spec::groups::LayoutOptions;
+use model::values::metric::Metric;
+use model::values::{Order, Padding, ValueUnit};
 use record::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
 use record::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
 use record::{
     EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
 };
-use model::spec::groups::LayoutOptions;
-use model::values::metric::Metric;
-use model::values::{Order, Padding, ValueUnit};
 
 /// The parts of a record that the file does not determine.
 #[derive(Clone, Debug, Default)]

@@ -24,9 +24,9 @@ use crate::ledger::baseline::ArmBaseline;
 use crate::ledger::estimates::computing;
 use crate::ledger::sample::{LedgerSample, samples_by_arm};
 use crate::summary::ArmSummary;
+use model::values::metric::Metric;
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 use record::{Event, Record, Rows};
-use model::values::metric::Metric;
 
 pub use baseline::ThreadUse;
 

@@ -4,9 +4,9 @@ use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
 use crate::run_times::queued_ns;
 use crate::summary::ArmSummary;
-use record::{Record, Rows};
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
+use record::{Record, Rows};
 
 /// More than a year: longer than any run, so a record with such a time is damaged.
 pub const TIME_NS_MAX: i64 = 1 << 55;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::arm::summarise;
-use record::{Row, fixture};
 use proptest::prelude::*;
+use record::{Row, fixture};
 
 /// A run of 10 ms on the CPU, with the changes of `changed`.
 fn record_of(n: u32, changed: impl Fn(u32, &mut Row)) -> Record {

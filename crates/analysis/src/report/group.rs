@@ -12,8 +12,8 @@ use crate::report::shape::{self, ArmShape};
 use crate::report::timeline::{Timeline, timeline};
 use crate::single::Analysis;
 use crate::walls::Walls;
-use record::Record;
 use model::values::ValueUnit;
+use record::Record;
 
 /// Limits of the number of bins. The number is twice the square root of the number of values of the largest arm.
 const BINS_MIN: usize = 16;

@@ -5,12 +5,12 @@ use crate::analyse;
 use crate::comparison::Evidence;
 use crate::report::timeline::EventKind;
 use crate::single::Analysis;
-use record::ledger::NoiseSource;
-use record::fixture::{of_spec, record, row};
-use record::{Event, Record, Row};
 use model::spec::RunSpec;
 use model::spec::run::ArmOptions;
 use model::values::metric::Metric;
+use record::fixture::{of_spec, record, row};
+use record::ledger::NoiseSource;
+use record::{Event, Record, Row};
 
 /// Blocks of these arms, after one warm-up of each; `wall_ns` of arm and block.
 fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u64) -> Record {

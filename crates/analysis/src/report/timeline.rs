@@ -5,8 +5,8 @@ use stats::SortedSample;
 
 use crate::launches::SliceRule;
 use crate::run_times::{self, queued_ns};
-use record::{Event, Record, Rows};
 use model::values::metric::Metric;
+use record::{Event, Record, Rows};
 
 /// Number of slices of time of all arms.
 const SLICES: usize = 150;

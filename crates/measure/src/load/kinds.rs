@@ -16,8 +16,8 @@ use rustix::time::{
 };
 
 use crate::load::arguments::{ARGV0, END};
-use model::spec::load::LoadKind;
 use host::sys;
+use model::spec::load::LoadKind;
 
 /// Bytes to copy: more than the caches of one core hold.
 const MEM_BYTES: usize = 16 << 20;

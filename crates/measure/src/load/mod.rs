@@ -14,13 +14,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use crate::load::arguments::{ARGV0, BUSY, END};
 use crate::clock::monotonic_ns;
 use crate::interrupt::Interrupt;
+use crate::load::arguments::{ARGV0, BUSY, END};
 use crate::supervised::{self, LOOK_NS, wait_for};
-use model::spec::load::LoadKind;
 use host::sys;
 use host::terminal;
+use model::spec::load::LoadKind;
 use model::values::{exit_code, format_cpu_list, parse_cpu_list};
 use model::words::in_words;
 

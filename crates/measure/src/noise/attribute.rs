@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use record::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, Trace};
+use record::ledger::{LedgerEntry, NoiseSource};
 
 /// A time in which the loop did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,9 +158,9 @@ pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::ledger::Ledger;
     use crate::noise::trace::{CpuEvent, CpuEventKind};
     use proptest::prelude::*;
+    use record::ledger::Ledger;
 
     fn pause(start_ns: u64, length_ns: u64) -> Pause {
         Pause { start_ns, length_ns }

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use record::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, SourceIndex};
+use record::ledger::{LedgerEntry, NoiseSource};
 
 /// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use stats::SortedSample;
 
-use host::{CorePair, CorePairs, Host, pairs_to_measure, read_cpu_table};
 use host::sys::{bind, probe_core};
+use host::{CorePair, CorePairs, Host, pairs_to_measure, read_cpu_table};
 
 /// Turns with the other CPU busy, and as many with it idle.
 const TURNS: usize = 48;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::noise::points::line_name;
 use host::{Host, Interrupts, Process, Thread, threads};
 use record::ledger::NoiseSource;
-use crate::noise::points::line_name;
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
-use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::core_probes::CoreProbes;
 use crate::noise::counts::CpuCounts;
@@ -12,6 +11,7 @@ use crate::noise::registers;
 use crate::noise::sampler::LoopObservation;
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::CpuTraces;
+use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// Evidence for the entries of a ledger, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

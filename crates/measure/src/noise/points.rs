@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use host::{EVENT_FOLDERS, EventFormat, Host, Interrupts};
-use record::ledger::NoiseSource;
 use crate::noise::blame::RunEventKind;
 use crate::noise::trace::{CpuEventKind, Trace};
+use host::{EVENT_FOLDERS, EventFormat, Host, Interrupts};
+use record::ledger::NoiseSource;
 
 /// Softirqs by their number (include/linux/interrupt.h).
 const SOFTIRQS: [&str; 10] =

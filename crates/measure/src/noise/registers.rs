@@ -4,8 +4,8 @@
 use perf_event::events::Dynamic;
 use perf_event::{Builder, Counter};
 
-use host::{Gap, Host};
 use crate::noise::sampler::LoopThread;
+use host::{Gap, Host};
 
 const PLACE: &str = "sys/bus/event_source/devices/msr/events";
 

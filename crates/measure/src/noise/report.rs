@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use host::Gap;
-use record::ledger::Ledger;
 use crate::noise::counts::MachineCounts;
 use crate::noise::cpu_noise::{CpuNoise, NoiseEvidence};
 use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
 use crate::noise::ticks::LoopClock;
 use crate::noise::verdict::MachineVerdict;
+use host::Gap;
+use record::ledger::Ledger;
 
 /// The report of `noise`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

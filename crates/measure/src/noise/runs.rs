@@ -3,15 +3,15 @@
 
 use perf_event::Counter;
 
-use host::{Gap, Host};
-use record::ledger::LedgerEntry;
-use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
     Ring, find_points, lost, open_points, raise_limit_of_files, refused_points, sample,
 };
+use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
+use host::{Gap, Host};
+use record::ledger::LedgerEntry;
 
 /// A trace that is under way.
 #[derive(Debug)]

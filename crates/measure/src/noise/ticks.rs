@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use host::Host;
 use crate::clock::monotonic_ns;
+use host::Host;
 
 /// A clock that the loop can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

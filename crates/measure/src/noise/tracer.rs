@@ -5,15 +5,15 @@ use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use host::{Gap, Host, with_tracefs};
-use record::ledger::NoiseSource;
-use crate::stalls::TaskEventKind;
-use crate::switches::{self, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH};
 use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
+use crate::stalls::TaskEventKind;
+use crate::switches::{self, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH};
 use host::sys;
+use host::{Gap, Host, with_tracefs};
 use model::words::reason;
+use record::ledger::NoiseSource;
 
 /// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).

@@ -4,12 +4,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use crate::clock::monotonic_ns;
 use crate::interrupt::Interrupt;
-use record::plan::DecisionRule;
+use analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use host::sys;
 use model::values::CALIBRATION_RUNS_MIN;
+use record::plan::DecisionRule;
 
 /// The smallest visible difference between two programs of this length.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -2,8 +2,6 @@
 
 use anyhow::Result;
 
-use host::{self, Gap, Host};
-use record::ledger::Ledger;
 use crate::clock::{boottime_ns, monotonic_ns};
 use crate::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
@@ -14,6 +12,8 @@ use crate::noise::report::{ClockReport, NoiseReport, quietest};
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
+use host::{self, Gap, Host};
+use record::ledger::Ledger;
 
 /// Settings of an observation.
 #[derive(Clone, Debug)]

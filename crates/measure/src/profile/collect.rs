@@ -17,8 +17,8 @@ use crate::profile::names::{file_name, is_file, system_call};
 use crate::profile::saved::{CountedEvents, Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;
 use crate::profile::waits::{TaskChange, WaitingTasks};
-use record::{Record, Rows};
 use model::values::metric::Metric;
+use record::{Record, Rows};
 
 /// Names the samples of a session, and joins them with the times of its runs.
 ///

@@ -6,12 +6,10 @@ use std::rc::Rc;
 
 use gimli::{CfaRule, Register, RegisterRule};
 
-use crate::stack_copies::{
-    FRAME_POINTER, PROGRAM_COUNTER, REGISTERS, STACK_POINTER, StackCopy,
-};
 use crate::profile::frame_rules::{FrameRule, FrameRules};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::names::is_file;
+use crate::stack_copies::{FRAME_POINTER, PROGRAM_COUNTER, REGISTERS, STACK_POINTER, StackCopy};
 
 /// Calls in a chain at most, as a deep recursion has.
 const DEPTH_MAX: usize = 512;

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use host::UserDirectory;
-use host::user_files::open_to_write;
-use crate::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
-use crate::stack_copies::{CHAIN_AT, CHAIN_LENGTH_AT, PROCESS_AT, chain_end, stack_copy};
-use crate::switches::RECORD_SAMPLE;
 use crate::profile::entries::{TaskRecord, next_entry, timed_record};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::unwinding::{Unwinder, UnwoundChain};
+use crate::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
+use crate::stack_copies::{CHAIN_AT, CHAIN_LENGTH_AT, PROCESS_AT, chain_end, stack_copy};
+use crate::switches::RECORD_SAMPLE;
+use host::UserDirectory;
+use host::user_files::open_to_write;
 
 /// `PERF_CONTEXT_USER`: the program's addresses follow.
 const CONTEXT_USER: u64 = -512_i64 as u64;
@@ -176,9 +176,9 @@ fn changes(record: TaskRecord) -> Option<TaskRecord> {
 #[expect(clippy::disallowed_methods, reason = "files of the test")]
 mod tests {
     use super::*;
+    use crate::profile::entries::next_run;
     use crate::sampling::RECORD_MMAP2;
     use crate::stack_copies::{PROGRAM_COUNTER, REGISTERS, STACK_POINTER};
-    use crate::profile::entries::next_run;
 
     fn words(numbers: &[u32]) -> Vec<u8> {
         numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()

@@ -4,10 +4,10 @@ use crate::core_prober::CoreProber;
 use crate::slices::pace::Pace;
 use crate::slices::team::TeamWorker;
 use crate::slices::{SliceError, SliceRunner};
-use record::{Event, Row};
-use record::schedule::Step;
 use model::values::Headline;
 use model::values::metric::Metric;
+use record::schedule::Step;
+use record::{Event, Row};
 
 impl SliceRunner<'_> {
     /// Measures one block of one benchmark.

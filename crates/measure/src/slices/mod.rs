@@ -18,21 +18,21 @@ use anyhow::{Context as _, Result};
 use rustix::fs::OFlags;
 use stats::Stream;
 
-use host::user_files::open_to_write;
 use crate::core_prober::CoreProber;
 use crate::interrupt::Interrupt;
 use crate::probe_schedule::ProbeSchedule;
 use crate::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
-use record::plan::programs::ProgramBenchmark;
-use record::plan::workers::Workers;
-use record::plan::{Arm, Plan, ProcessPlan};
-use record::{Event, Layout, Row};
-use record::schedule::Step;
 use host::sys::{self, Launcher, User};
+use host::user_files::open_to_write;
 use model::values::TimeSpan;
 use model::values::metric::Metric;
 use model::words::reason;
+use record::plan::programs::ProgramBenchmark;
+use record::plan::workers::Workers;
+use record::plan::{Arm, Plan, ProcessPlan};
+use record::schedule::Step;
+use record::{Event, Layout, Row};
 
 use pace::Pace;
 pub use team::PYTHON_WORKER;

@@ -10,8 +10,8 @@ use crate::clock::monotonic_ns;
 use crate::slices::team::TeamWorker;
 use crate::slices::{SliceError, SliceRunner};
 use record::plan::workers::Workers;
-use record::{Event, ShortSlice};
 use record::schedule::Step;
+use record::{Event, ShortSlice};
 
 /// Time for the slices of one process, at first.
 const PROCESS_NS: u64 = 25_000_000;

@@ -11,11 +11,11 @@ use crate::programs;
 use crate::slices::{SliceError, WorkerFactory};
 use crate::wire::Bytes;
 use crate::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
+use host::sys::{Attributes, CpuMask, User};
+use model::values::Gc;
 use record::plan::workers::Workers;
 use record::plan::{Arm, Plan, ProcessPlan};
 use record::schedule::Step;
-use host::sys::{Attributes, CpuMask, User};
-use model::values::Gc;
 
 /// Separates the stream of hash seeds from those of the schedule.
 const HASH_STREAM: u64 = 0x94d0_49bb_1331_11eb;

@@ -4,9 +4,7 @@ use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::TaskEventKind::{
     Ended, Executes, In, Made, Out, Preempted, WokenBy, WokenByInterrupt,
 };
-use crate::stalls::{
-    RunTimes, Stall, TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up,
-};
+use crate::stalls::{RunTimes, Stall, TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up};
 
 const PROCESS: TaskEventKind = Made { maker: 1, process: 2 };
 const THREAD: TaskEventKind = Made { maker: 1, process: 1 };

@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use rustix::event::{PollFd, PollFlags};
 
-use record::fair_play::{RunFacts, WatchRequest};
 use crate::child_end::pidfd;
 use crate::clock::monotonic_ns;
 use crate::digest::{digest, digest_of_file};
@@ -31,6 +30,7 @@ use crate::supervised::wait_for;
 use crate::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::wire::RowId;
 use host::sys::{self, CallListener};
+use record::fair_play::{RunFacts, WatchRequest};
 use tracer::CallTracer;
 
 /// Longest time between two looks at the clock, ns.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use host::{Host, Process};
 use crate::watch::memory::Memory;
+use host::{Host, Process};
 
 /// Longest `struct sockaddr`.
 const ADDRESS_BYTES_MAX: u64 = 128;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use libc::c_long;
 
-use record::fair_play::{Act, WatchRequest};
-use host::Host;
 use crate::watch::memory::Memory;
 use crate::watch::paths::{OwnPlace, changed_ns, exists, named, open, without_links};
 use crate::watch::sockets::foreign_server;
+use host::Host;
 use host::sys::StoppedCall;
 use model::values::CheatKind;
+use record::fair_play::{Act, WatchRequest};
 
 /// Variables that change the code of a program. `PATH` is none: it only changes which programs the run itself executes.
 const CODE_VARIABLES: [&str; 4] = ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"];

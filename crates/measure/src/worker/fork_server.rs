@@ -25,9 +25,7 @@ use rustix::net::{
 };
 
 use crate::interrupt::Interrupt;
-use crate::worker::channel::{
-    Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes,
-};
+use crate::worker::channel::{Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes};
 use crate::worker::failure::{self, AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use crate::worker::process::{Reaper, WorkerProcess};
 use crate::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::worker::answer::{self, WorkerBenchmark};
 use crate::worker::failure::{AnswerFault, WorkerFailure};
 use crate::worker::{LIMIT, Worker, text};
-use record::plan::Arm;
 use model::values::Gc;
+use record::plan::Arm;
 
 /// All lines of one answer together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;

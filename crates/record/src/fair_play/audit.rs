@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use stats::SortedSample;
 
-use crate::fair_play::{Act, AuditReport, CheatFinding, RunFacts};
 use crate::Survivors;
+use crate::fair_play::{Act, AuditReport, CheatFinding, RunFacts};
 use model::values::CheatKind;
 
 /// The first call may take so much more CPU time than later ones, compared with the reference. It is one run, it cannot be

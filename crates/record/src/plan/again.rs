@@ -75,8 +75,8 @@ pub fn ask_for_names(plan: &mut Plan, is_set: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::Facts;
     use crate::plan::{Control, decide_run};
+    use host::Facts;
     use model::spec::RunSpec;
 
     fn plan(commands: &[&str]) -> Plan {

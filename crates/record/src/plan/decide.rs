@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail, ensure};
 
-use host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
 use crate::plan::defaults;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
+use host::Facts;
 use model::spec::RunSpec;
 use model::values::{
     Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, VALUE,

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail, ensure};
 
-use host::{Gap, Host, MemoryNode, memory_nodes};
 use crate::plan::{Arm, ProcessPlan};
+use host::{Gap, Host, MemoryNode, memory_nodes};
 use model::spec::groups::PlacementOptions;
 use model::values::{MemoryMode, MemoryPolicy, Numa, Threads, read_cpu_list};
 
@@ -142,8 +142,8 @@ fn one_node() -> Gap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::expand;
     use crate::plan::Role;
+    use host::expand;
 
     const TWO_NODES: &str = "sys/devices/system/node/online = 0-2\n\
         sys/devices/system/node/has_memory = 0,2\n\

@@ -1,7 +1,7 @@
 //! The priority of the runs, and the limits of nice levels and real-time policies on this machine.
 
-use host::{Gap, Host};
 use crate::plan::ProcessPlan;
+use host::{Gap, Host};
 use model::spec::groups::PriorityOptions;
 use model::values::{Priority, Sched};
 

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use model::harness::Harness;
-use host::Facts;
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
 use crate::plan::revisions::{BuiltRevision, across};
 use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason, ValueRule};
+use host::Facts;
+use model::harness::Harness;
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,

@@ -5,10 +5,10 @@ mod tests;
 
 use anyhow::{Result, ensure};
 
-use host::Git;
 use crate::plan::arms::Arms;
 use crate::plan::parameters::{Assignment, substitute};
 use crate::plan::{Arm, Control, Role, ShellReason};
+use host::Git;
 use model::spec::run::HookOptions;
 
 /// The placeholder for the commit.

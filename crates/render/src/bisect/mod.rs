@@ -6,13 +6,13 @@ mod track;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::columns::{one_line, shorten, wrap};
+use crate::text::size_of;
+use crate::units::{counted, short_time};
 use search::bisection::{
     Answer, BisectSearch, Commit, CommitGraph, Culprit, LayoutFinding, LayoutVerdict, Observation,
     Relation, SearchStep,
 };
-use crate::columns::{one_line, shorten, wrap};
-use crate::text::size_of;
-use crate::units::{counted, short_time};
 
 pub use page::{StepRecord, write as write_page};
 

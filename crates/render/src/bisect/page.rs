@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result};
 use minijinja::Environment;
 use serde::Serialize;
 
-use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 use crate::bisect::track::{TrackPoint, track};
 use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
 use crate::columns::one_line;
 use crate::report::policy;
 use crate::units::{counted, short_time, signed_percent};
+use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 
 const TEMPLATE: &str = include_str!("../../assets/bisect/page.html");
 const STYLE: &str = concat!(

@@ -10,9 +10,9 @@ mod session;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use analysis::verdict::Verdict;
 use analysis::{Disturbance, NoTest, SameDoubt, UncertainValue};
 use model::values::ValueUnit;
-use analysis::verdict::Verdict;
 
 pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
 pub use session::{comparison_effect, measured_arm, of_session, whole};

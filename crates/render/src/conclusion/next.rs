@@ -6,15 +6,15 @@ use std::os::unix::ffi::OsStringExt as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::{Comparison, DecisionEstimate, Evidence, PairedTest};
-use record::plan::{BlockRule, Plan};
-use record::Record;
 use crate::budget::budget;
 use crate::remedies::Audience;
 use crate::text::{more_blocks, to_decide};
-use model::spec::{complete, without_options};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{Comparison, DecisionEstimate, Evidence, PairedTest};
+use model::spec::{complete, without_options};
 use model::words::{bytes_of, path_text, text_of};
+use record::Record;
+use record::plan::{BlockRule, Plan};
 
 /// Nanoseconds in a second.
 const SECOND_NS: f64 = 1e9;

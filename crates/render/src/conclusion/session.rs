@@ -1,12 +1,12 @@
 //! A session and its verdicts → its conclusion.
 
-use analysis::{Analysis, ArmSummary, Comparison, Disturbance, Evidence};
-use record::plan::Plan;
-use record::Record;
 use crate::conclusion::next::{find_noise, measure_longer};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
-use model::values::DecideOn;
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{Analysis, ArmSummary, Comparison, Disturbance, Evidence};
+use model::values::DecideOn;
+use record::Record;
+use record::plan::Plan;
 
 /// Share of the time from which on it is worth knowing who took it.
 const TAKEN_MIN: f64 = 0.1;

@@ -3,12 +3,12 @@
 mod exit;
 pub mod worker;
 
-use measure::{Hook, MeasurementFailure};
-use record::Record;
 use crate::document::ErrorCode;
 use crate::remedies::Audience;
 use crate::shorten;
 use crate::units::processes;
+use measure::{Hook, MeasurementFailure};
+use record::Record;
 
 pub use exit::{LINE_MAX, exit_in_words};
 

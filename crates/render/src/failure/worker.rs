@@ -2,11 +2,11 @@
 
 use std::io;
 
-use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use crate::failure::exit::{LINE_MAX, exit_in_words};
 use crate::remedies::Audience;
 use crate::shorten;
 use host::sys::Stage;
+use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use model::words::reason;
 
 /// Maximum number of quoted lines of each stream.

@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
+use crate::fixture::{analysis, compare, of_times, paired, single};
 use analysis::Evidence;
 use record::fixture::{record, run};
-use crate::fixture::{analysis, compare, of_times, paired, single};
 
 /// Two arms with two runs each after a warm-up run, and a run that timed out; in a shell of 0.5 ms.
 fn session(in_shell: bool) -> (Record, Analysis) {

@@ -1,10 +1,10 @@
 //! The documents of `noise --json`.
 
+use crate::conclusion::{Conclusion, FinalVerdict, tune};
+use crate::document::DocumentBody;
 use analysis::ledger::RecordLedger;
 use analysis::{Disturbance, DisturbanceSource};
 use measure::noise::NoiseReport;
-use crate::conclusion::{Conclusion, FinalVerdict, tune};
-use crate::document::DocumentBody;
 
 /// Share of the time from which on it is worth to make the machine quieter.
 const TAKEN_MIN: f64 = 0.01;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use analysis::ledger::RecordLedger;
-use record::ledger::NoiseSource;
 use crate::columns::wrap;
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::table;
 use crate::units::short_time;
+use analysis::ledger::RecordLedger;
+use record::ledger::NoiseSource;
 
 /// The two sessions.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Prints the parts of a ledger, one a line.
 
-use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::columns::wrap;
 use crate::noise::words;
 use crate::table;
 use crate::units::short_time;
+use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// Maximum number of lines with a cause. Further causes are added up in one line.
 const ENTRIES_MAX: usize = 10;

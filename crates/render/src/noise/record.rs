@@ -1,8 +1,5 @@
 //! The ledger of each arm in a record.
 
-use analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
-use record::ledger::{NoiseSource, Remedy};
-use record::Record;
 use crate::Styles;
 use crate::columns::{shorten, wrap, wrap_headline};
 use crate::noise::ledger::lines;
@@ -10,6 +7,9 @@ use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::units::short_time;
+use analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
+use record::Record;
+use record::ledger::{NoiseSource, Remedy};
 
 /// A part above 1/20 of the total gets a sentence.
 const NOTED: i64 = 20;
@@ -164,8 +164,8 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use host::Gap;
-    use record::ledger::{Ledger, LedgerEntry};
     use record::fixture;
+    use record::ledger::{Ledger, LedgerEntry};
 
     #[test]
     fn the_ledger_of_a_record() {

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use analysis::calibrate::Budget;
-use measure::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
 use crate::calibrate::{length, visible};
 use crate::columns::{wrap, wrap_headline};
 use crate::noise::ledger::lines;
@@ -12,6 +10,8 @@ use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::units::short_time;
 use crate::{Styles, table, uncertain};
+use analysis::calibrate::Budget;
+use measure::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
 use model::values::name_cpus;
 
 /// With more CPUs than this, the report shows only the total ledger.

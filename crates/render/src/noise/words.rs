@@ -1,10 +1,10 @@
 //! Names sources of noise and their remedies.
 
-use host::started_by;
-use record::ledger::{LedgerEntry, NoiseSource, Remedy};
 use crate::columns::one_line;
 use crate::remedies::Audience;
 use crate::uncertain;
+use host::started_by;
+use record::ledger::{LedgerEntry, NoiseSource, Remedy};
 
 /// Describes a source. Control characters are escaped, because programs choose their own names.
 pub fn name(source: &NoiseSource) -> String {

@@ -1,10 +1,10 @@
 use super::*;
 use clap::CommandFactory as _;
 
+use model::spec::Cli;
+use record::fixture::record;
 use record::ledger::NoiseSource;
 use record::plan::SuiteMembership;
-use record::fixture::record;
-use model::spec::Cli;
 
 fn plan() -> Plan {
     record(&["a", "b"]).header.plan

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use search::pool::manifest::{JobQueue, Submission};
-use search::pool::{Pool, PoolManifest, PoolProgress, TaskState};
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::json::pretty;
 use crate::units::counted;
+use search::pool::manifest::{JobQueue, Submission};
+use search::pool::{Pool, PoolManifest, PoolProgress, TaskState};
 
 pub use result::{Collection, collected, document};
 

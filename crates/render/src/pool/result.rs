@@ -6,10 +6,6 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use analysis::RatioInterval;
-use analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
-use record::plan::DecisionRule;
-use search::pool::Pool;
 use crate::columns::{one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, whole};
 use crate::document::DocumentBody;
@@ -19,7 +15,11 @@ use crate::styles::paint;
 use crate::text::{margin, no_test, ratio_text};
 use crate::units::{counted, percent};
 use crate::{Styles, table, uncertain};
+use analysis::RatioInterval;
+use analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
 use analysis::verdict::{Judgement, Verdict};
+use record::plan::DecisionRule;
+use search::pool::Pool;
 
 /// With fewer nodes, more nodes narrow an interval more than more repetitions do.
 const NODES_FEW: usize = 5;

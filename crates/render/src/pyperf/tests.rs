@@ -5,8 +5,7 @@ use crate::{bmf, values};
 
 const TIMEIT: &[u8] = include_bytes!("../../../formats/samples/results/pyperf_timeit.json");
 const SUITE: &[u8] = include_bytes!("../../../formats/samples/results/pyperf_suite_ref.json");
-const CHANGED: &[u8] =
-    include_bytes!("../../../formats/samples/results/pyperf_suite_changed.json");
+const CHANGED: &[u8] = include_bytes!("../../../formats/samples/results/pyperf_suite_changed.json");
 const PYPY: &[u8] = include_bytes!("../../../formats/samples/results/pyperf_pypy.json");
 const NOISY: &[u8] =
     include_bytes!("../../../formats/samples/results/pyperf_noisy_aa_200procs.json");

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use analysis::{ArmSummary, Comparison, Evidence};
-use record::plan::Plan;
 use crate::columns::{one_line, shorten};
 use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
@@ -11,6 +9,8 @@ use crate::text::{decided, margin, no_test, numbers_line, sentences};
 use crate::units::DisplayUnit;
 use crate::{t0, uncertain};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{ArmSummary, Comparison, Evidence};
+use record::plan::Plan;
 
 /// Columns of a command in a sentence.
 const LABEL_MAX: usize = 60;

@@ -1,14 +1,14 @@
 //! A group with what every part of the report needs: its record, its title and its unit.
 
-use analysis::report::{NameMatch, ReportGroup};
-use analysis::{ArmSummary, Comparison, Evidence};
 use crate::columns::one_line;
 use crate::report::{ReportRecord, records};
 use crate::t0;
 use crate::text::ratio_text;
 use crate::uncertain::PLUS_MINUS_SIGN;
 use crate::units::{DisplayUnit, kind_of_unit, requested_unit};
+use analysis::report::{NameMatch, ReportGroup};
 use analysis::verdict::Judgement;
+use analysis::{ArmSummary, Comparison, Evidence};
 
 /// A group with its record, title, file and unit.
 pub(super) struct GroupContext<'a> {

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use analysis::Evidence;
-use analysis::report::ReportData;
 use crate::columns::one_line;
 use crate::exported::{net_t0, ratio, shown_ratio};
 use crate::report::cards;
 use crate::report::group::{GroupContext, estimate, signs};
 use crate::text::{ratio_and_interval, ratio_text};
+use analysis::Evidence;
+use analysis::report::ReportData;
 
 /// Arms with a column of times, at most.
 const TIMES_MAX: usize = 3;

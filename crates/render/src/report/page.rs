@@ -2,10 +2,6 @@
 
 use serde::Serialize;
 
-use analysis::report::{NameMatch, ReportData};
-use analysis::suite::plan_of;
-use analysis::{Activity, ArmSummary, activities};
-use record::ledger::LedgerEntry;
 use crate::columns::{one_line, shorten};
 use crate::noise::{advice, name};
 use crate::remedies::Audience;
@@ -16,7 +12,11 @@ use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
 use crate::report::tables::{self, MetricTable};
 use crate::report::{ReportRecord, charts};
+use analysis::report::{NameMatch, ReportData};
+use analysis::suite::plan_of;
+use analysis::{Activity, ArmSummary, activities};
 use model::values::ValueUnit;
+use record::ledger::LedgerEntry;
 
 /// More verdicts than this are counted instead of listed.
 const HEADLINES_MAX: usize = 3;

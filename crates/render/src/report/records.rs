@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use analysis::Analysis;
-use analysis::convert::of_record;
-use record::plan::Role;
-use record::{EndReason, Header, Record};
 use crate::columns::one_line;
 use crate::report::ReportRecord;
 use crate::{notes, results};
+use analysis::Analysis;
+use analysis::convert::of_record;
 use model::values::Order;
+use record::plan::Role;
+use record::{EndReason, Header, Record};
 
 /// Commands on the page, at most.
 const COMMANDS_MAX: usize = 500;

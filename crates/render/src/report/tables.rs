@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use analysis::{Activity, ArmSummary, MetricSummary, RunCount};
 use crate::report::signs;
 use crate::units::{DisplayUnit, kind_of, percent};
 use crate::{activity, t0};
+use analysis::{Activity, ArmSummary, MetricSummary, RunCount};
 
 /// With more arms than this, the arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;

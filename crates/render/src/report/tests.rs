@@ -1,8 +1,8 @@
 use super::*;
+use crate::fixture::{analysis, compare, judgements, paired};
 use analysis::Evidence;
 use analysis::report::report;
 use record::fixture::{record, run};
-use crate::fixture::{analysis, compare, judgements, paired};
 
 const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}";

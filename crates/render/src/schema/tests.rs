@@ -7,10 +7,6 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize as _;
 
 use super::*;
-use analysis::calibrate::PowerCalibration;
-use analysis::ledger::RecordLedger;
-use measure::noise::NoiseReport;
-use measure::profile::breakdown::Breakdown;
 use crate::across::SessionsBody;
 use crate::advice::Advice;
 use crate::bisect_document::BisectBody;
@@ -25,6 +21,10 @@ use crate::pool::result::PoolBody;
 use crate::race_document::RaceBody;
 use crate::system::SystemBody;
 use crate::within::PairsBody;
+use analysis::calibrate::PowerCalibration;
+use analysis::ledger::RecordLedger;
+use measure::noise::NoiseReport;
+use measure::profile::breakdown::Breakdown;
 use model::spec::DOCUMENTS as VERBS;
 
 /// All documents; a new one gets a line.

@@ -3,12 +3,10 @@
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
-use search::history::series::{Change, ChangeKind, Series};
 use crate::columns::one_line;
-use crate::history::{
-    SeriesChange, culprit, duration, numbers, remark, revision, together,
-};
+use crate::history::{SeriesChange, culprit, duration, numbers, remark, revision, together};
 use crate::units::signed_percent;
+use search::history::series::{Change, ChangeKind, Series};
 
 /// The card of a change.
 #[derive(Clone, Debug, Serialize)]

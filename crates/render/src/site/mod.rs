@@ -16,12 +16,12 @@ use minijinja::Environment;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use search::history::chart;
-use search::history::series::Series;
 use crate::history::SeriesChange;
 use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
 use crate::units::counted;
 use model::values::Estimate;
+use search::history::chart;
+use search::history::series::Series;
 
 const TEMPLATE: &str = include_str!("../../assets/report/site.html");
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use search::history::series::Series;
 use crate::columns::one_line;
 use crate::history::{SeriesChange, unit, value};
 use crate::report::signs;
@@ -11,6 +10,7 @@ use crate::site::{HistorySite, page_of};
 use crate::units::counted;
 use crate::units::signed_percent;
 use model::values::Estimate;
+use search::history::series::Series;
 
 /// Changes that the index shows unfolded.
 const OPEN_MAX: usize = 8;

@@ -1,8 +1,8 @@
 //! The times by the other clocks.
 
-use analysis::{ArmSummary, TimeSummary, UncertainValue};
 use crate::t0;
 use crate::units::DisplayUnit;
+use analysis::{ArmSummary, TimeSummary, UncertainValue};
 use model::values::Clock;
 
 use super::{StatisticLine, Statistics, add};

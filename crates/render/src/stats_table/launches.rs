@@ -1,11 +1,11 @@
 //! Lines of `stats` about the launches of a benchmark.
 
-use analysis::ArmSummary;
-use analysis::series::{ValueRange, ValueSeries};
 use crate::columns::one_line;
 use crate::results::loops;
 use crate::stats_table::{StatisticLine, Statistics, add, number};
 use crate::units::{DisplayUnit, short_time};
+use analysis::ArmSummary;
+use analysis::series::{ValueRange, ValueSeries};
 
 type SeriesCell = fn(&ValueSeries) -> Option<String>;
 

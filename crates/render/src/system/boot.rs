@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io;
 
-use host::{BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader};
 use crate::Styles;
 use crate::columns::wrap;
 use crate::json::pretty_for;
 use crate::remedies::Audience;
 use crate::system::heading;
+use host::{BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader};
 use model::values::{format_cpu_list, name_cpus};
 
 /// Writes the advice as one document.

@@ -2,9 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use host::{CpuRow, Recommendation};
 use crate::system::heading;
 use crate::{Styles, uncertain};
+use host::{CpuRow, Recommendation};
 use model::values::format_cpu_list;
 
 /// Above this number of CPUs, similar CPUs share a line. A table of hundreds of lines is too long to read.

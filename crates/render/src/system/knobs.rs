@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use host::knobs::{Confidence, Format, Knob, Reading, State};
-use host::{KnobReport, Standing, SystemReport};
 use crate::Styles;
 use crate::columns::wrap;
 use crate::remedies::Audience;
 use crate::system::{SystemDetail, heading, words};
+use host::knobs::{Confidence, Format, Knob, Reading, State};
+use host::{KnobReport, Standing, SystemReport};
 use model::values::format_cpu_list;
 
 /// Width of the name column. The longest name has 15 letters.

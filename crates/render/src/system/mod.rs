@@ -12,7 +12,6 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use host::{CorePair, CpusFrom, Standing, SystemReport};
 use crate::Styles;
 use crate::columns::wrap;
 use crate::conclusion::{Conclusion, FinalVerdict, tune_now};
@@ -20,6 +19,7 @@ use crate::document::{Document, DocumentBody};
 use crate::json::pretty_for;
 use crate::remedies::Audience;
 use crate::styles::paint;
+use host::{CorePair, CpusFrom, Standing, SystemReport};
 use model::values::{format_cpu_list, name_cpus};
 
 pub use boot::{entry_added, entry_removed, json as boot_json, text as boot_text};

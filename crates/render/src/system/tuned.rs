@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use crate::units::counted;
 use host::journal::{self, Journal};
 use host::knobs::{Format, State};
 use host::restore::Restoration;
 use host::tune::{KnobPlan, KnobResult};
 use host::{self, Host};
-use crate::units::counted;
 
 /// Width of the name column.
 const NAME_COLUMNS: usize = 16;

@@ -1,9 +1,5 @@
 //! The answer in one sentence: which command is faster, by how much, and how sure that is.
 
-use analysis::{
-    ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt,
-};
-use record::plan::Plan;
 use crate::exported::{shown_ratio, shown_value};
 use crate::quantity::QuantityWords;
 use crate::t0;
@@ -13,8 +9,10 @@ use crate::text::ratios::{interval_ends, percent_ends, times_text};
 use crate::text::{SummaryContext, names};
 use crate::uncertain;
 use crate::units::{DisplayUnit, percent};
-use model::values::{Clock, ValueUnit};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
+use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
+use model::values::{Clock, ValueUnit};
+use record::plan::Plan;
 
 /// Columns of a name in the sentence on several commands.
 const NAME_IN_LIST_MAX: usize = 24;
@@ -137,11 +135,7 @@ pub(crate) fn decided(
 }
 
 /// A decided difference in words.
-pub(crate) fn differs(
-    [new, old]: [&str; 2],
-    shown: RatioInterval,
-    plan: &Plan,
-) -> String {
+pub(crate) fn differs([new, old]: [&str; 2], shown: RatioInterval, plan: &Plan) -> String {
     match QuantityWords::of(plan) {
         QuantityWords::Time => difference(new, old, shown),
         quantity => quantity.difference(new, old, shown),

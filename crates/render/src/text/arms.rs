@@ -2,10 +2,6 @@
 
 use std::fmt::Write as _;
 
-use analysis::{
-    ArmSummary, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary, TimeSummary,
-};
-use record::plan::Role;
 use crate::columns::{COLUMNS, flow, shorten};
 use crate::slow_tail;
 use crate::styles::paint;
@@ -13,7 +9,11 @@ use crate::t0;
 use crate::text::SummaryContext;
 use crate::uncertain;
 use crate::units::{DisplayUnit, kind_of, percent, unit_of_value};
+use analysis::{
+    ArmSummary, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary, TimeSummary,
+};
 use model::values::{Clock, VALUE};
+use record::plan::Role;
 
 const INDENT: usize = 3;
 /// Smallest share of a run's time that is worth a line if other programs took it.

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
 use crate::columns::{shorten, wrap, wrap_headline};
 use crate::exported::shown_value;
 use crate::text::comparison::{no_test, numbers_line};
@@ -10,6 +9,7 @@ use crate::text::{SummaryContext, arms, ranked};
 use crate::units::unit_of_arm;
 use crate::{t0, table, uncertain};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
 
 /// Widest name, columns.
 const NAME_MAX: usize = 30;

@@ -2,11 +2,6 @@
 
 use std::fmt::Write as _;
 
-use analysis::{
-    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
-    StatisticName, UnevenShape,
-};
-use record::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::budget::budget;
 use crate::columns::{COLUMNS, columns, shorten, width, wrap};
 use crate::depth::Depth;
@@ -19,6 +14,11 @@ use crate::text::ratios::{ratio_and_interval, ratio_text};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
+    StatisticName, UnevenShape,
+};
+use record::plan::{BlockRule, DecisionRule, Plan, Role};
 
 const INDENT: usize = 8;
 
@@ -68,10 +68,7 @@ pub(crate) fn comparison(
 }
 
 /// The numbers of a comparison in one line: ratio, interval, level, statistic and p.
-pub(crate) fn numbers_line(
-    evidence: &Evidence,
-    judgement: &Judgement,
-) -> Option<String> {
+pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option<String> {
     match evidence {
         Evidence::Paired(paired) => {
             let of = format!("{}, ", statistic(paired.statistic));

@@ -1,10 +1,10 @@
 //! Differences that equal typical times can hide, in words.
 
-use analysis::{PairedTest, RatioInterval, SameDoubt, SlowRuns, StatisticName};
 use crate::text::ratios::{change, ratio_and_interval};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{PairedTest, RatioInterval, SameDoubt, SlowRuns, StatisticName};
 
 /// The reason against "the same".
 pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {

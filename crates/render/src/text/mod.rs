@@ -12,16 +12,16 @@ mod ratios;
 
 use std::fmt::Write as _;
 
-use analysis::histogram::Histogram;
-use analysis::{Analysis, ArmSummary, Evidence, Ranking};
-use record::plan::Plan;
-use record::{EndReason, Record};
 use crate::columns::{flow, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
 use crate::units::{DisplayUnit, percent, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
+use analysis::histogram::Histogram;
 use analysis::verdict::{Judgement, judge};
+use analysis::{Analysis, ArmSummary, Evidence, Ranking};
+use record::plan::Plan;
+use record::{EndReason, Record};
 
 pub(super) use answer::{decided, differs};
 use comparison::self_check;

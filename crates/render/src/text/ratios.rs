@@ -1,9 +1,9 @@
 //! Ratios in numbers and in words.
 
-use analysis::RatioInterval;
 use crate::exported::half_width;
 use crate::uncertain;
 use crate::units::percent;
+use analysis::RatioInterval;
 
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;

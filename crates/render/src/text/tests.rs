@@ -1,21 +1,21 @@
 mod brief;
 
 use super::*;
+use crate::columns::{COLUMNS, width};
+use crate::fixture::{
+    analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain,
+};
 use analysis::{
     DecisionEstimate, Evidence, Finding, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, UnevenShape,
 };
 use model::harness::Harness;
-use record::ledger::{LedgerEntry, NoiseSource};
-use record::plan::{ShellReason, SuiteMembership, ValueRule};
-use record::fixture::{of_spec, record, run};
-use record::{EndReason, Event};
-use crate::columns::{COLUMNS, width};
-use crate::fixture::{
-    analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain,
-};
 use model::spec::RunSpec;
 use model::values::{Order, ProcessValue};
+use record::fixture::{of_spec, record, run};
+use record::ledger::{LedgerEntry, NoiseSource};
+use record::plan::{ShellReason, SuiteMembership, ValueRule};
+use record::{EndReason, Event};
 
 /// The brief text.
 fn brief(record: &Record, analysis: &Analysis) -> String {

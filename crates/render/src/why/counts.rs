@@ -1,12 +1,12 @@
 //! What the runs do beside taking time, in a table and in sentences.
 
-use measure::profile::breakdown::{Breakdown, FunctionPart};
-use measure::profile::saved::FunctionOrigin;
-use measure::profile::tallies::Tally;
 use crate::columns::{shorten, wide};
 use crate::table::cells;
 use crate::uncertain;
 use crate::why::words::{NAME_COLUMNS_MIN, NAME_IN_WORDS};
+use measure::profile::breakdown::{Breakdown, FunctionPart};
+use measure::profile::saved::FunctionOrigin;
+use measure::profile::tallies::Tally;
 
 /// Columns of the table beside the name.
 const NUMBER_COLUMNS: usize = 40;

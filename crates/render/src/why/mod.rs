@@ -11,7 +11,6 @@ mod words;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use crate::columns::{one_line, shorten, wide, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
@@ -22,6 +21,7 @@ use crate::why::notes::notes;
 use crate::why::sentences::answer;
 use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
 use analysis::verdict::Verdict;
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 
 /// Columns of a table beside the name.
 const NUMBER_COLUMNS: usize = 52;

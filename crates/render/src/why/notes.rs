@@ -1,11 +1,11 @@
 //! What has to be known beside the answer of `why`.
 
-use measure::profile::breakdown::{Breakdown, CountPart, PartKind, TimePart};
-use measure::profile::matching::Guess;
 use crate::columns::shorten;
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
+use measure::profile::breakdown::{Breakdown, CountPart, PartKind, TimePart};
+use measure::profile::matching::Guess;
 
 /// Part of the CPU time that must not be missing from the samples.
 const UNSAMPLED_SHARE: f64 = 0.2;

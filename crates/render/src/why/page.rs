@@ -9,14 +9,12 @@ use anyhow::{Context as _, Result};
 use minijinja::Environment;
 use serde::Serialize;
 
-use measure::profile::breakdown::Breakdown;
-use measure::profile::flame::FlameGraph;
 use crate::report::{embedded, policy};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
-use crate::why::{
-    N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees,
-};
+use crate::why::{N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees};
+use measure::profile::breakdown::Breakdown;
+use measure::profile::flame::FlameGraph;
 
 const TEMPLATE: &str = include_str!("../../assets/profile/page.html");
 const SCRIPT: &str = include_str!("../../assets/profile/flame.js");

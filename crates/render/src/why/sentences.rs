@@ -1,14 +1,12 @@
 //! The answer of `why` in sentences.
 
-use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
-use measure::profile::saved::FunctionOrigin;
 use crate::columns::{one_line, shorten};
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
 use crate::why::counts;
-use crate::why::words::{
-    ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name,
-};
+use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name};
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
+use measure::profile::saved::FunctionOrigin;
 
 /// Functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;

@@ -1,9 +1,9 @@
 //! Names and numbers in the sentences and the tables of `why`.
 
-use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind};
-use measure::profile::saved::FunctionOrigin;
 use crate::columns::shorten;
 use crate::uncertain;
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind};
+use measure::profile::saved::FunctionOrigin;
 
 /// Fewest columns of a name.
 pub const NAME_COLUMNS_MIN: usize = 20;

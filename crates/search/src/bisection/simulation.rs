@@ -12,10 +12,10 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Interval, Invalid, Stream};
 
-use analysis::weather::{Weather, normal};
 use crate::bisection::{
     BisectSearch, Commit, CommitGraph, Observation, Relation, SearchRules, SearchStep,
 };
+use analysis::weather::{Weather, normal};
 
 /// Most blocks of a step.
 const BLOCKS_MAX: usize = 400;

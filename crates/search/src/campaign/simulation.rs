@@ -17,8 +17,8 @@ use super::{
 };
 use analysis::trial::{GainTrial, TrialOutcome};
 use analysis::weather::{SimulatedPairs, Weather};
-use record::plan::TrialRule;
 use model::values::ErrorControl;
+use record::plan::TrialRule;
 
 /// Most blocks of a trial: 10 s of a program that takes 10 ms.
 const BLOCKS_MAX: usize = 500;

@@ -63,9 +63,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use analysis::RatioInterval;
     use crate::history::series::ChangeKind;
     use crate::history::{RecordOrigin, StoredResult, fixture};
+    use analysis::RatioInterval;
 
     /// One result a day; changes as (day, ratio).
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use stats::level_shift::{self, LevelHistory, Shape, Shift, ShiftOptions};
 use stats::multiplicity::benjamini_hochberg;
 
-use analysis::RatioInterval;
 use crate::history::series::{
     Change, ChangeKind, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series,
 };
 use crate::history::{StoredResult, concurrent, relative};
+use analysis::RatioInterval;
 use model::values::Estimate;
 
 /// Smallest significance level. A smaller one needs more random orders than a computer can draw in reasonable time.

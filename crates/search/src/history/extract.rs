@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use formats::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
 use jiff::Timestamp;
 
-use analysis::{Analysis, ArmSummary};
 use crate::history::{BenchmarkResult, RecordOrigin};
+use analysis::{Analysis, ArmSummary};
 use host::Facts;
-use record::Record;
 use model::values::ValueUnit;
+use record::Record;
 
 /// The result of every arm with a run, except controls and twins.
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
-use analysis::RatioInterval;
 use crate::history::StoredResult;
+use analysis::RatioInterval;
 use model::values::Estimate;
 
 pub use analysis::LEVEL_MIN;

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
 
-use analysis::pool::NodePairs;
-use analysis::walls::Walls;
-use analysis::{end_reason, launches};
-use record::plan::Role;
 use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
 use crate::pool::progress::{done, node_name};
 use crate::pool::task::seed_option;
-use record::{EndReason, Record};
+use analysis::pool::NodePairs;
+use analysis::walls::Walls;
+use analysis::{end_reason, launches};
 use model::words::in_words;
+use record::plan::Role;
+use record::{EndReason, Record};
 
 /// Pairs of the finished tasks of a pool.
 #[derive(Debug)]

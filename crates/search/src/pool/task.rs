@@ -17,13 +17,13 @@ use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::pool::manifest::{Pool, PoolManifest};
 use analysis::end_reason;
+use host::terminal;
 use measure::interrupt::Interrupt;
 use measure::supervised;
-use crate::pool::manifest::{Pool, PoolManifest};
-use record::{EndReason, Record};
-use host::terminal;
 use model::words::in_words;
+use record::{EndReason, Record};
 
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";

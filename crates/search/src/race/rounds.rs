@@ -3,8 +3,8 @@
 use stats::Invalid;
 use stats::relabel::Pairs;
 
-use record::Record;
 use model::values::metric::Metric;
+use record::Record;
 
 /// A run in its block.
 #[derive(Clone, Copy, Debug, PartialEq)]

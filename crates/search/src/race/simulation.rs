@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use stats::Stream;
 use stats::relabel::Estimand;
 
-use analysis::weather::normal;
 use crate::race::rounds::PlacedRun;
 use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
+use analysis::weather::normal;
 
 /// Log ratio within which a winner is the best.
 const MARGIN: f64 = 0.005;

@@ -5,19 +5,19 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use analysis::histogram::Histogram;
-use analysis::suite::policy_of;
-use analysis::{self, launches};
 use crate::cmd::print::{fit_terminal, print};
 use analysis::convert::of_record;
+use analysis::histogram::Histogram;
+use analysis::suite::policy_of;
+use analysis::verdict::{Gate, Judgement, judge};
+use analysis::{self, launches};
+use host::terminal;
+use model::values::{FailOn, exit_code};
 use record::Record;
 use render::depth::Depth;
 use render::document::ErrorObject;
 use render::gate::GateInput;
 use render::{Styles, activity, gate, json, results, text};
-use host::terminal;
-use model::values::{FailOn, exit_code};
-use analysis::verdict::{Gate, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;

@@ -8,21 +8,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use stats::sequential::{SAME_TAIL, hidden_tail_pairs};
 
+use crate::cmd::print::print;
+use crate::cmd::run;
+use crate::session;
 use analysis::calibrate::{
     CalibrationSettings, PowerCalibration, RATIOS, TAILS, calibrate as replay,
 };
-use crate::cmd::print::print;
-use crate::cmd::run;
-use record::plan::{DecisionRule, defaults};
-use record::Record;
-use render::conclusion::{Conclusion, FinalVerdict};
-use render::{calibrate as page, document};
-use crate::session;
+use host::terminal;
 use model::spec::run::Style;
 use model::spec::{CalibrateVerb, RunSpec, RunVerb};
-use host::terminal;
 use model::values::metric::Metric;
 use model::values::{CALIBRATION_RUNS_MIN, exit_code};
+use record::Record;
+use record::plan::{DecisionRule, defaults};
+use render::conclusion::{Conclusion, FinalVerdict};
+use render::{calibrate as page, document};
 
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {

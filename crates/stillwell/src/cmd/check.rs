@@ -3,13 +3,13 @@
 use anyhow::Result;
 use formats::Detail;
 
-use analysis::{RecordCheck, Steadiness, check_record};
 use crate::cmd::open;
 use crate::cmd::print::print;
-use render::{Styles, check as shown};
-use model::spec::CheckVerb;
+use analysis::{RecordCheck, Steadiness, check_record};
 use host::terminal;
+use model::spec::CheckVerb;
 use model::values::exit_code;
+use render::{Styles, check as shown};
 
 /// Checks every arm of every file.
 pub fn check(verb: &CheckVerb) -> Result<u8> {

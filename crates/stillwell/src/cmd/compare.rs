@@ -6,20 +6,20 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 use formats::{Detail, Results};
 
-use analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
-use record::plan::defaults;
+use analysis::verdict::{Gate, judge};
+use analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
+use host::terminal;
+use model::spec::CompareVerb;
+use model::values::exit_code;
 use record::Record;
+use record::plan::defaults;
 use render::depth::Depth;
 use render::files::{BenchmarkFile, ComparisonLayout};
 use render::{Styles, across, files as shown_files, gate, within};
-use model::spec::CompareVerb;
-use host::terminal;
-use model::values::exit_code;
-use analysis::verdict::{Gate, judge};
 
 /// Smallest number of files whose last one is a new session among past ones. Fewer files show their benchmarks in columns.
 const SESSIONS_MIN: usize = 6;

@@ -7,17 +7,17 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::session::{Screen, SessionEnd, SessionStart};
 use host::invoking_user;
+use host::terminal;
+use model::spec::RunSpec;
+use model::spec::run::OutputOptions;
+use model::spec::workers::{PyperfOptions, SessionOptions};
+use model::values::{DecideOn, FailOn, exit_code};
 use record::{EndReason, Record};
 use render::depth::Depth;
 use render::document::{ErrorCode, ErrorObject};
 use render::failure::{Quote, code as code_of, explain as explain_failure};
-use crate::session::{Screen, SessionEnd, SessionStart};
-use model::spec::RunSpec;
-use model::spec::run::OutputOptions;
-use model::spec::workers::{PyperfOptions, SessionOptions};
-use host::terminal;
-use model::values::{DecideOn, FailOn, exit_code};
 
 /// The options for the output of a session.
 pub struct Presentation<'a> {

@@ -6,21 +6,21 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use formats::{Detail, Results, edit};
 
-use analysis::launches;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
 use crate::cmd::open::{FileContent, InputFile, open};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
 use analysis::convert::to_record::ImportOptions;
+use analysis::launches;
+use host::terminal;
 use host::user_files::directory_of;
+use model::spec::ConvertVerb;
+use model::spec::convert::{EditOptions, WriteFormat};
+use model::values::exit_code;
 use record::plan::defaults;
 use record::{Event, Layout, Readers, Record, Writer};
 use render::{bmf, pyperf, values};
-use model::spec::ConvertVerb;
-use model::spec::convert::{EditOptions, WriteFormat};
-use host::terminal;
-use model::values::exit_code;
 
 /// Rows are written in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;

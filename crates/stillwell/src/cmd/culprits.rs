@@ -8,18 +8,18 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
 use crate::cmd::bisect;
+use host::terminal;
+use model::spec::{Cli, HistoryChanges, Verb};
+use model::values::DecideOn;
+use model::words::in_words;
+use record::Record;
+use record::plan::{Arm, ValueReader, ValueSource};
+use render::history::SeriesChange;
 use search::history::StoredResult;
 use search::history::commits::Commits;
 use search::history::culprits::StoredCulprit;
 use search::history::series::Series;
 use search::history::store::HistoryStore;
-use record::plan::{Arm, ValueReader, ValueSource};
-use record::Record;
-use render::history::SeriesChange;
-use model::spec::{Cli, HistoryChanges, Verb};
-use host::terminal;
-use model::values::DecideOn;
-use model::words::in_words;
 
 /// The changes of all series with the commits that may be the cause, and those that searches found.
 pub fn changed<'a>(

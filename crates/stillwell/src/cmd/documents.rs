@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::usage;
-use model::spec::{VerbName, command, parse};
 use host::terminal;
+use model::spec::{VerbName, command, parse};
 use model::values::exit_code;
 
 /// The help of a verb, or of all.

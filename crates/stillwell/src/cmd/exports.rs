@@ -11,12 +11,12 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
-use render::markup::{self, Markup};
-use render::{bmf, csv, hyperfine, pyperf, times};
 use model::spec::convert::WriteFormat;
 use model::spec::input::InputOptions;
 use model::spec::run::ExportOptions;
 use model::spec::workers::SessionOptions;
+use render::markup::{self, Markup};
+use render::{bmf, csv, hyperfine, pyperf, times};
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 

@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use crate::cmd::output_file::write_one;
-use render::document::{ErrorCode, ErrorObject, write_error};
-use render::remedies::Audience;
-use model::spec::JsonTarget;
 use host::terminal;
+use model::spec::JsonTarget;
 use model::values::exit_code;
 use model::words::in_words;
+use render::document::{ErrorCode, ErrorObject, write_error};
+use render::remedies::Audience;
 
 /// Says what is wrong with the command line. Returns the exit code.
 pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {

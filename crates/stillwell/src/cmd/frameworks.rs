@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
+use host::sys::User;
+use host::terminal;
 use measure::harnesses::{Asker, benchmarks, recognise};
+use model::values::TimeSpan;
 use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Plan};
-use host::sys::User;
-use host::terminal;
-use model::values::TimeSpan;
 
 /// The directory in that of a gate's results in which the links to its programs stay.
 pub const PROGRAMS: &str = "programs";

@@ -3,15 +3,15 @@
 use anyhow::{Result, ensure};
 use formats::Detail;
 
-use analysis::histogram::{self, Histogram};
 use crate::cmd::open;
 use crate::cmd::print::print;
+use analysis::histogram::{self, Histogram};
+use host::terminal;
+use model::spec::{FilesVerb, HistVerb};
+use model::values::exit_code;
 use record::plan::defaults;
 use render::histogram::{self as drawn, HistogramSeries};
 use render::plot::ascii;
-use model::spec::{FilesVerb, HistVerb};
-use host::terminal;
-use model::values::exit_code;
 
 /// Lines of a terminal that hold no bin.
 const LINES_BESIDE: usize = 4;

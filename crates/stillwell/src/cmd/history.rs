@@ -13,23 +13,23 @@ use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
-use search::history::commits::Commits;
-use search::history::detection::{self, DetectionSettings};
-use search::history::series::{self, Change, ChangeKind, Series};
-use search::history::store::{AddOutcome, HistoryStore, NewRecord};
-use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
-use record::plan::defaults;
-use render::site::{self, HistorySite};
-use render::units::counted;
-use render::{Styles, document, history as shown, json};
+use host::terminal;
 use model::spec::input::InputOptions;
 use model::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
 };
-use host::terminal;
 use model::values::{ALPHA_PCT_RANGE, Estimate, FailOn, exit_code};
 use model::words::in_words;
+use record::plan::defaults;
+use render::site::{self, HistorySite};
+use render::units::counted;
+use render::{Styles, document, history as shown, json};
+use search::history::commits::Commits;
+use search::history::detection::{self, DetectionSettings};
+use search::history::series::{self, Change, ChangeKind, Series};
+use search::history::store::{AddOutcome, HistoryStore, NewRecord};
+use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;

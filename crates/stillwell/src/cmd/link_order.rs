@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, Result};
 
+use host::terminal;
 use measure::link::{self, CompilerWrappers};
 use model::spec::LinkOrderVerb;
-use host::terminal;
 use model::values::exit_code;
 
 /// Executes the compiler, or prints the path variable of the new directory.

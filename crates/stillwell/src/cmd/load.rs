@@ -5,13 +5,13 @@ use std::io::Write as _;
 use anyhow::{Result, ensure};
 
 use host::Host;
-use measure::load::{self, Load};
-use measure::interrupt::Interrupt;
-use measure::supervised;
-use record::plan::defaults;
-use model::spec::LoadVerb;
 use host::terminal;
+use measure::interrupt::Interrupt;
+use measure::load::{self, Load};
+use measure::supervised;
+use model::spec::LoadVerb;
 use model::values::exit_code;
+use record::plan::defaults;
 
 /// Starts the load, and ends it after its time, its command or ^C.
 pub fn load(verb: &LoadVerb) -> Result<u8> {

@@ -63,9 +63,9 @@ use anyhow::Result;
 pub use documents::print_answer;
 pub use usage::{is_answer, mistake};
 
+use model::spec::{Request, Verb};
 use render::remedies::Audience;
 use render::uncertain;
-use model::spec::{Request, Verb};
 
 /// By which names the errors of a verb call its options.
 fn audience(verb: &Verb) -> Audience {

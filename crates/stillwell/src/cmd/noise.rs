@@ -5,23 +5,23 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use formats::Detail;
 
-use analysis;
-use analysis::ledger::of_record;
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
+use analysis;
+use analysis::ledger::of_record;
+use host::terminal;
 use host::{self, Gap, Host};
 use measure::interrupt::Interrupt;
 use measure::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
+use model::spec::NoiseVerb;
+use model::spec::input::InputOptions;
+use model::values::{exit_code, read_cpu_list};
 use record::plan::{DecisionRule, defaults};
 use render::document::{self, ErrorCode, ErrorObject};
 use render::noise::document as noise_document;
 use render::remedies::Audience;
 use render::{Styles, noise as shown};
-use model::spec::NoiseVerb;
-use model::spec::input::InputOptions;
-use host::terminal;
-use model::values::{exit_code, read_cpu_list};
 
 /// Shows the ledgers of records, or watches the machine.
 pub fn noise(verb: &NoiseVerb) -> Result<u8> {

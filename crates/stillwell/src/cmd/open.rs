@@ -11,17 +11,17 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
 use jiff::{Timestamp, tz::TimeZone};
 
-use analysis::suite::merge;
-use analysis::{launches, select};
 use crate::cmd::memory::unpacked_max;
 use crate::cmd::programs::refuse_program;
 use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
-use record::plan::defaults::CRITERION_SIDE;
-use record::{self, Record, START, SuiteManifest};
+use analysis::suite::merge;
+use analysis::{launches, select};
+use host::terminal;
 use model::spec::FilesVerb;
 use model::spec::input::InputOptions;
-use host::terminal;
+use record::plan::defaults::CRITERION_SIDE;
+use record::{self, Record, START, SuiteManifest};
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";

@@ -11,10 +11,10 @@ use anyhow::{Context as _, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use host::user_files::directory_of;
-use host::{UserDirectory, invoking_user};
 use host::sys::has_files_of_another;
 use host::terminal;
+use host::user_files::directory_of;
+use host::{UserDirectory, invoking_user};
 
 /// Refuses a file whose directory does not exist, and keeps the directory open for [`write_one`].
 ///

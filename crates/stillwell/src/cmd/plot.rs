@@ -6,20 +6,20 @@ use anyhow::{Result, ensure};
 use formats::Detail;
 use rustix::termios::tcgetwinsize;
 
+use crate::cmd::assessment::Assessment;
+use crate::cmd::histograms::{self, HistogramLayout};
+use crate::cmd::open;
+use crate::cmd::print::print;
 use analysis::histogram::{self, Histogram};
 use analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use analysis::walls::Walls;
 use analysis::{Comparison, Evidence};
-use crate::cmd::open;
-use crate::cmd::assessment::Assessment;
-use crate::cmd::histograms::{self, HistogramLayout};
-use crate::cmd::print::print;
-use record::plan::defaults;
-use record::Record;
-use render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
-use render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use model::spec::{PlotKind, PlotVerb};
 use model::values::exit_code;
+use record::Record;
+use record::plan::defaults;
+use render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
+use render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 
 /// Number of columns without a terminal.
 const COLUMNS: usize = 80;
@@ -45,7 +45,8 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
         let assessment = Assessment::of(opened.into_record()?);
         let has_run = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
         ensure!(has_run, "{file} has no finished run");
-        let heading = if open::are_several(&verb.files) { format!("== {file}") } else { String::new() };
+        let heading =
+            if open::are_several(&verb.files) { format!("== {file}") } else { String::new() };
         charts.extend(of_record(verb, &assessment, &heading));
     }
     if kind_of(verb) == PlotKind::Ecdf {

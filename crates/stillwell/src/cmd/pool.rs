@@ -14,26 +14,26 @@ use jiff::Zoned;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
+use crate::cmd::print::print;
+use crate::session::drawn_seed;
 use analysis::pool as evidence;
 use analysis::pool::{PoolEvidence, PoolLine};
-use crate::cmd::print::print;
+use analysis::verdict::{self, Gate, Judgement, Verdict};
+use host::sys;
+use host::terminal;
 use host::{self, Host};
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
 use measure::supervised::wait_for;
+use model::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use model::values::{Better, exit_code};
 use record::plan::defaults;
+use render::pool::Collection;
+use render::{Styles, document, pool as shown};
 use search::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
 use search::pool::progress::{self, PoolProgress, TaskState, node_name};
 use search::pool::task::{self, JobEnd};
 use search::pool::{collect, queue, submit};
-use render::pool::Collection;
-use render::{Styles, document, pool as shown};
-use crate::session::drawn_seed;
-use model::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
-use host::sys;
-use host::terminal;
-use model::values::{Better, exit_code};
-use analysis::verdict::{self, Gate, Judgement, Verdict};
 
 /// Largest number of jobs of a pool, unless the user sets it.
 const JOBS_MAX: usize = 1000;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 
-use render::fit_into;
 use host::terminal;
+use render::fit_into;
 
 /// What a failure of standard output is called.
 pub const NOT_PRINTED: &str = "cannot write to standard output";

@@ -14,9 +14,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
 use host::user_files::{directory_of, make_directories, replace};
+use record;
 use record::plan::Arm;
 use record::plan::programs::PYTHON;
-use record;
 
 /// The word that stands for the benchmarks of the package pyperformance.
 pub const PYPERFORMANCE: &str = "pyperformance";

@@ -5,24 +5,24 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, ensure};
 use formats::{Detail, Results};
 
-use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
-use analysis::{self, launches};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
-use record::plan::defaults;
+use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
+use analysis::{self, launches};
+use host::terminal;
+use model::spec::input::InputOptions;
+use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
+use model::values::exit_code;
 use record::Record;
+use record::plan::defaults;
 use render::depth::Depth;
 use render::one_line;
 use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
 use render::{dump as dump_rows, json, results as of_results};
-use model::spec::input::InputOptions;
-use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
-use host::terminal;
-use model::values::exit_code;
 
 /// Prints the name of the file as a heading, if there are several.
 fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
@@ -47,7 +47,10 @@ fn only_summaries(opened: &InputFile) -> Result<bool> {
 pub fn show(verb: &ShowVerb) -> Result<u8> {
     if verb.metadata || verb.slowest.is_some() {
         let what = if verb.metadata { "--metadata" } else { "--slowest" };
-        ensure!(exports::are_none(&verb.exports), "{what} shows no summary, so there is nothing to export");
+        ensure!(
+            exports::are_none(&verb.exports),
+            "{what} shows no summary, so there is nothing to export"
+        );
         return match verb.slowest {
             Some(n) => slowest(&verb.files, n),
             None => metadata(&verb.files, verb.json),

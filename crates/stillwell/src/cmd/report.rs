@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use formats::Detail;
 
-use analysis::report::{ReportInput, report as report_data};
-use crate::cmd::open;
 use crate::cmd::assessment::Assessment;
+use crate::cmd::open;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
+use analysis::report::{ReportInput, report as report_data};
+use model::spec::{FilesVerb, ReportVerb};
+use model::values::exit_code;
 use record::newest;
 use render::report as page;
 use render::report::ReportRecord;
-use model::spec::{FilesVerb, ReportVerb};
-use model::values::exit_code;
 
 /// What a page of ours has near its start (assets/report/page.html).
 const OUR_PAGE: &str = "<meta name=\"generator\" content=\"stillwell\">";

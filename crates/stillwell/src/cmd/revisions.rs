@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites;
+use model::spec::RevisionOptions;
 use record::plan::BuiltRevision;
 use record::plan::suite::VariantBuild;
-use model::spec::RevisionOptions;
 
 /// The revisions in work trees of their own, built. Empty if the command line has none.
 ///

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use rustix::thread::set_no_new_privs;
 
+use host::sys;
 use host::{check_invoker, invoking_user};
 use measure::supervised::become_caller;
 use model::spec::campaign::CampaignAction;
 use model::spec::{FairPlayAction, PoolAction, ShieldAction, SystemAction, Verb};
-use host::sys;
 
 /// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`host`] opens
 /// those of the machine as root. Any other verb becomes the caller for good.

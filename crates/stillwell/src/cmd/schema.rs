@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use render::json::pretty;
-use render::schema;
 use host::terminal;
 use model::values::exit_code;
+use render::json::pretty;
+use render::schema;
 
 /// Prints the schema of these documents.
 pub fn print_schema(documents: &[&str]) -> Result<u8> {

@@ -7,17 +7,17 @@ use jiff::Timestamp;
 
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
+use crate::session::{Guard, hidden_siblings};
 use host::Host;
 use host::journal;
 use host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
-use measure::supervised;
-use render::shield as shown;
-use render::system::tuned;
-use crate::session::{Guard, hidden_siblings};
-use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use host::sys;
 use host::terminal;
+use measure::supervised;
+use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use model::values::{CachePart, exit_code, name_cpus};
+use render::shield as shown;
+use render::system::tuned;
 
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {

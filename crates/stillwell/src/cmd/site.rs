@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::output_file::write_one;
 use host::user_files::make_directories;
-use render::site::{ASSETS, INDEX, PAGES};
 use model::words::reason;
+use render::site::{ASSETS, INDEX, PAGES};
 
 /// The list of a site's files. The next report replaces only these.
 const LIST: &str = "stillwell-site.txt";

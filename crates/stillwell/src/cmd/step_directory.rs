@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use host::terminal;
 use host::user_files::{make_directories, open_to_write, replace};
 use record::new_path;
 use render::document::ErrorCode;
-use host::terminal;
 
 /// The words of a kind of work.
 #[derive(Clone, Copy, Debug)]

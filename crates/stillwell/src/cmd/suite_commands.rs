@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use model::spec::RunSpec;
+use model::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{
     BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
 };
 use record::plan::{ARM_WORD, Plan};
-use model::spec::RunSpec;
-use model::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
 
 /// The hook of a benchmark that has none, where others have one.
 const NOTHING: &str = ":";

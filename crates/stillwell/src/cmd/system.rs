@@ -7,17 +7,17 @@ use anyhow::{Result, anyhow};
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
 use crate::cmd::{advise, tuning};
+use crate::session::{core_pairs, hidden_siblings};
 use host::knobs::bench_cpus;
+use host::terminal;
 use host::{
     self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
     with_hidden_siblings,
 };
+use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use model::values::{Cpus, TimeSpan, exit_code};
 use render::system::SystemDetail;
 use render::{Styles, system as shown};
-use crate::session::{core_pairs, hidden_siblings};
-use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
-use host::terminal;
-use model::values::{Cpus, TimeSpan, exit_code};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {

@@ -5,14 +5,14 @@ use anyhow::Result;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::revisions;
+use crate::session::{Guard, SessionStart, drawn_seed, place};
 use host::Host;
+use host::sys::may_raise_priority;
 use measure::programs::behind_shim;
+use model::spec::TimeitVerb;
+use record::Readers;
 use record::plan::priority::{HIGHEST, raise};
 use record::plan::programs::decide_timeit;
-use record::Readers;
-use crate::session::{Guard, SessionStart, drawn_seed, place};
-use model::spec::TimeitVerb;
-use host::sys::may_raise_priority;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {

@@ -8,11 +8,11 @@ use host::Host;
 use host::journal::{self, Begin};
 use host::knobs::{Machine, bench_cpus};
 use host::restore::{self, Reset};
-use host::tune::{self, KnobResult};
-use render::system::tuned as shown;
-use model::spec::{SystemRoot, SystemTune};
 use host::sys;
+use host::tune::{self, KnobResult};
+use model::spec::{SystemRoot, SystemTune};
 use model::values::exit_code;
+use render::system::tuned as shown;
 
 const NOTHING: &str = "nothing is changed\n";
 const EARLIER_BOOT: &str = "the journal of an earlier boot, which has undone its changes,";

@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::suites;
+use crate::session::SessionEnd;
 use measure::{Hook, MeasurementFailure};
+use model::spec::suite::Variant;
+use record::EndReason;
 use record::plan::BuiltRevision;
 use record::plan::suite::VariantBuild;
-use record::EndReason;
 use render::document::ErrorCode;
 use render::failure::{Quote, code, explain};
-use crate::session::SessionEnd;
-use model::spec::suite::Variant;
 
 /// Why something was not measured.
 #[derive(Debug)]

@@ -6,24 +6,22 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 
+use crate::session::core_pairs::hidden_siblings;
 use host::guardian::{Guardian, GuardianRequest};
 use host::knobs::bench_cpus;
-use host::shield::{
-    self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch,
-};
+use host::shield::{self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
+use host::sys::User;
+use host::terminal;
 use host::{CacheMonitors, Host, Survey, look, monitors, user_of_commands};
+use model::spec::groups::{RightsOptions, TuneOptions};
+use model::spec::run::ProcessOptions;
+use model::spec::workers::WorkerOptions;
+use model::values::CachePart;
+use model::words::in_words;
 use record::plan::Plan;
 use record::plan::defaults::CACHE_PART_PCT;
 use record::plan::programs::affinity;
 use render::shield as shown;
-use crate::session::core_pairs::hidden_siblings;
-use model::spec::groups::{RightsOptions, TuneOptions};
-use model::spec::run::ProcessOptions;
-use model::spec::workers::WorkerOptions;
-use host::sys::User;
-use host::terminal;
-use model::values::CachePart;
-use model::words::in_words;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
 /// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.

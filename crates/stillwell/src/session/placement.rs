@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 
 use anyhow::Result;
 
+use crate::session::guard::{Guard, say};
 use host::{Gap, Host, Survey, environment_for};
+use model::spec::groups::PlacementOptions;
 use record::plan::placement::{place_memory, place_threads};
 use record::plan::{Plan, ProcessPlan};
 use render::remedies::Audience;
-use crate::session::guard::{Guard, say};
-use model::spec::groups::PlacementOptions;
 
 /// Decides where the threads and the memory of the runs are. What this machine cannot do is said, and is one of the
 /// survey's gaps.

@@ -10,10 +10,10 @@ use rustix::termios::tcgetwinsize;
 
 use analysis::live::LiveTimes;
 use analysis::watch::{ComparisonProgress, SessionComparisons};
+use host::terminal;
 use measure::clock::monotonic_ns;
 use record::plan::{BlockRule, Plan};
 use render::{distinct, ratio_and_interval, shorten, units};
-use host::terminal;
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;

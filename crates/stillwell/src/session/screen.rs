@@ -4,10 +4,10 @@
 
 use std::io::IsTerminal as _;
 
-use record::plan::Plan;
 use crate::session::progress::{ProgressLine, ProgressTarget};
 use model::spec::run::{OutputOptions, Style};
 use model::spec::workers::PyperfOptions;
+use record::plan::Plan;
 
 /// The style of the output, and whether there is a progress line.
 #[derive(Clone, Copy, Debug)]

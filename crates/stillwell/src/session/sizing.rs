@@ -5,9 +5,9 @@
 
 use stats::Invalid;
 
+use crate::session::SessionState;
 use analysis::watch::{ArmComparison, SessionComparisons};
 use record::plan::{Plan, Stopping};
-use crate::session::SessionState;
 
 /// A difference is sized when half of its interval is at most this share of it: `28 % slower (14 to 42 %)`.
 const SIZE_SHARE: f64 = 0.5;

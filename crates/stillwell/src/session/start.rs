@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use jiff::Zoned;
 
-use host::{Host, Survey};
-use measure::clock::monotonic_ns;
-use measure::exec::MetricSupport;
-use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
-use measure::wire::SamplingSettings;
-use measure::{ExecRunner, ScriptRunner};
-use measure::noise::RunTracer;
-use record::plan::Plan;
-use record::plan::workers::Workers;
-use record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
-use render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
 use crate::session::steps::{Session, SessionEnd};
 use host::terminal;
+use host::{Host, Survey};
+use measure::clock::monotonic_ns;
+use measure::exec::MetricSupport;
+use measure::noise::RunTracer;
+use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
+use measure::wire::SamplingSettings;
+use measure::{ExecRunner, ScriptRunner};
 use model::values::metric::{METRICS, Metric, MetricSource};
 use model::values::read_cpu_list;
 use model::words::text_of;
+use record::plan::Plan;
+use record::plan::workers::Workers;
+use record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
+use render::remedies::Audience;
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {

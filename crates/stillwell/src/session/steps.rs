@@ -5,21 +5,21 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
+use crate::session::progress::ProgressLine;
 use analysis::launches::Launches;
 use analysis::live::LiveTimes;
 use analysis::walls::Walls;
 use analysis::watch::SessionComparisons;
 use host::shield;
+use host::terminal;
 use measure::clock::monotonic_ns;
+use measure::noise::{RunInterval, RunTracer};
 use measure::worker::FailureCause;
 use measure::{Hook, MeasurementFailure, Outcome, Runner};
-use measure::noise::{RunInterval, RunTracer};
-use record::plan::{Plan, Stopping};
-use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
-use record::schedule::{Schedule, Step};
-use crate::session::progress::ProgressLine;
-use host::terminal;
 use model::values::metric::Metric;
+use record::plan::{Plan, Stopping};
+use record::schedule::{Schedule, Step};
+use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 
 /// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
 /// stop is not late. Between two pieces nothing is being timed.

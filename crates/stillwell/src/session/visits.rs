@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
+use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
 use measure::Hook;
 use record::plan::Plan;
-use record::{EndReason, RecordTail};
 use record::schedule::Schedule;
-use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
+use record::{EndReason, RecordTail};
 
 /// The limits of a visit, and its work before the first block.
 #[derive(Clone, Copy, Debug)]

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use measure::{Hook, MeasurementFailure};
-use record::EndReason;
-use render::budget::short_budget;
-use record::schedule::{Schedule, n_blocks};
 use crate::session::steps::{Session, SessionEnd, end_of};
+use measure::{Hook, MeasurementFailure};
 use model::values::Order;
 use model::words::in_words;
+use record::EndReason;
+use record::schedule::{Schedule, n_blocks};
+use render::budget::short_budget;
 
 impl Session<'_> {
     /// Runs the session.

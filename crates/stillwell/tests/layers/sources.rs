@@ -39,7 +39,13 @@ pub fn read() -> Modules {
         let files = ["lib.rs", "main.rs"].map(|file| root.join(file));
         let file = files.into_iter().find(|file| crates.join(file).exists()).unwrap();
         let text = std::fs::read_to_string(crates.join(&file)).unwrap();
-        add(&mut modules, &crates, vec![name.into()], &file, &syn::parse_file(&text).unwrap().items);
+        add(
+            &mut modules,
+            &crates,
+            vec![name.into()],
+            &file,
+            &syn::parse_file(&text).unwrap().items,
+        );
     }
     modules
 }

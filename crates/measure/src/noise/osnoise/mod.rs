@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use host::Gap;
-use record::ledger::NoiseSource;
 use crate::noise::cpu_noise::CpuNoise;
+use host::Gap;
 use model::values::format_cpu_list;
+use record::ledger::NoiseSource;
 
 /// Report of the tracer on one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

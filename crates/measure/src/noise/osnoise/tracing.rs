@@ -15,12 +15,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags};
 
-use host::{Gap, Host};
 use crate::clock::monotonic_ns;
 use crate::interrupt::Interrupt;
-use crate::supervised::wait_for;
 use crate::noise::osnoise::{Osnoise, parse};
+use crate::supervised::wait_for;
 use host::sys;
+use host::{Gap, Host};
 use model::values::{exit_code, format_cpu_list};
 use model::words::in_words;
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use host::Facts;
 use crate::plan::{Plan, decide_run};
+use host::Facts;
 use model::spec::RunSpec;
 use model::values::{Better, Clock, DecideOn, Estimand, ValueUnit};
 

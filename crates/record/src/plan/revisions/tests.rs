@@ -1,8 +1,8 @@
 //! Plans of several revisions.
 
 use super::*;
-use host::Facts;
 use crate::plan::{Plan, decide_run_across};
+use host::Facts;
 use model::spec::RunSpec;
 
 fn revisions() -> Vec<BuiltRevision> {

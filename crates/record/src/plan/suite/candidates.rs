@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use host::Git;
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
+use host::Git;
 use model::spec::run::{ExecutionOptions, HookOptions, ValueOptions};
 use model::spec::suite::{
     Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,

@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
-use host::Facts;
 use crate::plan::arms::arms;
 use crate::plan::decide::{
     BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
@@ -22,6 +21,7 @@ use crate::plan::decide::{
 use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
+use host::Facts;
 use model::spec::run::ArmOptions;
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use model::spec::workers::{BenchSpec, SessionOptions};

@@ -1,9 +1,9 @@
 use super::*;
 use host::Gap;
-use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 use measure::noise::core_probes::CoreProbes;
 use measure::noise::osnoise::{Osnoise, OsnoiseComparison, TimeShares};
 use measure::noise::{ClockReport, MachineCounts};
+use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// A machine on which everything went wrong that has a sentence.
 fn found() -> NoiseReport {

@@ -7,24 +7,24 @@ use std::io::Write as _;
 use anyhow::{Result, bail, ensure};
 use rustix::process::geteuid;
 
-use analysis::advice::{worth, worth_taking};
 use crate::cmd::advise::visits::{AdviceSession, Trial};
 use crate::cmd::print::print;
+use crate::session::drawn_seed;
+use analysis::advice::{worth, worth_taking};
 use host::guardian::Guardian;
+use host::sys::may_raise_priority;
+use host::terminal;
 use host::{Facts, Host, look};
 use measure::interrupt::Interrupt;
 use measure::noise;
+use model::spec::SystemAdvise;
+use model::values::{Clock, exit_code, read_cpu_list};
 use record::plan::advice::{
     AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
 };
 use record::plan::{defaults, priority};
 use render::advice::{self as shown, Advice, MeasuredStep};
 use render::document::{self, ErrorCode, ErrorObject};
-use crate::session::drawn_seed;
-use model::spec::SystemAdvise;
-use host::sys::may_raise_priority;
-use host::terminal;
-use model::values::{Clock, exit_code, read_cpu_list};
 
 /// Measures all steps in random blocks, and shows what each is worth.
 pub fn advise(verb: &SystemAdvise) -> Result<u8> {

@@ -8,20 +8,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stats::Stream;
 use tempfile::TempDir;
 
-use analysis::advice::AdviceVisit;
 use crate::cmd::advise::{clock, needs_shield};
 use crate::cmd::run::measure_quietly;
+use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
-use record::plan::advice::AdviceStep;
-use record::{EndReason, Record};
-use render::failure::{Quote, explain as explain_failure};
-use render::units::short_time;
 use model::spec::run::Style;
 use model::spec::{RunSpec, RunVerb, SystemAdvise};
 use model::values::metric::Metric;
 use model::words::in_words;
+use record::plan::advice::AdviceStep;
+use record::{EndReason, Record};
+use render::failure::{Quote, explain as explain_failure};
+use render::units::short_time;
 
 /// Runs of a trial of the machine as it is, which shows how long a run takes.
 const TRIAL_RUNS: u32 = 4;

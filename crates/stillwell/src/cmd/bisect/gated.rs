@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open::whole_suite;
-use model::spec::BisectVerb;
 use analysis::verdict::Verdict;
+use model::spec::BisectVerb;
 
 /// The command line with the commits and the benchmark of the gate in place of `--gate`.
 ///

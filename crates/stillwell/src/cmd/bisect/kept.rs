@@ -2,14 +2,14 @@
 
 use anyhow::{Context as _, Result};
 
-use analysis;
-use search::bisection::{BisectSearch, Culprit};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::state::BisectState;
+use analysis;
+use model::spec::BisectVerb;
+use search::bisection::{BisectSearch, Culprit};
 use search::history::culprits::StoredCulprit;
 use search::history::extract;
 use search::history::store::HistoryStore;
-use model::spec::BisectVerb;
 
 /// Keeps the commits that a search found in the history of `--history`.
 ///

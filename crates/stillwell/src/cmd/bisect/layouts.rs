@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use search::bisection::{BisectSearch, LayoutFinding, Observation};
 use crate::cmd::bisect::measuring::BisectMeasurer;
 use crate::cmd::bisect::state::{BisectState, ObservedLine};
 use crate::cmd::unmeasured::Unmeasured;
+use search::bisection::{BisectSearch, LayoutFinding, Observation};
 
 /// Builds both in several link orders, and measures them in turns. `None` after ^C.
 ///

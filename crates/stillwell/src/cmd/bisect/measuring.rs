@@ -5,23 +5,23 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
-use search::bisection::{Commit, Relation};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_revisions;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use host::Git;
 use measure::clock::monotonic_ns;
-use record::plan::{BuiltRevision, Plan, Stopping, defaults};
-use render::one_line;
 use model::spec::run::OutputOptions;
 use model::spec::suite::LinkOrder;
 use model::spec::{BisectVerb, RunSpec, RunVerb};
 use model::values::Percent;
 use model::words::in_words;
+use record::plan::{BuiltRevision, Plan, Stopping, defaults};
+use render::one_line;
+use search::bisection::{Commit, Relation};
 
 /// Most blocks of a comparison. The looks share a small error rate: with more blocks the first ones could decide nothing.
 const BLOCKS_MAX: u32 = 400;

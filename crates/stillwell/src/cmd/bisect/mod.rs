@@ -13,27 +13,27 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
-use search::bisection::{
-    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
-};
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::step_directory::{self, StepManifest as _, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
-use measure::interrupt::Interrupt;
-use record::plan::defaults;
-use record::new_path;
-use render::bisect::StepRecord;
-use render::document::{self, ErrorCode, ErrorObject};
-use render::{bisect as page, bisect_document};
 use crate::session::drawn_seed;
+use host::terminal;
+use measure::interrupt::Interrupt;
 use model::spec::answer::KeptAnswerOptions;
 use model::spec::argument_ids::ArgumentIds;
 use model::spec::{BisectVerb, Cli, Verb};
-use host::terminal;
 use model::values::exit_code;
 use model::words::text_of;
+use record::new_path;
+use record::plan::defaults;
+use render::bisect::StepRecord;
+use render::document::{self, ErrorCode, ErrorObject};
+use render::{bisect as page, bisect_document};
+use search::bisection::{
+    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
+};
 
 use measuring::{BisectMeasurer, MeasuredArms};
 use state::{BisectManifest, BisectState, ObservedLine};

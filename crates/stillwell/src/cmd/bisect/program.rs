@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::bench;
 use crate::cmd::program_sessions::ProgramSessions;
-use record::plan::programs::{ProgramBenchmark, programs};
-use record::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
 use crate::session::SessionEnd;
 use model::spec::{BenchVerb, BisectVerb};
 use model::values::Percent;
+use record::plan::programs::{ProgramBenchmark, programs};
+use record::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
 
 /// Measures a benchmark of a program.
 pub(super) struct ProgramMeasurer {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use search::bisection::Commit;
 use crate::cmd::bisect::state::BisectRange;
 use crate::cmd::commits::Place;
 use crate::cmd::git::git;
+use search::bisection::Commit;
 
 /// A history with more commits would need more memory for the ancestors of each than a search is worth.
 const COMMITS_MAX: usize = 20_000;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use search::bisection::{Commit, Observation};
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
+use search::bisection::{Commit, Observation};
 
 /// What a search was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,19 +4,19 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use search::campaign::{CampaignEvent, Program};
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength, file_name};
 use crate::cmd::campaign::trying::built;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::unmeasured::Unmeasured;
+use crate::session::drawn_seed;
+use host::terminal;
 use measure::clock::monotonic_ns;
+use model::spec::campaign::CampaignConfirm;
+use model::values::exit_code;
 use render::campaign as page;
 use render::{campaign_document as documents, document};
-use crate::session::drawn_seed;
-use model::spec::campaign::CampaignConfirm;
-use host::terminal;
-use model::values::exit_code;
+use search::campaign::{CampaignEvent, Program};
 
 /// Measures, keeps and shows the gain of the whole.
 pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {

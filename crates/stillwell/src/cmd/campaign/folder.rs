@@ -6,16 +6,16 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 use serde::{Deserialize, Serialize};
 
-use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 use crate::cmd::commits::Place;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
-use record::plan::{TrialRule, defaults};
-use render::campaign::CampaignFacts;
 use model::spec::campaign::{CampaignAction, CampaignNew};
 use model::spec::{Cli, Verb};
 use model::values::{Percent, TimeSpan};
+use record::plan::{TrialRule, defaults};
+use render::campaign::CampaignFacts;
+use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 
 /// What a campaign was begun with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
-use analysis::trial::TrialOutcome;
-use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
-use search::campaign::{Gain, Program};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
@@ -16,12 +13,15 @@ use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run::measure_changed;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
-use record::fair_play::{AuditReport, Half};
-use record::plan::programs::ProgramBenchmark;
-use record::plan::{BlockRule, BuiltRevision, Plan, Stopping};
+use analysis::trial::TrialOutcome;
+use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
 use model::spec::run::{OutputOptions, ProcessOptions, Style};
 use model::spec::{RunSpec, RunVerb};
 use model::values::{CheatKind, TimeSpan};
+use record::fair_play::{AuditReport, Half};
+use record::plan::programs::ProgramBenchmark;
+use record::plan::{BlockRule, BuiltRevision, Plan, Stopping};
+use search::campaign::{Gain, Program};
 
 /// Error rate of the intervals that are shown. It decides nothing.
 const SHOWN_ALPHA: f64 = 0.01;

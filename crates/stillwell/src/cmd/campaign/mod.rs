@@ -11,7 +11,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use search::campaign::{CampaignEvent, Program};
 use crate::cmd::commits::Place;
 use crate::cmd::fair_play;
 use crate::cmd::output_file::write_one;
@@ -19,15 +18,16 @@ use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
 use crate::cmd::suite_commands::KeptSuite;
-use render::campaign as page;
-use render::{campaign_document as documents, document};
 use crate::session::drawn_seed;
+use host::terminal;
 use model::spec::campaign::{
     CampaignAction, CampaignNew, CampaignReport, CampaignStatus, CampaignVerb,
 };
-use host::terminal;
 use model::values::exit_code;
 use model::words::text_of;
+use render::campaign as page;
+use render::{campaign_document as documents, document};
+use search::campaign::{CampaignEvent, Program};
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
 

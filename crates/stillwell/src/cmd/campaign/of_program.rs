@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use search::campaign::Program;
 use crate::cmd::bench;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, Runnable, command_of};
 use crate::cmd::commits::Place;
 use crate::cmd::program_sessions::ProgramSessions;
 use crate::cmd::unmeasured::Unmeasured;
-use record::plan::programs::{ProgramBenchmark, names, programs};
-use record::plan::{Arm, BlockRule, Plan, across};
 use crate::session::SessionEnd;
 use model::spec::BenchVerb;
 use model::values::TimeSpan;
+use record::plan::programs::{ProgramBenchmark, names, programs};
+use record::plan::{Arm, BlockRule, Plan, across};
+use search::campaign::Program;
 
 /// The benchmarks that decide, as the program of the beginning lists them; none without `--program`.
 ///

@@ -6,11 +6,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use stats::online::of_each_of_two;
 
-use analysis::trial::TrialOutcome;
-use search::campaign::{
-    AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
-    is_confirmed,
-};
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{
     CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
@@ -20,15 +15,20 @@ use crate::cmd::commits::Place;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
-use record::fair_play::AuditReport;
-use measure::clock::monotonic_ns;
-use record::Record;
-use render::campaign as page;
-use render::{campaign_document as documents, document};
-use model::spec::campaign::CampaignTry;
+use analysis::trial::TrialOutcome;
 use host::terminal;
+use measure::clock::monotonic_ns;
+use model::spec::campaign::CampaignTry;
 use model::values::{TimeSpan, exit_code};
 use model::words::in_words;
+use record::Record;
+use record::fair_play::AuditReport;
+use render::campaign as page;
+use render::{campaign_document as documents, document};
+use search::campaign::{
+    AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
+    is_confirmed,
+};
 
 /// Random choices between two attempts: each session of one takes the next number.
 const SEEDS_EACH: u64 = 64;

@@ -8,16 +8,16 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::fair_play::session::{FairPlay, RUN, text};
+use host::sys::own_path;
+use host::{Facts, Host};
+use measure::supervised::prepared;
+use model::spec::RunSpec;
+use model::values::metric::Metric;
+use record::Record;
 use record::fair_play::{
     AuditFacts, AuditReport, ProgramRuns, RunFacts, RunOutput, WatchRequest, judge, judge_outputs,
 };
-use host::{Facts, Host};
-use measure::supervised::prepared;
 use record::plan::{Arm, Plan, decide_run, for_arm};
-use record::Record;
-use model::spec::RunSpec;
-use host::sys::own_path;
-use model::values::metric::Metric;
 
 /// Runs of each program whose CPU times are compared, for a program that takes this long or less, µs.
 const RUNS_OF_SHORT: (usize, u64) = (7, 100_000);

@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
 use crate::cmd::run::measure_revisions;
-use record::fair_play::{AuditReport, Half, WatchRequest};
+use host::terminal;
 use measure::watch::watch;
-use record::EndReason;
 use model::spec::run::Style;
 use model::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb};
-use host::terminal;
 use model::values::exit_code;
+use record::EndReason;
+use record::fair_play::{AuditReport, Half, WatchRequest};
 
 pub use session::{FairPlay, Side, check_inputs};
 

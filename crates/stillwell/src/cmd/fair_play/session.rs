@@ -15,19 +15,19 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use host::sys::own_path;
+use host::user_files::{open_to_write, replace};
+use measure::digest::{digest, digest_of_file};
+use measure::fresh::{make_fresh, place_of_copies};
+use model::spec::{FairPlayOptions, RunSpec};
+use model::values::CheatKind;
 use record::fair_play::{
     AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs_of_benchmarks,
     judge_survivors, seeds,
 };
-use host::user_files::{open_to_write, replace};
-use measure::digest::{digest, digest_of_file};
-use measure::fresh::{make_fresh, place_of_copies};
 use record::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
 use record::{Event, Record};
 use render::units::counted;
-use model::spec::{FairPlayOptions, RunSpec};
-use host::sys::own_path;
-use model::values::CheatKind;
 
 /// The file that hooks append the outputs of runs to.
 const OUTPUTS: &str = "outputs";

@@ -7,25 +7,25 @@ use clap::Parser as _;
 use formats::{FileFormat, ReadOptions, Results, SourceFile, detect, limit_unpacked, unpacked};
 use tempfile::TempDir;
 
-use analysis::histogram::Histogram;
-use analysis::launches;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::usage;
 use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
-use search::history::store::HistoryStore;
+use analysis::histogram::Histogram;
+use analysis::launches;
 use host::knobs::bench_cpus;
 use host::{self, Host, Interrupts, SystemReport, journal, read_cpu_table, shield};
 use measure::wire::{self, LauncherReply, LauncherRequest};
 use measure::worker;
-use record::plan::suite::{VariantBuild, candidates};
-use search::pool::Pool;
-use record::{Record, SuiteManifest};
-use render::depth::Depth;
-use render::{Styles, json, text};
 use model::spec::Cli;
 use model::spec::suite::{SuiteItem, Text, Variant, parse};
 use model::values::read_cpu_list;
+use record::plan::suite::{VariantBuild, candidates};
+use record::{Record, SuiteManifest};
+use render::depth::Depth;
+use render::{Styles, json, text};
+use search::history::store::HistoryStore;
+use search::pool::Pool;
 
 /// The most that a compressed input may become.
 const UNPACKED_BYTES_MAX: u64 = 1 << 20;

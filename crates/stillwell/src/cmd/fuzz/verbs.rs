@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use crate::cmd::fuzz::readers::folder_of;
 use crate::cmd::{self, usage};
-use model::spec::Cli;
 use host::terminal;
+use model::spec::Cli;
 
 /// The command lines of an input without one. These verbs read a file and write to standard output only.
 const LINES: [&str; 22] = [

@@ -19,14 +19,14 @@ use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites::{self, BuildInterrupted};
-use record::plan::defaults;
+use host::terminal;
+use model::spec::{Cli, GateVerb, Verb};
+use model::values::{FailOn, TimeSpan, exit_code};
 use record;
+use record::plan::defaults;
 use render::closing::failed_benchmarks;
 use render::gate_document;
 use render::pull_request::{self, GateResult};
-use model::spec::{Cli, GateVerb, Verb};
-use host::terminal;
-use model::values::{FailOn, TimeSpan, exit_code};
 
 use pairs::{Changes, Pair};
 use trees::Trees;

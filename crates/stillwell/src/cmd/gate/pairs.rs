@@ -10,11 +10,11 @@ use anyhow::{Result, bail, ensure};
 
 use host::user_of_commands;
 use measure::harnesses::{Asker, BenchmarkList, benchmarks, is_marked, recognise};
+use model::spec::{GateSelection, GateVerb};
+use model::words::text_of;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Role};
 use render::remedies::Audience;
-use model::spec::{GateSelection, GateVerb};
-use model::words::text_of;
 
 use super::same::{Libraries, Sameness};
 use super::timeout;

@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::commits::SHORT;
 use crate::cmd::git::git;
 use crate::cmd::suites;
+use host::terminal;
 use model::spec::GateVerb;
 use model::spec::suite::{Build, LinkOrder, Variant};
-use host::terminal;
 
 use super::SIDES;
 

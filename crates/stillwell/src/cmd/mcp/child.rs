@@ -13,9 +13,9 @@ use rustix::process::{
 use serde_json::Value;
 
 use crate::cmd::mcp::tools::{self, Invocation};
+use host::sys;
 use measure::clock::monotonic_ns;
 use measure::supervised;
-use host::sys;
 
 /// How long a cancelled session may take for its hooks and its record, ns.
 const GRACE_NS: u64 = 15_000_000_000;

@@ -16,11 +16,11 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use host::terminal;
 use measure::interrupt::Interrupt;
 use measure::supervised::wait_for;
-use render::document::ErrorCode;
-use host::terminal;
 use model::values::exit_code;
+use render::document::ErrorCode;
 
 use child::Call;
 use protocol::{LineBuffer, Message};

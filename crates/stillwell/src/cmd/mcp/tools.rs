@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use render::document::{ErrorCode, ErrorObject};
 use model::values::exit_code;
+use render::document::{ErrorCode, ErrorObject};
 
 /// Fewest and most commands of a comparison.
 const COMMANDS_MIN: usize = 2;

@@ -9,12 +9,12 @@ use crate::cmd::program_files::digest_of;
 use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
 use crate::cmd::suites::{built, from_here};
 use host::Facts;
+use model::spec::{RaceVerb, RunSpec};
+use model::values::Percent;
 use record::plan::suite::VariantBuild;
 use record::plan::{Arm, Plan, decide_run, defaults};
 use render::document::ErrorCode;
 use render::units::counted;
-use model::spec::{RaceVerb, RunSpec};
-use model::values::Percent;
 
 /// Fewest and most arms.
 const ARMS: std::ops::RangeInclusive<usize> = 2..=200;

@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use analysis::launches;
 use crate::cmd::race::arms::RaceSuite;
 use crate::cmd::race::played::PlayedTimes;
 use crate::cmd::race::state::{RaceLine, RaceManifest};
 use crate::cmd::race::{REFERENCE, arms};
 use crate::cmd::run::measure_changed;
 use crate::cmd::suite_commands::SuiteCommands;
-use measure::{Hook, MeasurementFailure};
-use record::plan::{BlockRule, Plan, ShellReason, Stopping};
-use search::race::{Race, RoundTimes};
-use record::{EndReason, Record};
-use render::document::ErrorCode;
-use render::failure::{Quote, code as code_of, exit_in_words, explain};
 use crate::session::SessionEnd;
+use analysis::launches;
+use measure::{Hook, MeasurementFailure};
 use model::spec::answer::AnswerOptions;
 use model::spec::run::{OutputOptions, ProcessOptions};
 use model::spec::{RaceVerb, RunVerb};
 use model::values::metric::Metric;
+use record::plan::{BlockRule, Plan, ShellReason, Stopping};
+use record::{EndReason, Record};
+use render::document::ErrorCode;
+use render::failure::{Quote, code as code_of, exit_in_words, explain};
+use search::race::{Race, RoundTimes};
 
 /// Why a command is left out whose run took too long.
 const TOO_LONG: &str = "took longer than --timeout";

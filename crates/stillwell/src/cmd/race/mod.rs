@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 
-use analysis::watch::estimand_of;
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::{
     StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume, usual_directory,
 };
 use crate::cmd::suite_commands::KeptSuite;
-use record::plan::{Plan, defaults};
-use search::race::{Race, RaceRules, RaceStep};
-use render::{document, race as page, race_document};
 use crate::session::drawn_seed;
-use model::spec::{Cli, RaceVerb, Verb};
+use analysis::watch::estimand_of;
 use host::terminal;
+use model::spec::{Cli, RaceVerb, Verb};
 use model::values::exit_code;
 use model::words::text_of;
+use record::plan::{Plan, defaults};
+use render::{document, race as page, race_document};
+use search::race::{Race, RaceRules, RaceStep};
 
 use arms::RaceSuite;
 use measuring::{MeasuredRound, RaceMeasurer};

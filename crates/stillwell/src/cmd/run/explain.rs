@@ -4,20 +4,20 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use analysis;
-use analysis::ledger::{RecordLedger, of_record};
 use crate::cmd::print::print;
 use crate::cmd::run::measure::measure_and_show;
+use analysis;
+use analysis::ledger::{RecordLedger, of_record};
 use host::guardian::Guardian;
 use host::{self, Host};
-use record::ledger::Remedy;
 use measure::interrupt::Interrupt;
 use measure::noise;
-use record::Record;
-use render::noise::{Explained, explained, nothing_to_turn};
 use model::spec::run::{ExportOptions, Style};
 use model::spec::{RunSpec, RunVerb};
 use model::values::{Cpus, NameList, exit_code, read_cpu_list};
+use record::Record;
+use record::ledger::Remedy;
+use render::noise::{Explained, explained, nothing_to_turn};
 
 /// The option of `run` that removes the noise in the second session.
 #[derive(Clone, Debug, PartialEq, Eq)]

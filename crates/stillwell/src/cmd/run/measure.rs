@@ -6,14 +6,14 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
+use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, drawn_seed, place};
 use host::Host;
 use host::shield::Isolation;
+use host::sys::may_raise_priority;
+use model::spec::RunVerb;
+use model::values::exit_code;
 use record::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
 use record::{EndReason, Readers};
-use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, drawn_seed, place};
-use model::spec::RunVerb;
-use host::sys::may_raise_priority;
-use model::values::exit_code;
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {

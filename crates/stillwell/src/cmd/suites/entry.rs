@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
 use analysis::end_reason;
 use host::CacheMonitors;
+use host::sys::User;
 use measure::slices::Paces;
 use measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use record::plan::suite::SuiteMember;
 use record::{EndReason, Event, Record, RecordTail, Writer};
-use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
-use host::sys::User;
 
 /// A benchmark of a suite during the session.
 pub struct SuiteEntry<'a> {

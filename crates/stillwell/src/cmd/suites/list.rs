@@ -6,12 +6,12 @@ use std::io::Write as _;
 use anyhow::Result;
 
 use crate::cmd::print::print;
+use host::terminal;
+use model::spec::suite::SuiteFile;
+use model::values::exit_code;
 use record::plan::suite::{Suite, SuiteMember};
 use record::plan::{Arm, Role};
 use render::one_line;
-use model::spec::suite::SuiteFile;
-use host::terminal;
-use model::values::exit_code;
 
 /// Prints the names of the benchmarks, one on each line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {

@@ -19,10 +19,18 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, find_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
+use crate::session::{Guard, SessionStart, drawn_seed, place_all};
+use host::sys::may_raise_priority;
+use host::terminal;
 use host::{self, Facts, Host, Survey};
 use measure::interrupt::Interrupt;
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::FailureCause;
+use model::spec::BenchVerb;
+use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
+use model::spec::workers::BenchSpec;
+use model::values::exit_code;
+use model::words::in_words;
 use record::plan::priority::{HIGHEST, raise};
 use record::plan::programs::ProgramBenchmark;
 use record::plan::suite::{
@@ -31,14 +39,6 @@ use record::plan::suite::{
 use record::{self, Readers, SuiteManifest};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed, place_all};
-use model::spec::BenchVerb;
-use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
-use model::spec::workers::BenchSpec;
-use host::sys::may_raise_priority;
-use host::terminal;
-use model::values::exit_code;
-use model::words::in_words;
 
 pub use variants::{BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here};
 

@@ -14,19 +14,19 @@ use stats::sequential::{SequentialTest, holm_shares};
 use stats::{Invalid, Stream};
 
 use crate::cmd::suites::entry::SuiteEntry;
+use crate::session::{
+    Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
+};
+use host::terminal;
 use host::{CacheMonitors, Survey};
 use measure::ExecRunner;
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
 use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
+use model::spec::workers::BenchSpec;
 use record::{EndReason, Layout, Readers, SuiteManifest};
 use render::budget::short_budget_of_suite;
 use render::one_line;
-use crate::session::{
-    Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
-};
-use model::spec::workers::BenchSpec;
-use host::terminal;
 
 /// Separates the random stream of the visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;

@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites::builds::{self, BuildFailure, Builder, VariantError};
-use record::plan::suite::VariantBuild;
 use model::spec::RevisionOptions;
 use model::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
+use record::plan::suite::VariantBuild;
 
 /// Checks variants out and builds them. They are those of a suite in this directory.
 ///

@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect;
 use crate::cmd::frameworks;
-use record::plan::{Plan, Role};
-use measure::profile::saved::{EXTENSION, path_of};
-use record::{Record, SuiteManifest, is_suite};
-use model::spec::WhyVerb;
 use analysis::verdict::Verdict;
+use measure::profile::saved::{EXTENSION, path_of};
+use model::spec::WhyVerb;
 use model::words::bytes_of;
+use record::plan::{Plan, Role};
+use record::{Record, SuiteManifest, is_suite};
 
 /// `--of`: the arm whose verdict this is.
 const BY_VERDICT: [(&str, Verdict); 2] = [("slower", Verdict::Slower), ("faster", Verdict::Faster)];

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
-use model::harness::{Harness, with_iterations};
 use host::user_files::replace;
 use measure::slices::PYTHON_WORKER;
 use measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
-use record::plan::{Arm, ValueReader};
-use record::Record;
+use model::harness::{Harness, with_iterations};
 use model::values::metric::Metric;
+use record::Record;
+use record::plan::{Arm, ValueReader};
 
 /// The loops of a run take about so long: several times as long as an interpreter needs to start.
 const RUN_NS: f64 = 200e6;

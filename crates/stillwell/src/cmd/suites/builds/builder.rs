@@ -13,12 +13,12 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use host::terminal;
 use host::user_files::open_to_write;
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
-use render::one_line;
 use model::spec::suite::Variant;
-use host::terminal;
+use render::one_line;
 
 /// A build that ^C does not end is killed after this.
 const END_NS: u64 = 2_000_000_000;

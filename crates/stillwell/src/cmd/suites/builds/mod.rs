@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use record::plan::suite::VariantBuild;
 use model::spec::suite::{LinkOrder, Variant};
+use record::plan::suite::VariantBuild;
 
 use source::BuildSource;
 use tree::BuildTree;

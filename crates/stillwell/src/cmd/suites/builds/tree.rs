@@ -14,16 +14,16 @@ use sha2::{Digest as _, Sha256};
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
+use host::terminal;
 use host::user_files::replace;
 use host::{open_regular, without_place_of_git};
 use measure::link::CompilerWrappers;
 use measure::supervised;
-use record::plan::suite::environment_of;
+use model::spec::suite::{Build, Variant};
 use record;
+use record::plan::suite::environment_of;
 use render::failure::LINE_MAX;
 use render::{one_line, shorten};
-use model::spec::suite::{Build, Variant};
-use host::terminal;
 
 /// The file in a built directory that holds its recipe.
 const DONE: &str = ".stillwell-built";

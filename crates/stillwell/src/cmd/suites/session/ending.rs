@@ -9,15 +9,15 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
+use host::terminal;
+use model::spec::workers::BenchSpec;
+use model::values::{FailOn, exit_code};
 use record::{EndReason, Record};
 use render::closing::failed_benchmarks;
 use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::failure::{Quote, code as code_of, explain as explain_failure};
 use render::one_line;
-use model::spec::workers::BenchSpec;
-use host::terminal;
-use model::values::{FailOn, exit_code};
 
 impl SuiteSession<'_> {
     /// Shows everything. Returns the exit code.

@@ -5,8 +5,8 @@ use anyhow::Result;
 use stats::suspects::{evidence, suspect};
 
 use super::SuiteSession;
-use record::plan::suite::SUSPECT_PARTS;
 use crate::session::{SessionState, VisitLimits};
+use record::plan::suite::SUSPECT_PARTS;
 
 /// Blocks of each benchmark in the first pass of a gate, before there is a suspect.
 const SCREENING_BLOCKS: u32 = 5;
