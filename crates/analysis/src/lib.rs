@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
 
 mod activity;

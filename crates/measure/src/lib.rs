@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
 mod cache_use;

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The saved file: a header line, then rows and events as they happen, one JSON value a line. `docs/format.md`
 //! describes every field.
 //!

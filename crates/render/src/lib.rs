@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Analysis → bytes. These functions are pure: no clock, no files, no statistics. `analysis` computed every number.
 
 pub mod across;
