@@ -10,7 +10,6 @@ use crate::prepared::is_telling;
 use crate::programs;
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use host;
 use host::sys::User;
 use model::harness::RESULT_FILE;
 use model::values::OutputTarget;

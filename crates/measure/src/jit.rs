@@ -52,7 +52,7 @@ pub struct JitFiles {
 
 impl JitFiles {
     /// Of a run that begins now.
-    pub fn new() -> Self {
+    pub fn from_now_on() -> Self {
         let began = SystemTime::now();
         let (processes, dumps) = (BTreeSet::new(), BTreeSet::new());
         Self { began, processes, dumps, addresses: HashSet::new(), made: None }
@@ -274,7 +274,7 @@ mod tests {
     /// Without frame pointers, a return address is known by the copy of the stack alone.
     #[test]
     fn words_of_a_stack_count_if_they_may_be_code_of_the_run() {
-        let mut files = JitFiles::new();
+        let mut files = JitFiles::from_now_on();
         let stack: Vec<u8> =
             [0x7f10_u64, 5, 0x9000].iter().flat_map(|it| it.to_ne_bytes()).collect();
         files.add_stack(&stack);

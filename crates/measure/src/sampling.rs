@@ -135,7 +135,7 @@ impl Sampling {
         }
         let timed = row.and_then(|row| Some((row, row.block?)));
         self.is_kept = timed.is_some();
-        self.jit = row.map(|_| JitFiles::new());
+        self.jit = row.map(|_| JitFiles::from_now_on());
         self.n_lost = 0;
         self.n_bytes = self.file.get_ref().metadata().map_or(self.n_bytes, |it| it.len());
         let is_in = |of: fn(u32) -> bool| timed.is_some_and(|(_, block)| of(block));

@@ -10,8 +10,6 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
-use record;
-
 /// Value of `format`, the first member of every manifest.
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.

@@ -8,7 +8,6 @@ use formats::Detail;
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use analysis;
 use analysis::ledger::of_record;
 use host::terminal;
 use host::{self, Gap, Host};

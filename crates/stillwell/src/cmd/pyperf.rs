@@ -14,7 +14,6 @@ use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
 use host::user_files::{directory_of, make_directories, replace};
-use record;
 use record::plan::Arm;
 use record::plan::programs::PYTHON;
 

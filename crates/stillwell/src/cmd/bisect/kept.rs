@@ -4,7 +4,6 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::state::BisectState;
-use analysis;
 use model::spec::BisectVerb;
 use search::bisection::{BisectSearch, Culprit};
 use search::history::culprits::StoredCulprit;

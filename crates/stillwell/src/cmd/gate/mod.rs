@@ -22,7 +22,6 @@ use crate::cmd::suites::{self, BuildInterrupted};
 use host::terminal;
 use model::spec::{Cli, GateVerb, Verb};
 use model::values::{FailOn, TimeSpan, exit_code};
-use record;
 use record::plan::defaults;
 use render::closing::failed_benchmarks;
 use render::gate_document;

@@ -6,7 +6,6 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::print::print;
 use crate::cmd::run::measure::measure_and_show;
-use analysis;
 use analysis::ledger::{RecordLedger, of_record};
 use host::guardian::Guardian;
 use host::{self, Host};

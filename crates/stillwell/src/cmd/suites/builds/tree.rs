@@ -20,7 +20,6 @@ use host::{open_regular, without_place_of_git};
 use measure::link::CompilerWrappers;
 use measure::supervised;
 use model::spec::suite::{Build, Variant};
-use record;
 use record::plan::suite::environment_of;
 use render::failure::LINE_MAX;
 use render::{one_line, shorten};
