@@ -91,12 +91,18 @@ def say(text):
 
 
 class Lane:
-    """A thread that runs these parts one after the other, beside others."""
+    """A thread that runs these parts one after the other, beside others, and after other lanes."""
 
-    def __init__(self, *parts):
-        self.parts = parts
-        self.thread = threading.Thread(target=lambda: [part.run(is_live=False) for part in parts])
+    def __init__(self, *parts, after=()):
+        self.parts, self.after = parts, after
+        self.thread = threading.Thread(target=self.run)
         self.thread.start()
+
+    def run(self):
+        for lane in self.after:
+            lane.thread.join()
+        for part in self.parts:
+            part.run(is_live=False)
 
     def end(self):
         self.thread.join()

@@ -51,7 +51,7 @@ fn command(bench: &Bench, options: &[&str]) -> std::process::Command {
     let first = git(bench, &["-C", "repo", "rev-list", "--max-parents=0", "main"]);
     let mut command = bench.command(STILLWELL);
     command.current_dir(bench.path("repo")).args(["bisect", "--build", BUILD, "--value", "(.+)"]);
-    command.args(["--budget", "20s", "--seed", "5"]).args(options);
+    command.args(["--budget", "1h", "--seed", "5"]).args(options);
     command.args([first.trim(), "main", "--", "cat", "built"]);
     command
 }
@@ -243,7 +243,7 @@ fn laid_out(moving: Option<usize>, slower: Option<usize>) -> Option<Bench> {
 fn search_layouts(bench: &Bench, options: &[&str]) -> Value {
     let mut command = bench.command(STILLWELL);
     command.current_dir(bench.path("repo")).args(["bisect", "--json", "--value", "(.+)"]);
-    command.args(["--seed", "5", "--budget", "20s"]).args(options);
+    command.args(["--seed", "5", "--budget", "1h"]).args(options);
     command.args(["main~4", "main", "--", "./prog"]);
     let ran = Ran::from(command.output().unwrap()).ends_with(0);
     serde_json::from_str(&ran.stdout).unwrap()

@@ -178,8 +178,8 @@ fn a_program_that_does_not_answer_is_failing() {
         "new/sums",
         &google_benchmark(1001).replace("*--help*)", "*--help*) exec sleep 1000;;\n*--nothing*)"),
     );
-    let ran = gate(&bench, &["--timeout", "500ms"]).ends_with(2);
-    let said = "sums (head): asked with --help, it did not end within 0.5 s; give it longer with --timeout";
+    let ran = gate(&bench, &["--timeout", "3s"]).ends_with(2);
+    let said = "sums (head): asked with --help, it did not end within 3 s; give it longer with --timeout";
     assert_eq!(json(&bench)["failing"], serde_json::json!([said]), "{ran:#?}");
 }
 
@@ -189,7 +189,7 @@ fn a_benchmark_that_crashes_is_failing() {
     let crash =
         google_benchmark(1001).replace("printf \"{", "[ $n -gt 5 ] && kill -SEGV $$\nprintf \"{");
     bench.script("new/sums", &crash);
-    let ran = gate(&bench, &["--budget", "30s"]).ends_with(2);
+    let ran = gate(&bench, &["--budget", "600s"]).ends_with(2);
     let failing = json(&bench)["failing"].to_string();
     assert!(failing.contains("BM_fib/8: head was ended by signal 11"), "{failing} {ran:#?}");
     assert!(bench.read("c.md").contains("Failing: `BM_fib/8: head was ended by signal 11"));
@@ -272,7 +272,7 @@ const BUILD: &str = "mkdir bin && cp sums.in bin/sums";
 fn the_merge_base_and_the_head_are_built_and_compared() {
     let bench = repository();
     let words = ["gate", "--base", "main", "--build", BUILD];
-    let files = ["--budget", "60s", "-o", "out.suite", "--json", "g.json", "bin/sums"];
+    let files = ["--budget", "600s", "-o", "out.suite", "--json", "g.json", "bin/sums"];
     bench.stillwell(&[&words[..], &files].concat()).ends_with(1);
     let ratio = json(&bench)["benchmarks"][0]["ratio"]["ratio"].as_f64().unwrap();
     assert!((1.28..1.32).contains(&ratio), "{ratio}");
@@ -301,7 +301,7 @@ fn the_script_for_ci_runs_in_a_shallow_clone() {
         ("BASE", "main"),
         ("BUILD", BUILD),
         ("PROGRAMS", "bin/sums"),
-        ("OPTIONS", "--budget 60s"),
+        ("OPTIONS", "--budget 600s"),
         ("GITHUB_STEP_SUMMARY", "summary.md"),
     ]);
     let done = command.output().unwrap();

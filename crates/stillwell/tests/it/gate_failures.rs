@@ -94,7 +94,7 @@ fn a_time_of_zero_is_a_failing_benchmark_and_nothing_else() {
 fn a_run_that_takes_too_long_is_one_failing_benchmark() {
     let hangs = google_benchmark(1000).replacen("*) T=500 ;;", "*) exec sleep 8192 ;;", 1);
     let bench = builds(&google_benchmark(1000), &hangs);
-    let options = ["--fail-on", "slower:50%", "--timeout", "500ms", "--budget", "5s"];
+    let options = ["--fail-on", "slower:50%", "--timeout", "3s", "--budget", "30s"];
     let ran = gate(&bench, &options).ends_with(2);
     let gates: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("gate:")).collect();
     assert_eq!(gates, ["gate: error: a program or a benchmark fails, exit code 2"], "{ran:#?}");

@@ -133,7 +133,7 @@ fn a_race_that_was_killed_gives_the_same_answer() {
 fn real_commands_race_and_go_on_after_an_interruption() {
     let bench = Bench::new();
     bench.write("arms", "# the field\nshort\tsh -c 'exit 0'\n\nlong\tsh -c 'sleep 0.02'\n");
-    let options = ["race", "-o", "kept", "--arms-from", "arms", "--budget", "20s", "sh -c true"];
+    let options = ["race", "-o", "kept", "--arms-from", "arms", "--budget", "1h", "sh -c true"];
     let mut command = bench.command(STILLWELL);
     command.args(options).args(["--within", "50"]);
     let running = bench.spawn(command);

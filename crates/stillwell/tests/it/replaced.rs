@@ -140,7 +140,7 @@ fn repository() -> Option<Bench> {
 #[test]
 fn a_commit_without_the_program_is_left_out() {
     let Some(bench) = repository() else { return };
-    let words = ["bisect", "--value", "(.+)", "--budget", "20s", "t1", "t6", "--", "./p.sh"];
+    let words = ["bisect", "--value", "(.+)", "--budget", "1h", "t1", "t6", "--", "./p.sh"];
     let ran = in_directory(&bench, "repo", &words).ends_with(0);
     assert!(ran.stdout.contains("\"c5\" is 50 % slower"), "{ran:#?}");
     let words = [&words[..6], &["t6", "--", "../p.sh"]].concat();
@@ -157,7 +157,7 @@ fn a_step_of_git_never_calls_an_error_bad() {
         checkout.current_dir(bench.path("repo")).args(["checkout", "-q", commit]);
         Ran::from(checkout.output().unwrap()).ends_with(0);
         let words =
-            [&["bisect", "--step", "--value", "(.+)", option, "20s"], &ends[..], &["--", "./p.sh"]];
+            [&["bisect", "--step", "--value", "(.+)", option, "1h"], &ends[..], &["--", "./p.sh"]];
         in_directory(&bench, "repo", &words.concat()).code
     };
     assert_eq!(step("t3", ["t1", "t6"], "--budget"), Some(125));
@@ -172,7 +172,7 @@ fn another_question_is_another_search() {
     let Some(bench) = repository() else { return };
     let asked = |options: &[&str]| {
         let words =
-            [&["bisect", "--budget", "20s", "-o", "../s"], options, &["t1", "t6", "--", "./p.sh"]];
+            [&["bisect", "--budget", "1h", "-o", "../s"], options, &["t1", "t6", "--", "./p.sh"]];
         in_directory(&bench, "repo", &words.concat())
     };
     asked(&["--value", "(.+)"]).ends_with(0);
