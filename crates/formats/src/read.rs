@@ -60,7 +60,7 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
         }
     }
     // The keys that tell the format of a document may come only near its end.
-    from.read_to_end(&mut start)?;
+    read_document(&mut from, &mut start)?;
     let format = options.format.map_or_else(|| detect(&start), Ok)?;
     ensure!(
         format != FileFormat::Criterion,
@@ -71,12 +71,32 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
         .iter()
         .filter_map(|other| {
             let path = path.parent()?.join(other);
-            Some((path.display().to_string(), std::fs::read(path).ok()?))
+            // A FIFO would wait for its other end.
+            let file = path.is_file().then(|| File::open(&path).ok())??;
+            let mut bytes = Vec::new();
+            read_document(decoding(file).ok()?, &mut bytes).ok()?;
+            Some((path.display().to_string(), bytes))
         })
         .collect();
     let mut files = vec![SourceFile { path: &name, bytes: &start }];
     files.extend(beside.iter().map(|(path, bytes)| SourceFile { path, bytes }));
     format.read(&files, options)
+}
+
+/// Most that is read of a document at once, bytes.
+const PART_BYTES: u64 = 1 << 20;
+
+/// Reads the rest of a document. It ends at a NUL, which no document has, but the hole of a sparse file has no end of them.
+fn read_document(mut from: impl Read, bytes: &mut Vec<u8>) -> Result<()> {
+    loop {
+        let n_before = bytes.len();
+        if from.by_ref().take(PART_BYTES).read_to_end(bytes)? == 0 {
+            return Ok(());
+        }
+        if let Some(at) = bytes[n_before..].iter().position(|&byte| byte == 0) {
+            bail!("byte {} is 0, so it is no text; the file may be damaged", n_before + at + 1);
+        }
+    }
 }
 
 /// Reads a file in memory.

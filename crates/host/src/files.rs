@@ -5,6 +5,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
 use crate::fault;
 #[cfg(test)]
 use crate::knobs::Format;
@@ -158,11 +160,11 @@ impl Host {
     }
 }
 
-/// Reads the first `bytes_max` bytes of a file as text. Bytes that are not UTF-8 are replaced, because the cap may
-/// cut a character.
+/// Reads the first `bytes_max` bytes of a file as text. A FIFO in the place of a file has none. Bytes that are not UTF-8
+/// are replaced, because the cap may cut a character.
 pub(super) fn read_capped(path: &Path, bytes_max: u64) -> io::Result<String> {
-    #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
-    let file = std::fs::File::open(path)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = std::fs::File::from(openat(CWD, path, flags, Mode::empty())?);
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -50,6 +50,9 @@ fn find_invoker(
     }
 }
 
+/// What one program says about its caller: the user, the group, and the name.
+type Claim = (u32, Option<u32>, Option<CString>);
+
 type Resolved = Result<Option<(User, Option<Account>)>, String>;
 
 fn resolve(
@@ -64,22 +67,33 @@ fn resolve(
         }),
     };
     let name = |name: &str| CString::new(variable(name)?.into_vec()).ok();
-    let (uid, gid, name) = if let Some(uid) = number("SUDO_UID")? {
-        let gid = number("SUDO_GID")?.ok_or("SUDO_UID is set, and SUDO_GID is not")?;
-        (uid, Some(gid), name("SUDO_USER"))
-    } else if let Some(uid) = number("PKEXEC_UID")? {
-        (uid, None, None)
-    } else if let Some(text) = variable("SUDO_USER").or_else(|| variable("DOAS_USER")) {
-        let shown = format!("{:?}", text.display());
-        let account = CString::new(text.into_vec()).ok().and_then(|name| account_named(&name));
-        let account = account.ok_or_else(|| format!("there is no account of the user {shown}"))?;
-        (account.uid, Some(account.gid), Some(account.name))
-    } else {
-        return Ok(None);
+    let named = |variable_name: &str| -> Result<Option<Claim>, String> {
+        let Some(text) = variable(variable_name) else { return Ok(None) };
+        let unknown = || format!("there is no account of the user {:?}", text.display());
+        let account = name(variable_name).and_then(|name| account_named(&name));
+        let account = account.ok_or_else(unknown)?;
+        Ok(Some((account.uid, Some(account.gid), Some(account.name))))
     };
+    let sudo = match number("SUDO_UID")? {
+        Some(uid) => {
+            let gid = number("SUDO_GID")?.ok_or("SUDO_UID is set, and SUDO_GID is not")?;
+            Some((uid, Some(gid), name("SUDO_USER")))
+        }
+        None => named("SUDO_USER")?,
+    };
+    let pkexec = number("PKEXEC_UID")?.map(|uid| (uid, None, None));
+    let claims = [("sudo", sudo), ("pkexec", pkexec), ("doas", named("DOAS_USER")?)];
+    let mut claims = claims.into_iter().filter_map(|(program, claim)| Some((program, claim?)));
+    let Some((program, (uid, gid, name))) = claims.next() else { return Ok(None) };
+    if let Some((other, (other_uid, ..))) = claims.find(|(_, claim)| claim.0 != uid) {
+        return Err(format!("{program} says user {uid}, and {other} says user {other_uid}"));
+    }
+    let named = name.as_deref().and_then(&account_named);
+    if let Some(other) = named.as_ref().filter(|account| uid == 0 && account.uid != 0) {
+        return Err(format!("SUDO_UID is 0, and SUDO_USER is user {}", other.uid));
+    }
     // Two names may have one number.
-    let named = name.as_deref().and_then(&account_named).filter(|account| account.uid == uid);
-    let account = named.or_else(|| account_of(uid));
+    let account = named.filter(|account| account.uid == uid).or_else(|| account_of(uid));
     let gid = gid.or_else(|| account.as_ref().map(|account| account.gid));
     let gid =
         gid.ok_or_else(|| format!("there is no account of user {uid}, so the group is unknown"))?;
@@ -112,6 +126,11 @@ pub fn check_invoker(as_root: bool) -> Result<(), String> {
     }
 }
 
+/// Whether somebody called sudo, doas or pkexec of whom the environment does not say enough.
+pub fn is_caller_unknown() -> bool {
+    matches!(invoker(), Invoker::Unresolved(_))
+}
+
 /// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly, and
 /// after `--as-root` also if the user is not known.
 ///
@@ -138,6 +157,29 @@ pub fn user_of_commands(as_root: bool) -> Option<User> {
 const LENDERS_VARIABLES: [&str; 7] =
     ["DOAS_USER", "PKEXEC_UID", "SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID", "SUDO_USER"];
 
+/// The variable by which a process knows that it has become the caller. Its value is the number of the process, so it
+/// means nothing to any other.
+const BECAME_CALLER: &str = "STILLWELL_BECAME_CALLER";
+
+/// The environment of this program when it is executed again as the caller.
+pub fn environment_as_caller(user: &User) -> Vec<(OsString, OsString)> {
+    let mut environment = environment_for(Some(user));
+    environment.push((BECAME_CALLER.into(), std::process::id().to_string().into()));
+    environment
+}
+
+/// The user as whom files are opened, if this process has or had the rights of another one.
+pub fn user_of_files() -> Option<u32> {
+    match invoker() {
+        Invoker::User { user, .. } => Some(user.uid),
+        _ => {
+            let own = OsString::from(std::process::id().to_string());
+            let is_caller = std::env::var_os(BECAME_CALLER) == Some(own);
+            is_caller.then(|| rustix::process::geteuid().as_raw())
+        }
+    }
+}
+
 /// The environment of a command that runs as `user`; `None` is the user of this process.
 pub fn environment_for(user: Option<&User>) -> Vec<(OsString, OsString)> {
     let variables = std::env::vars_os();
@@ -145,7 +187,7 @@ pub fn environment_for(user: Option<&User>) -> Vec<(OsString, OsString)> {
         (Some(_), Invoker::User { account, .. }) => {
             environment_of(variables, sys::account_of(0).as_ref(), account.as_ref())
         }
-        // `--as-root` stays in force for what the commands execute.
+        // `--as-root` stays in force for this program when it is executed again.
         (_, Invoker::Unresolved(_)) => environment_of(variables, None, None),
         _ => variables.collect(),
     }
@@ -280,6 +322,13 @@ mod tests {
         for (variables, expected) in [
             ("A=b", "root"),
             ("SUDO_UID=0 SUDO_GID=0 SUDO_USER=root", "root"),
+            ("SUDO_UID=0 SUDO_GID=0 PKEXEC_UID=0", "root"),
+            ("SUDO_UID=0 SUDO_GID=0 PKEXEC_UID=1", "sudo says user 0, and pkexec says user 1"),
+            ("SUDO_UID=7 SUDO_GID=7 DOAS_USER=ann", "sudo says user 7, and doas says user 1"),
+            ("PKEXEC_UID=0 DOAS_USER=ann", "pkexec says user 0, and doas says user 1"),
+            ("SUDO_UID=1 SUDO_GID=7 PKEXEC_UID=1 DOAS_USER=ann", "1:7 true"),
+            ("SUDO_UID=0 SUDO_GID=0 SUDO_USER=ann", "SUDO_UID is 0, and SUDO_USER is user 1"),
+            ("SUDO_UID=0 SUDO_GID=0 DOAS_USER=ghost", "there is no account of the user \"ghost\""),
             ("SUDO_UID=1 SUDO_GID=7 SUDO_USER=ann", "1:7 true"),
             // A number without an account, which sudo allows.
             ("SUDO_UID=54321 SUDO_GID=54321", "54321:54321 false"),

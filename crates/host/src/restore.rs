@@ -5,11 +5,11 @@
 
 use std::io;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::absent::{self, Waiting};
 use crate::files::{is_gone, reason_unread};
-use crate::journal::{self, Item, Store};
+use crate::journal::{self, Distrusted, Item, Store};
 use crate::knobs::Undo;
 use crate::processes::pid_of;
 use crate::{Host, shield, unplug};
@@ -67,7 +67,11 @@ pub enum Reset {
 /// # Errors
 /// Another session is tuning, or the journal cannot be read.
 pub fn reset(host: &Host) -> Result<Reset> {
-    try_reset(host).context("nothing was put back; run `stillwell system reset` again")
+    try_reset(host).map_err(|error| match error.is::<Distrusted>() {
+        // It has another remedy.
+        true => error,
+        false => error.context("nothing was put back; run `stillwell system reset` again"),
+    })
 }
 
 fn try_reset(host: &Host) -> Result<Reset> {

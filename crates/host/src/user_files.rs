@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -19,8 +19,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::invoking_user;
 use crate::sys::{has_files_of_another, with_files_of};
+use crate::{invoking_user, user_of_files};
 
 /// Calls `act` with the file rights of the caller. The front end and the launcher have them anyway; a verb that changes
 /// the machine has not.
@@ -63,20 +63,25 @@ impl UserDirectory {
         Ok((Self::open(directory_of(path))?, name))
     }
 
-    /// Tells with lent rights, before anything is measured, if a file can be made or replaced.
+    /// Tells, before anything is measured, if a file can be made or replaced.
     ///
     /// # Errors
-    /// The caller may not write to the directory, or what is there is no regular file.
+    /// The user may not write to the directory, the name is too long, or with lent rights what is there is no regular file.
     pub fn check_place(&self, name: &OsStr) -> io::Result<()> {
-        if !has_files_of_another() {
-            return Ok(());
+        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(explained(error.into())),
         }
-        if let Some(refused) = self.refused(name) {
+        if let Some(refused) = self.refused(name).filter(|_| has_files_of_another()) {
             return Err(refused);
         }
         // With `AT_EACCESS` the kernel checks the user that the thread opens files as (`do_faccessat()` in fs/open.c).
-        let may = accessat(&self.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-        may.map_err(|error| explained(error.into()))
+        match accessat(&self.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+            Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
+                Err(explained(error.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens a regular file. It never waits: a FIFO is opened at once, and refused.
@@ -190,6 +195,14 @@ pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     as_caller(|| DirBuilder::new().recursive(true).mode(mode).create(path)).map_err(explained)
 }
 
+/// Makes a directory that must not exist yet.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn make_new_directory(path: &Path, mode: u32) -> io::Result<()> {
+    as_caller(|| DirBuilder::new().mode(mode).create(path)).map_err(explained)
+}
+
 /// Opens a regular file for reading. It never waits: `O_NONBLOCK` opens a FIFO without a writer (open(2)), and the type
 /// is refused afterwards. With lent rights (sudo, doas, pkexec) the file is opened as the caller, and a link in its
 /// place is refused.
@@ -207,6 +220,73 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Most that is read of a file as a whole: a suite, a manifest, a list. None is nearly so long, but one with a hole is.
+const WHOLE_MIB_MAX: u64 = 64;
+
+/// Reads a regular file as a whole, or a pipe that this process was given: `<(…)` of a shell, `/dev/stdin`. A link is
+/// followed, as the caller may follow it. It does not wait for the writer of a FIFO, and reads no device.
+///
+/// # Errors
+/// The kernel's answer, or the file is of another kind, or longer than any that belongs here.
+pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    read_limited(path, WHOLE_MIB_MAX)
+}
+
+/// As [`read_whole`], with a limit of so many MiB.
+///
+/// # Errors
+/// As there.
+pub fn read_limited(path: &Path, mib_max: u64) -> io::Result<Vec<u8>> {
+    let bytes_max = mib_max << 20;
+    let mut bytes = Vec::new();
+    let n_bytes = open_to_read(path)?.take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+    if n_bytes > bytes_max {
+        let text = format!(
+            "it is longer than {mib_max} MiB, and no file that belongs here is: name another"
+        );
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
+/// As [`read_whole`], of a text.
+///
+/// # Errors
+/// As there, or it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_whole(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text: it is not UTF-8"))
+}
+
+/// Opens a file for reading, as [`read_whole`] does.
+///
+/// # Errors
+/// As there.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    // To open the pipe of a descriptor does not wait for its writer, and to read it does.
+    let is_descriptor = is_descriptor(path);
+    let waits = if is_descriptor { OFlags::empty() } else { OFlags::NONBLOCK };
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC | waits;
+    as_caller(|| {
+        let file = openat(CWD, path, flags, Mode::empty())?;
+        if has_files_of_another() && fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
+            return Err(Errno::ACCESS.into());
+        }
+        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(file.into()),
+            FileType::Fifo if is_descriptor => Ok(file.into()),
+            other => Err(refusal(other)),
+        }
+    })
+    .map_err(explained)
+}
+
+/// Whether a path names a descriptor of this process.
+fn is_descriptor(path: &Path) -> bool {
+    let parents = ["/dev/fd", "/proc/self/fd"].map(Path::new);
+    path == Path::new("/dev/stdin") || path.parent().is_some_and(|it| parents.contains(&it))
+}
+
 fn refusal(found: FileType) -> io::Error {
     let name = match found {
         FileType::Directory => "a directory",
@@ -220,16 +300,20 @@ fn refusal(found: FileType) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
+/// Whose rights were missing for a file, and what to do. `None` if they were those of this process.
+pub fn whose_rights() -> Option<String> {
+    user_of_files().map(|uid| {
+        format!(
+            "files are opened as user {uid}, who called sudo, doas or pkexec: name a place that this user may use"
+        )
+    })
+}
+
 /// Adds to an error of missing rights whose rights they were.
 fn explained(error: io::Error) -> io::Error {
-    match invoking_user() {
-        Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let text = format!(
-                "{error}; files are opened as user {}, who called sudo, doas or pkexec: name a place that this user may \
-                 write to",
-                user.uid
-            );
-            io::Error::new(error.kind(), text)
+    match whose_rights() {
+        Some(whose) if error.kind() == io::ErrorKind::PermissionDenied => {
+            io::Error::new(error.kind(), format!("{error}; {whose}"))
         }
         _ => error,
     }

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use crate::programs;
 use crate::supervised::wait_for;
 use host::sys::{self, User, with_files_of};
+use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, environment_for};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE};
 use model::words::{bytes_of, reason};
@@ -28,6 +29,8 @@ use record::plan::programs::ProgramBenchmark;
 const QUOTED_LINES: usize = 5;
 /// What a program says beyond this is not read.
 const SAID_BYTES_MAX: u64 = 64 << 20;
+/// Largest program that is searched for the marks of a framework, MiB.
+const PROGRAM_MIB_MAX: u64 = 4096;
 /// Longest time between two looks at a program, where the kernel has no pidfds (Linux before 5.3).
 const LOOK_NS: u64 = 10_000_000;
 
@@ -48,7 +51,7 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String>
     let jars = arm.argv.iter().filter(|word| word.ends_with(".jar"));
     let jars = jars.map(|jar| Path::new(directory_of(arm).unwrap_or_default()).join(jar));
     let files = std::iter::once(file).chain(jars);
-    let bytes: Vec<u8> = files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect();
+    let bytes: Vec<u8> = files.flat_map(|file| program(file.as_ref())).collect();
     let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
     let Some(first) = may_be.next() else { return Ok(None) };
     let output = execute(&first.question(&arm.argv), arm, asker)?;
@@ -60,8 +63,13 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String>
 
 /// Whether a file may be a program of a framework.
 pub fn is_marked(path: &Path) -> bool {
-    let bytes = std::fs::read(path).unwrap_or_default();
+    let bytes = program(path);
     Harness::ALL.into_iter().any(|harness| harness.may_have_made(&bytes, &[]))
+}
+
+/// The bytes of a program; none if it cannot be read.
+fn program(path: &Path) -> Vec<u8> {
+    read_limited(path, PROGRAM_MIB_MAX).unwrap_or_default()
 }
 
 /// What a program of a framework lists.
@@ -92,7 +100,7 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
     let output = execute(&listing, arm, asker)?;
     let text = match harness.output() {
-        HarnessOutput::File => std::fs::read(&file).unwrap_or_default(),
+        HarnessOutput::File => read_whole(&file).unwrap_or_default(),
         HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
     };
     let text = String::from_utf8_lossy(&text);

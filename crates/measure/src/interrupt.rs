@@ -112,8 +112,6 @@ impl Catchers {
         for &signal in wanted {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&are_gone))?;
         }
-        // A record at the limit of file sizes is an error of write(2), not the end of the program.
-        signal_hook::flag::register(libc::SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         Ok(Self { n: 0, are_gone })
     }
 

@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::programs;
 use host::sys;
 use host::terminal;
-use host::{environment_for, invoking_user};
+use host::{environment_as_caller, environment_for, invoking_user, is_caller_unknown};
 use model::values::exit_code;
 use model::words::in_words;
 
@@ -76,8 +76,21 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
 /// The kernel does not let it.
 pub fn become_caller() -> Result<()> {
     let Some(user) = invoking_user() else { return Ok(()) };
-    let environment = environment_for(Some(&user));
+    let environment = environment_as_caller(&user);
     sys::become_user_for_good(&user).context("cannot become the user who called sudo")?;
+    execute_again(environment)
+}
+
+/// Executes this program again as plain root, if `--as-root` has made up for a caller who is not known. Each process of
+/// this one is root's then too.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn forget_unknown_caller() -> Result<()> {
+    if is_caller_unknown() { execute_again(environment_for(None)) } else { Ok(()) }
+}
+
+fn execute_again(environment: Vec<(OsString, OsString)>) -> Result<()> {
     let mut arguments = std::env::args_os();
     let mut again = Command::new(sys::own_program());
     again.arg0(arguments.next().unwrap_or_default()).args(arguments);

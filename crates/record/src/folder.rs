@@ -2,7 +2,6 @@
 //! benchmarks and the plan. docs/format.md describes both.
 #![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -11,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::origin::Origin;
 use crate::plan::suite::Suite;
 use crate::{Readers, Record};
-use host::user_files::replace;
+use host::open_regular;
+use host::user_files::{make_new_directory, read_whole, replace};
 
 /// `format` of every `suite.json`.
 pub const SUITE_FORMAT: &str = "stillwell-suite";
@@ -71,9 +71,7 @@ impl SuiteManifest {
     /// It exists, or cannot be made.
     pub fn create(&self, directory: &Path, readers: Readers) -> Result<()> {
         let shown = directory.display();
-        let mut builder = std::fs::DirBuilder::new();
-        builder.mode(readers.directory_mode());
-        match builder.create(directory) {
+        match make_new_directory(directory, readers.directory_mode()) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let resume = is_suite(directory);
                 let resume = if resume {
@@ -98,7 +96,7 @@ impl SuiteManifest {
     pub fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let shown = path.display();
-        let text = std::fs::read(&path).with_context(|| {
+        let text = read_whole(&path).with_context(|| {
             format!("cannot read {shown}; a suite's results are a directory with that file")
         })?;
         let read = || {
@@ -122,8 +120,8 @@ impl SuiteManifest {
     /// Another process holds the lock.
     pub fn lock(directory: &Path) -> Result<std::fs::File> {
         let path = directory.join(MANIFEST);
-        let file = std::fs::File::open(&path);
-        let file = file.with_context(|| format!("cannot read {}", path.display()))?;
+        let file =
+            open_regular(&path).with_context(|| format!("cannot read {}", path.display()))?;
         match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(rustix::io::Errno::WOULDBLOCK) => {

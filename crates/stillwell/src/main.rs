@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         writeln!(host::terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);
     }
+    host::sys::fail_at_file_size_limit();
     let words = model::spec::complete(std::env::args_os());
     let target = model::spec::json_target(&words);
     // Before a file is opened, also that of an error of the command line. The verb has the last word about `--as-root`.

@@ -7,6 +7,7 @@
 
 mod entries;
 mod space;
+mod trust;
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -17,6 +18,7 @@ use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, op
 use rustix::io::Errno;
 
 pub use entries::{Begin, Item, Journal, SavedFile};
+pub use trust::Distrusted;
 
 use crate::knobs::Knob;
 use crate::processes::Process;
@@ -25,6 +27,7 @@ use crate::unplug::Unplugged;
 use crate::{Host, fault};
 
 use entries::{JournalEntry, VERSION};
+use trust::{check_owner, not_opened};
 
 const NAME: &str = "journal";
 /// Its path below the root, and that of the directory.
@@ -59,15 +62,19 @@ impl Store {
             "cannot change this machine without /proc; mount it: mount -t proc proc /proc"
         );
         let shown = host.below_root(DIRECTORY.as_ref());
-        let directory = open_directory(host).with_context(|| {
-            format!("cannot keep a journal in {}; run as root", shown.display())
+        let directory = open_directory(host).map_err(|error| {
+            let otherwise = format!("cannot keep a journal in {}; run as root", shown.display());
+            not_opened(error, &shown, otherwise)
         })?;
         check_owner(&directory, 0o700, FileType::Directory)
-            .with_context(|| format!("{} is not to be trusted", shown.display()))?;
+            .with_context(|| Distrusted(shown.clone()))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = fault::changes(format!("{DIRECTORY}/lock"))
             .and_then(|()| Ok(openat(&directory, "lock", flags, Mode::from_raw_mode(0o600))?))
-            .with_context(|| format!("cannot open {}/lock", shown.display()))?;
+            .map_err(|error| {
+                let lock = shown.join("lock");
+                not_opened(error, &lock, format!("cannot open {}", lock.display()))
+            })?;
         let locked = fault::reads(DIRECTORY)
             .and_then(|()| Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive)?));
         match locked {
@@ -281,8 +288,8 @@ pub fn look(host: &Host) -> Result<Option<Journal>> {
         Ok(directory) => directory,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            return Err(error)
-                .with_context(|| format!("cannot read {}; run as root", shown.display()));
+            let otherwise = format!("cannot read {}; run as root", shown.display());
+            return Err(not_opened(error, &shown, otherwise));
         }
     };
     let journal = read(&directory, &shown)?.map(|(journal, _)| journal);
@@ -328,15 +335,10 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", shown.display()));
+            return Err(not_opened(error, &shown, format!("cannot read {}", shown.display())));
         }
     };
-    let distrusted = || {
-        format!(
-            "{} is not to be trusted, so nothing was put back; look at it, then remove it or reboot",
-            shown.display()
-        )
-    };
+    let distrusted = || Distrusted(shown.clone());
     check_owner(&file, 0o600, FileType::RegularFile).with_context(distrusted)?;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(file);
@@ -368,17 +370,6 @@ fn open_directory(host: &Host) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fault::reads(DIRECTORY)?;
     Ok(openat(CWD, host.below_root(DIRECTORY.as_ref()), flags, Mode::empty())?)
-}
-
-/// Checks that only our own user can have written the file or directory.
-fn check_owner(fd: &OwnedFd, mode: u32, kind: FileType) -> Result<()> {
-    let stat = rustix::fs::fstat(fd)?;
-    let user = rustix::process::geteuid().as_raw();
-    ensure!(FileType::from_raw_mode(stat.st_mode) == kind, "it is not a {kind:?}");
-    ensure!(stat.st_uid == user, "it belongs to user {}, not to {user}", stat.st_uid);
-    let found = stat.st_mode & 0o7777;
-    ensure!(found == mode, "its mode is {found:o}, not {mode:o}");
-    Ok(())
 }
 
 /// Start time of a process of this machine. It is `None` for a process that has ended, even before its parent reaps

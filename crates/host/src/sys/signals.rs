@@ -268,11 +268,12 @@ fn set_timer(first: Duration, repeat: Duration) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
-/// Makes write(2) fail with EFBIG at the limit of file sizes (`ulimit -f`). Without this the kernel ends the process.
-/// Not for a process that starts the user's programs: exec leaves an ignored signal ignored.
+/// Makes write(2) fail with EFBIG at the limit of file sizes (`ulimit -f`). Without this the kernel ends the process. exec
+/// resets the handler, so a program of the user starts as it would from a shell.
 pub fn fail_at_file_size_limit() {
-    // SAFETY: SIG_IGN is always a valid disposition.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    if !is_ignored(libc::SIGXFSZ) {
+        install(libc::SIGXFSZ, on_nothing);
+    }
 }
 
 /// All signals. A set of the C library leaves out those that it needs itself, and these end a process too.

@@ -53,7 +53,7 @@ impl FrameRules {
     /// Reads those of a file. One that cannot be read has none.
     pub fn of_file(path: &Path) -> Self {
         let read = || {
-            let cache = ReadCache::new(File::open(path).ok()?);
+            let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);
             let file = object::File::parse(&cache).ok()?;
             Self::of_object(&file)
         };

@@ -132,7 +132,8 @@ struct ReadFile {
 /// Reads a file's own functions.
 fn read(path: &Path) -> Option<ReadFile> {
     // Only the parts that are needed are read: a debug file may have gigabytes.
-    let cache = ReadCache::new(File::open(path).ok()?);
+    // A FIFO would wait for its other end.
+    let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);
     let file = object::File::parse(&cache).ok()?;
     let segments = LoadedSegments::of(&file);
     let directory = path.parent().unwrap_or(Path::new("/"));

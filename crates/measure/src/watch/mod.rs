@@ -29,6 +29,7 @@ use crate::prepared::is_telling;
 use crate::supervised::wait_for;
 use crate::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::wire::RowId;
+use host::open_regular;
 use host::sys::{self, CallListener};
 use record::fair_play::{RunFacts, WatchRequest};
 use tracer::CallTracer;
@@ -70,11 +71,11 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     } else {
         run(command, request, &mut facts, survivors.as_mut())?;
     }
-    facts.stdout = digest(File::open(&out).context("the output is gone")?)?;
+    facts.stdout = digest(open_regular(&out).context("the output is gone")?)?;
     facts.files = request.files.iter().map(|file| digest_of_file(&directory.join(file))).collect();
     if let Some(validate) = &request.validate {
         let mut hook = Command::new("sh");
-        hook.args(["-c", validate]).current_dir(&directory).stdin(File::open(&out)?);
+        hook.args(["-c", validate]).current_dir(&directory).stdin(open_regular(&out)?);
         hook.stdout(Stdio::null()).stderr(Stdio::null());
         facts.is_valid = Some(hook.status().context("cannot execute sh")?.success());
     }

@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::spec::answer::AnswerOptions;
 use crate::spec::fair_play::FairPlayOptions;
-use crate::spec::groups::JudgedValueOptions;
+use crate::spec::groups::{JudgedValueOptions, RightsOptions};
 use crate::spec::run::{HookOptions, ProcessOptions};
 use crate::values::{ErrorControl, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
@@ -149,6 +149,8 @@ pub struct CampaignTry {
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
     #[command(flatten)]
+    pub rights: RightsOptions,
+    #[command(flatten)]
     pub output: AnswerOptions,
 }
 
@@ -178,6 +180,8 @@ pub struct CampaignConfirm {
     /// Then leave out each accepted patch in turn, and measure what the whole loses
     #[arg(long)]
     pub each: bool,
+    #[command(flatten)]
+    pub rights: RightsOptions,
     #[command(flatten)]
     pub output: AnswerOptions,
 }

@@ -7,11 +7,12 @@ use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::workers::BenchVerb;
 use crate::spec::{BisectVerb, RaceVerb};
 
-/// Arguments of `bisect` that only change the output.
-const ALLOWED_OF_BISECT: [&str; 6] = ["resume", "json", "style", "report", "history", "benchmark"];
+/// Arguments of `bisect` that change the output or the rights.
+const ALLOWED_OF_BISECT: [&str; 7] =
+    ["resume", "as_root", "json", "style", "report", "history", "benchmark"];
 
-/// Arguments of `race` that only change the output.
-const ALLOWED_OF_RACE: [&str; 3] = ["resume", "json", "style"];
+/// Arguments of `race` that change the output or the rights.
+const ALLOWED_OF_RACE: [&str; 4] = ["resume", "as_root", "json", "style"];
 
 /// Arguments of `bench` that leave the plan alone, by their ids: they change the machine or the output.
 const ALLOWED: [&str; 22] = [
@@ -172,14 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn searches_and_races_take_options_of_the_output() {
+    fn searches_and_races_take_options_of_the_output_and_the_rights() {
         let refused = |words: &[&str]| match Cli::try_parse_from(words).unwrap().verb {
             Verb::Bisect(verb) => verb.refused_with_resume(),
             Verb::Race(verb) => verb.refused_with_resume(),
             _ => unreachable!(),
         };
-        let bisect = ["stillwell", "bisect", "--resume", "d", "--json", "--report", "r"];
-        let race = ["stillwell", "race", "--resume", "d", "--style", "none"];
+        let bisect =
+            ["stillwell", "bisect", "--resume", "d", "--json", "--report", "r", "--as-root"];
+        let race = ["stillwell", "race", "--resume", "d", "--style", "none", "--as-root"];
         assert_eq!((refused(&bisect), refused(&race)), (None, None));
         let more = |words: &[&str], option| refused(&[words, &[option, "1"]].concat());
         assert_eq!(more(&bisect, "--budget").as_deref(), Some("--budget"));

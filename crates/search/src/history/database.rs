@@ -41,6 +41,7 @@ pub fn to_write(path: &Path) -> Result<Connection> {
         } else {
             open_to_write(path, OFlags::CREATE, 0o644)?;
         }
+        refuse_other_companions(path)?;
         let mut connection = connect(&file(path)?, WRITES)?;
         prepare(&mut connection)?;
         Ok(connection)
@@ -59,10 +60,12 @@ pub fn to_read(path: &Path) -> Result<Connection> {
         path.display()
     );
     let open = || -> Result<Connection> {
+        open_regular(path)?;
+        refuse_other_companions(path)?;
         let file = file(path)?;
         let mut connection = connect(&file, WRITES)?;
         let mut is_current = schema::is_current(&connection);
-        if is_current.as_ref().is_err_and(is_refused) && !log_of(&file).exists() {
+        if is_current.as_ref().is_err_and(is_refused) && !companion(&file, "-wal").exists() {
             // Even readers in write-ahead mode write to files beside the database. Without a log no writer is active,
             // so the database can be read as immutable.
             connection = connect(Path::new(&immutable(&file)), READS)?;
@@ -146,11 +149,25 @@ fn is_refused(error: &anyhow::Error) -> bool {
     matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }
 
-/// The write-ahead log of a database.
-fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
+/// Refuses what SQLite would open beside the database and what is no file: it would not say so.
+fn refuse_other_companions(path: &Path) -> Result<()> {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let companion = companion(path, suffix);
+        let is_other = companion.symlink_metadata().is_ok_and(|meta| !meta.is_file());
+        ensure!(
+            !is_other,
+            "SQLite keeps a file of its own at {}, and something else is there; remove it",
+            companion.display()
+        );
+    }
+    Ok(())
+}
+
+/// A file that SQLite keeps beside the database (sqlite.org/tempfiles.html).
+fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// The URI of a file that no process changes (`immutable=1`, sqlite.org/uri.html).

@@ -10,6 +10,8 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
+use host::user_files::{read_text, read_whole};
+
 /// Value of `format`, the first member of every manifest.
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.
@@ -224,7 +226,7 @@ impl Pool {
     /// The folder has no manifest, or a damaged one.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
-        let text = std::fs::read(&path).map_err(|error| match error.kind() {
+        let text = read_whole(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 anyhow!("{} is no pool: there is no {MANIFEST} in it", folder.display())
             }
@@ -333,7 +335,7 @@ impl Pool {
 
     /// All submissions of the pool.
     pub fn submissions(&self) -> Vec<Submission> {
-        let text = std::fs::read_to_string(self.folder.join(SUBMISSIONS)).unwrap_or_default();
+        let text = read_text(&self.folder.join(SUBMISSIONS)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 }
@@ -363,7 +365,7 @@ impl JobIndexEntry {
     }
 
     fn of(index: &Path, job: &str) -> Option<PathBuf> {
-        let text = std::fs::read_to_string(index).ok()?;
+        let text = read_text(index).ok()?;
         let known = text.lines().rev().filter_map(|line| serde_json::from_str::<Self>(line).ok());
         known.into_iter().find(|known| known.job == job).map(|known| known.folder)
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::pool::manifest::Pool;
 use crate::pool::queue::QueuedJob;
+use host::user_files::read_whole;
 use record::RecordTail;
 
 /// State of a task.
@@ -141,7 +142,7 @@ pub fn node_name(host: Option<String>) -> String {
 }
 
 fn last_lines(file: &Path) -> String {
-    let text = std::fs::read(file).unwrap_or_default();
+    let text = read_whole(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].join("\n")

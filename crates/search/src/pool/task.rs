@@ -20,6 +20,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::pool::manifest::{Pool, PoolManifest};
 use analysis::end_reason;
 use host::terminal;
+use host::user_files::read_text;
 use measure::interrupt::Interrupt;
 use measure::supervised;
 use model::words::in_words;
@@ -95,8 +96,8 @@ fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
 /// Checks that the suite file is the submitted one.
 fn check_suite(manifest: &PoolManifest) -> Result<()> {
     let path = manifest.suite.display();
-    let text = std::fs::read_to_string(&manifest.suite)
-        .with_context(|| format!("cannot read {path} on this node"))?;
+    let text =
+        read_text(&manifest.suite).with_context(|| format!("cannot read {path} on this node"))?;
     ensure!(
         text == manifest.suite_text,
         "{path} was changed since this pool was made; put it back, or make a new pool"

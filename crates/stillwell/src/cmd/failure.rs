@@ -1,11 +1,14 @@
 //! The end of a program that failed: the text on standard error, and with `--json` the same as a document.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
+
+use rustix::io::Errno;
 
 use crate::cmd::output_file::write_one;
 use host::terminal;
+use host::user_files::whose_rights;
 use model::spec::JsonTarget;
 use model::values::exit_code;
 use model::words::in_words;
@@ -19,7 +22,22 @@ pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
 
 /// Says what went wrong. Returns the exit code.
 pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
-    told(ErrorCode::of(error), &audience.words(&in_words(error)), target)
+    let mut message = audience.words(&in_words(error));
+    // Files of the machine are opened as root.
+    if let Some(whose) =
+        whose_rights().filter(|_| audience != Audience::Machine && is_denied(error))
+    {
+        message += &format!("; {whose}");
+    }
+    told(ErrorCode::of(error), &message, target)
+}
+
+/// Whether the kernel refused a file. An error of `host::user_files` has its remedy already, and no number.
+fn is_denied(error: &anyhow::Error) -> bool {
+    let number = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error)
+    };
+    error.chain().any(|cause| number(cause) == Some(Errno::ACCESS.raw_os_error()))
 }
 
 /// The exit code of an error for `git bisect run`, which reads all codes from 1 to 127 but 125 as "bad" and ends at larger ones

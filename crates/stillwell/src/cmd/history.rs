@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::culprits;
+use crate::cmd::history_files::files;
 use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
+use host::open_regular;
 use host::terminal;
-use model::spec::input::InputOptions;
 use model::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
@@ -80,69 +81,17 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     Ok(if n.failed > 0 { exit_code::ERROR } else { exit_code::SUCCESS })
 }
 
-/// The named files, and all files below the named directories. A directory with nothing but criterion's files is one
-/// result.
-fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        ensure!(path != Path::new("-"), "a history is made of files; standard input has no name");
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let is_criterion =
-            formats::criterion_files(path, open::read_options(input, Detail::Values))?.is_some();
-        let mut inside = formats::below(path)?;
-        let unfinished = unfinished_parts(&inside);
-        inside.retain(|name| {
-            is_result(name)
-                && !(is_criterion && is_of_criterion(name))
-                && !unfinished.iter().any(|part| name.starts_with(part))
-        });
-        if is_criterion && inside.is_empty() {
-            files.push(path.clone());
-            continue;
-        }
-        ensure!(!inside.is_empty(), "{} has no results ({})", path.display(), RESULTS.join(", "));
-        files.extend(inside.iter().map(|name| path.join(name)));
-    }
-    Ok(files)
-}
-
-/// The directories of unfinished measurements in pools. The leftovers of a killed job are no results.
-fn unfinished_parts(inside: &[String]) -> Vec<String> {
-    let folder_of = |name: &String| {
-        let folder = name.strip_suffix(POOL)?;
-        (folder.is_empty() || folder.ends_with('/')).then(|| format!("{folder}part/"))
-    };
-    inside.iter().filter_map(folder_of).collect()
-}
-
-fn is_of_criterion(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
-}
-
-/// Endings of results in a directory, and the names of other files there: those of asv, of our suites and of our
-/// pools.
-const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
-const POOL: &str = "pool.json";
-const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
-
-/// Hidden files and directories hold no results.
-fn is_result(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    RESULTS.iter().any(|extension| name.ends_with(extension))
-        && !NO_RESULTS.contains(&last)
-        && !name.split('/').any(|part| part.starts_with('.'))
-}
-
 fn results_from(
     verb: &HistoryAdd,
     path: &Path,
     revision: Option<&String>,
     commits: &mut Commits,
 ) -> Result<NewRecord> {
+    let cannot_read = || format!("cannot read {}", path.display());
+    if !path.is_dir() {
+        // It is read twice, and a pipe can be read once.
+        open_regular(path).with_context(cannot_read)?;
+    }
     let opened = open::open(path, &verb.input, Detail::Everything)?;
     opened.tell_unread();
     let bytes = if path.is_dir() {
@@ -151,7 +100,7 @@ fn results_from(
                 .unwrap_or_default(),
         )?
     } else {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
+        std::fs::read(path).with_context(cannot_read)?
     };
     let (mut results, mut origin) = results_of(opened, revision.is_some())?;
     ensure!(!results.is_empty(), "there is no finished run in it");

@@ -4,7 +4,6 @@
 //! One line for each program: its key, then the times of its runs as in a line of [`measure::script`]. The key of a
 //! commit is its full id, that of a command its one word. A program without times does not build. A line that starts with
 //! `at` has the factors of the moments; each session begins at another one of them.
-#![expect(clippy::disallowed_methods, reason = "reads the file")]
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,6 +12,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use tempfile::NamedTempFile;
+
+use host::user_files::read_text;
 
 /// A stride through the factors, so that sessions with consecutive seeds share few of them.
 const STRIDE: u64 = 7919;
@@ -29,8 +30,7 @@ impl MadeUpTimes {
     /// # Errors
     /// It cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut found = Self { programs: HashMap::new(), factors: Vec::new() };
         for line in text.lines() {
             match line.split_once(' ').unwrap_or((line, "")) {

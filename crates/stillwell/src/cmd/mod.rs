@@ -23,6 +23,7 @@ mod gate;
 mod git;
 mod histograms;
 mod history;
+mod history_files;
 mod link_order;
 mod load;
 mod made_up;

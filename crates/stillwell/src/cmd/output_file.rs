@@ -27,7 +27,9 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
     if target_of(path) == Target::Replaced {
         let cannot_write = || format!("{option} {shown}: cannot write");
-        let (opened, name) = directory_and_name(path).with_context(cannot_write)?;
+        let followed = followed(path);
+        let followed = followed.as_deref().unwrap_or(path);
+        let (opened, name) = directory_and_name(followed).with_context(cannot_write)?;
         opened.check_place(name).with_context(cannot_write)?;
         if has_files_of_another() {
             let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,8 +70,7 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         return Ok(stream.flush()?);
     }
     refuse_strange_link(path)?;
-    // A link is followed, not replaced, but not with the rights that sudo lends.
-    let followed = if has_files_of_another() { None } else { path.canonicalize().ok() };
+    let followed = followed(path);
     let path = followed.as_deref().unwrap_or(path);
     let (directory, name) = directory_and_name(path)?;
     directory.replace(name, 0o644, |file| {
@@ -77,6 +78,11 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         export(&mut buffer)?;
         Ok(buffer.flush()?)
     })
+}
+
+/// The file that a link leads to. A link is followed, not replaced, but not with the rights that sudo lends.
+fn followed(path: &Path) -> Option<PathBuf> {
+    if has_files_of_another() { None } else { path.canonicalize().ok() }
 }
 
 /// How a path is written to.

@@ -21,6 +21,7 @@ use analysis::pool::{PoolEvidence, PoolLine};
 use analysis::verdict::{self, Gate, Judgement, Verdict};
 use host::sys;
 use host::terminal;
+use host::user_files::read_whole;
 use host::{self, Host};
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
@@ -81,7 +82,7 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
         .canonicalize()
         .with_context(|| format!("cannot read {}", verb.suite.display()))?;
     let suite_text =
-        std::fs::read(&suite).with_context(|| format!("cannot read {}", suite.display()))?;
+        read_whole(&suite).with_context(|| format!("cannot read {}", suite.display()))?;
     let own = sys::own_path().context("cannot find this program")?;
     let listed = list(&own, &suite, verb.arms.as_deref())?;
     ensure!(!listed.benchmarks.is_empty(), "{} has no benchmark", verb.suite.display());

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
-use host::user_files::{directory_of, make_directories, replace};
+use host::user_files::{directory_of, make_directories, read_whole, replace};
 use record::plan::Arm;
 use record::plan::programs::PYTHON;
 
@@ -136,7 +136,7 @@ fn installed() -> Result<PathBuf> {
 
 /// Writes a file that is not there as it should be. Another session that reads it sees the old file or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    if std::fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+    if read_whole(path).is_ok_and(|found| found == text.as_bytes()) {
         return Ok(());
     }
     make_directories(directory_of(path), 0o777)?;

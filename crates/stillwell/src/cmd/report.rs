@@ -1,9 +1,6 @@
 //! `report`: records, or files of other programs, as one page.
 
-#![expect(clippy::disallowed_methods, reason = "looks at the page that it would replace")]
-
-use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -14,6 +11,7 @@ use crate::cmd::open;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use analysis::report::{ReportInput, report as report_data};
+use host::user_files::open_to_read;
 use model::spec::{FilesVerb, ReportVerb};
 use model::values::exit_code;
 use record::newest;
@@ -78,9 +76,13 @@ fn beside(files: &FilesVerb) -> Result<PathBuf> {
 
 /// Refuses to replace a file that the user did not name, unless it is a page of ours.
 fn refuse_other_page(path: &Path) -> Result<()> {
-    let Ok(mut file) = File::open(path) else { return Ok(()) };
     let mut start = Vec::new();
-    file.by_ref().take(PAGE_START).read_to_end(&mut start).ok();
+    match open_to_read(path) {
+        Ok(file) => drop(file.take(PAGE_START).read_to_end(&mut start)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // It is there, and no page of ours.
+        Err(_) => {}
+    }
     let is_ours = start.windows(OUR_PAGE.len()).any(|window| window == OUR_PAGE.as_bytes());
     let shown = path.display();
     ensure!(is_ours, "{shown} exists and is no report; name the page with -o FILE");

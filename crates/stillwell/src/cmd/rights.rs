@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use rustix::thread::set_no_new_privs;
 
 use host::sys;
 use host::{check_invoker, invoking_user};
-use measure::supervised::become_caller;
+use measure::supervised::{become_caller, forget_unknown_caller};
 use model::spec::campaign::CampaignAction;
+use model::spec::groups::RightsOptions;
 use model::spec::{FairPlayAction, PoolAction, ShieldAction, SystemAction, Verb};
 
 /// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`host`] opens
@@ -22,6 +23,7 @@ pub fn settle(verb: &Verb) -> Result<()> {
     }
     check_invoker(is_as_root(verb))
         .map_err(|why| anyhow!("{why}; --as-root runs the commands as root"))?;
+    forget_unknown_caller()?;
     let Some(user) = invoking_user() else { return Ok(()) };
     if needs_root(verb) {
         return sys::take_files(&user).context("cannot open files as the user who called sudo");
@@ -38,6 +40,20 @@ pub fn settle(verb: &Verb) -> Result<()> {
 /// user's.
 pub fn on_machine<T>(root: &Path, act: impl FnOnce() -> T) -> T {
     if root == Path::new("/") { sys::with_own_files(act) } else { act() }
+}
+
+/// Gives the commands of kept work the rights that this command line gives them. The work was begun with the rights in
+/// `began`, which come from a file of the user: whatever runs as the user may have written it.
+///
+/// # Errors
+/// The commands ran as root, and would not any more.
+pub fn take_for_kept(now: RightsOptions, began: &mut RightsOptions, work: &str) -> Result<()> {
+    ensure!(
+        now.as_root || !began.as_root || invoking_user().is_none(),
+        "the commands of this {work} ran as root; give --as-root again to run them as root, or begin another {work}"
+    );
+    *began = now;
+    Ok(())
 }
 
 /// Whether the verb is a process of a session, which gave it the rights that it needs.
@@ -94,6 +110,8 @@ fn is_as_root(verb: &Verb) -> bool {
         Verb::Bisect(verb) => verb.process.rights,
         Verb::Campaign(verb) => match &verb.action {
             CampaignAction::New(verb) => verb.process.rights,
+            CampaignAction::Try(verb) => verb.rights,
+            CampaignAction::Confirm(verb) => verb.rights,
             _ => return false,
         },
         Verb::Race(verb) => verb.process.rights,

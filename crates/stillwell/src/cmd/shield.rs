@@ -44,7 +44,6 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
 
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
-    sys::fail_at_file_size_limit();
     let made = shield::session::on(&host, &request(&host, options), Timestamp::now().as_second())?;
     let earlier = made.earlier.as_ref().map(tuned::earlier).unwrap_or_default();
     print(&(earlier + &shown::text(&made.isolation, None) + &shown::turned(made.n_set)))?;
@@ -54,7 +53,6 @@ fn on(options: &ShieldOptions) -> Result<u8> {
 
 fn off(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
-    sys::fail_at_file_size_limit();
     if let Some(restored) = shield::session::off(&host)? {
         print(&tuned::restored(&restored))?;
         return Ok(match restored.is_complete() {

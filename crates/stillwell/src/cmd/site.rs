@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::output_file::write_one;
-use host::user_files::make_directories;
+use host::user_files::{make_directories, read_text, read_whole};
 use model::words::reason;
 use render::site::{ASSETS, INDEX, PAGES};
 
@@ -40,7 +40,7 @@ impl Folder {
         let mut entries = entries.with_context(|| format!("-o {shown}: cannot read"))?;
         let list = path.join(LIST);
         let old = if list.symlink_metadata().is_ok() {
-            let text = std::fs::read_to_string(&list);
+            let text = read_text(&list);
             let text = text.with_context(|| format!("cannot read {}", list.display()))?;
             listed(&text).with_context(|| format!("{}: it is no list of ours", list.display()))?
         } else {
@@ -89,7 +89,7 @@ impl Folder {
         let path = self.path.join(name);
         let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
         ensure!(!is_link, "{} is a link, and not ours; remove it", path.display());
-        if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        if read_whole(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(());
         }
         self.n_written += 1;

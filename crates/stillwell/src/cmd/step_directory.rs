@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use host::terminal;
-use host::user_files::{make_directories, open_to_write, replace};
+use host::user_files::{make_directories, open_to_write, read_text, replace};
 use record::new_path;
 use render::document::ErrorCode;
 
@@ -85,7 +85,7 @@ pub(super) fn has_ended(directory: &Path) -> bool {
 pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>> {
     let files = M::FILES;
     let path = directory.join(files.manifest);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match read_text(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
@@ -165,8 +165,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             bail!("another process is at work in {shown}; wait for its end");
         }
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read_text(&path).with_context(|| format!("cannot read {}", path.display()))?;
         // A torn last line is of work that was killed while it wrote.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         if whole.len() < text.len() {
@@ -183,7 +182,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     pub(super) fn look(directory: &Path) -> Result<(M, Vec<L>)> {
         let manifest = manifest_in(directory)?.ok_or_else(|| M::FILES.missing(directory))?;
         let path = directory.join(M::FILES.steps);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match read_text(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 bail!(M::FILES.lost_steps(directory))
             }

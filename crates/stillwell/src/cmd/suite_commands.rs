@@ -1,5 +1,4 @@
 //! `--suite` of `campaign` and `race`: the commands of a suite in place of one command.
-#![expect(clippy::disallowed_methods, reason = "reads the suite file")]
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use host::user_files::read_text;
 use model::spec::RunSpec;
 use model::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{
@@ -51,7 +51,7 @@ impl KeptSuite {
     /// The file cannot be read, or has no benchmarks that can be measured together.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
         let path = path.canonicalize().with_context(|| format!("cannot find {shown}"))?;
         let directory = path.parent().unwrap_or(Path::new("/")).to_str();
         let directory = directory.with_context(|| format!("{shown} is not UTF-8"))?.to_owned();

@@ -16,6 +16,7 @@ use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
 use crate::session::steps::{Session, SessionEnd};
 use host::terminal;
+use host::user_files::read_text;
 use host::{Host, Survey};
 use measure::clock::monotonic_ns;
 use measure::exec::MetricSupport;
@@ -156,8 +157,8 @@ impl<'a> SessionStart<'a> {
     /// Plays the times of a script.
     fn play(self, path: &Path, script: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let plan = self.plan;
-        let text = std::fs::read_to_string(script)
-            .with_context(|| format!("cannot read {}", script.display()))?;
+        let text =
+            read_text(script).with_context(|| format!("cannot read {}", script.display()))?;
         let mut runner = ScriptRunner::new(plan, &text)?;
         let evidence = MetricSupport { metrics: Vec::new(), gaps: Vec::new() };
         let (writer, tail, columns) = self.create(path, evidence, 0)?;

@@ -3,7 +3,8 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, Running, STILLWELL, skipped, wait_until};
+use crate::bench::{Bench, Ran, Running, STILLWELL, is_root, skipped, wait_until};
+use crate::callers::under_sudo;
 use crate::processes::{Session, has_pending_signal};
 
 /// A history of commits with these values, in a file; a commit without a value does not build. `None` without git.
@@ -95,6 +96,14 @@ fn the_commit_is_named_with_its_size() {
     assert!(bench.path("h.db").is_file(), "a search that is over can go into a history");
     // Each record can be read as any other.
     bench.stillwell(&["show", "found/001.swell"]).ends_with(0);
+    // What runs as the caller may have written the directory, so it gives no rights of root.
+    let forged =
+        bench.read("found/bisect.json").replacen("\"bisect\",", "\"bisect\",\"--as-root\",", 1);
+    bench.write("found/bisect.json", &forged);
+    if is_root() {
+        let ran = under_sudo(&bench, &["bisect", "--resume", "found"]).ends_with(2);
+        ran.says(&["give --as-root again"]);
+    }
 }
 
 #[test]

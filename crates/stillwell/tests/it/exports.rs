@@ -230,3 +230,37 @@ fn completions_know_every_verb() {
         Err(_) => crate::bench::skipped("there is no bash to check its completions"),
     }
 }
+
+/// A mistake about an export is found before the first run, not after the last.
+#[test]
+fn an_export_that_cannot_be_written_is_refused_before_anything_runs() {
+    let bench = Bench::new();
+    let (long, longer) = ("x".repeat(300), format!("{}x.csv", "d/".repeat(50_000)));
+    std::os::unix::fs::symlink("loop", bench.path("loop")).unwrap();
+    for target in [&*long, &longer, "loop/x", "nowhere/x", "r.swell/x"] {
+        for option in ["--export-csv", "--report"] {
+            bench.run(&["-w", "0", "-r", "1", option, target, "touch ran"]).ends_with(2);
+            assert!(!bench.path("ran").exists(), "{option} {target}");
+        }
+    }
+}
+
+/// The kernel sends SIGXFSZ at the limit, which ends a program without a word.
+#[test]
+fn a_file_that_reaches_the_limit_of_file_sizes_is_an_error() {
+    let bench = Bench::new();
+    bench.run(&["-w", "0", "-r", "3", "true"]).ends_with(0);
+    let before = bench.path(".").read_dir().unwrap().count();
+    for words in [
+        &["report", "r.swell", "-o", "x.html"][..],
+        &["convert", "r.swell", "-o", "x.json"],
+        &["campaign", "new", "c", "--", "true"],
+    ] {
+        let mut shell = bench.command("sh");
+        shell.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", crate::bench::STILLWELL]).args(words);
+        let ran = crate::bench::Ran::from(shell.output().unwrap());
+        ran.ends_with(2).says(&["File too large"]);
+    }
+    // Nothing but the directory of the campaign is left.
+    assert_eq!(bench.path(".").read_dir().unwrap().count(), before + 1);
+}

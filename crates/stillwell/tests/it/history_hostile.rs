@@ -325,3 +325,23 @@ fn errors_are_one_line_and_name_a_file_once() {
         "stillwell: cannot use bad.db as a history: it is no SQLite database; --db FILE names another file\n"
     );
 }
+
+/// SQLite opens files beside the database, and says only that it cannot open the database.
+#[test]
+fn what_lies_in_the_place_of_a_file_of_sqlite_is_named() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    bench.write("other", "kept");
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let companion = format!("h.db{suffix}");
+        std::os::unix::fs::symlink("other", bench.path(&companion)).expect("a link");
+        for words in [&["show"][..], &["add", "a.swell"], &["changes"]] {
+            let words = [&["history"], words, &["--db", "h.db"]].concat();
+            bench.stillwell(&words).ends_with(2).says(&[&companion, "something else is there"]);
+        }
+        std::fs::remove_file(bench.path(&companion)).expect("the link");
+        assert_eq!(bench.read("other"), "kept");
+    }
+    bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0);
+}

@@ -195,3 +195,47 @@ fn an_empty_journal_means_that_nothing_is_changed() {
         check_put_back(&bench);
     }
 }
+
+/// Another call of `reset` would find the same, so it is not proposed.
+#[test]
+fn a_journal_of_somebody_else_is_told_with_a_remedy() {
+    let traps: [(&str, fn(&std::path::Path)); 5] = [
+        ("it is a link", |path| std::os::unix::fs::symlink("../../link", path).unwrap()),
+        ("it is no regular file", |path| {
+            let kind = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, path, kind, 0o600.into(), 0).unwrap();
+        }),
+        ("it is no regular file", |path| std::fs::create_dir(path).unwrap()),
+        ("line 1", |path| std::fs::write(path, "junk\n").unwrap()),
+        ("its mode is 644, not 600", |path| std::fs::write(path, "").unwrap()),
+    ];
+    for (index, (reason, set)) in traps.into_iter().enumerate() {
+        let bench = machine();
+        let directory = bench.path("host/run/stillwell");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o700)).unwrap();
+        set(&bench.path(JOURNAL));
+        if index != 4 && bench.path(JOURNAL).is_file() {
+            std::fs::set_permissions(bench.path(JOURNAL), PermissionsExt::from_mode(0o600))
+                .unwrap();
+        }
+        for action in [&["reset"][..], &["status"], &["tune", "--cpus", "1"]] {
+            let ran = system(&bench, action).ends_with(2);
+            let remedy = "run/stillwell/journal is not to be trusted";
+            let ran = ran.says(&[remedy, "remove it or reboot", reason]);
+            assert!(!ran.stderr.contains("reset` again"), "{ran:#?}");
+        }
+        assert_eq!(bench.read(INTERVAL), "1\n");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_the_journals_directory_is_told() {
+    let bench = machine();
+    std::fs::create_dir_all(bench.path("host/run")).unwrap();
+    std::os::unix::fs::symlink("../..", bench.path("host/run/stillwell")).unwrap();
+    for action in [&["reset"][..], &["status"], &["tune", "--cpus", "1"]] {
+        let remedy = "run/stillwell is not to be trusted";
+        system(&bench, action).ends_with(2).says(&[remedy, "remove it or reboot"]);
+    }
+}

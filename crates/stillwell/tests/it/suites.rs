@@ -119,6 +119,24 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
     }
 }
 
+/// The list of copies that a session removes at its end is in `suite.json`.
+#[test]
+fn an_edited_suite_removes_no_other_directory() {
+    let bench = counted();
+    bench.write("go", "");
+    bench.stillwell(&["bench", "suite.toml", "--blocks", "6", "-o", "out"]).ends_with(0);
+    let builds = bench.path("cache/stillwell/builds");
+    std::fs::create_dir_all(builds.join("copy")).unwrap();
+    std::fs::create_dir_all(bench.path("precious")).unwrap();
+    let copies = [bench.path("precious"), builds.join("../../../precious"), builds.join("copy")];
+    let copies = serde_json::to_string(&copies).unwrap();
+    let edited = bench.read("out/suite.json").replacen('{', &format!("{{\"copies\":{copies},"), 1);
+    bench.write("out/suite.json", &edited);
+    bench.stillwell(&["bench", "--resume", "out"]).ends_with(0);
+    assert!(bench.path("precious").is_dir());
+    assert!(!builds.join("copy").exists());
+}
+
 #[test]
 fn only_one_measures_into_a_directory() {
     let bench = counted();

@@ -16,6 +16,7 @@ use clap::Parser as _;
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::rights;
 use crate::cmd::step_directory::{self, StepManifest as _, manifest_in, usual_directory};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::session::drawn_seed;
@@ -65,6 +66,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     let found = manifest_in::<BisectManifest>(directory)?;
     let manifest = found.ok_or_else(|| BisectManifest::FILES.missing(directory))?;
     let mut asked = asked(&manifest.words)?;
+    rights::take_for_kept(verb.process.rights, &mut asked.process.rights, "search")?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     if let Some(report) = &verb.report {
         asked.report = Some(std::path::absolute(report)?);

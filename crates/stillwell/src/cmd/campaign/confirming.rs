@@ -20,7 +20,7 @@ use search::campaign::{CampaignEvent, Program};
 
 /// Measures, keeps and shows the gain of the whole.
 pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
-    let mut work = CampaignFolder::open(verb.directory.clone())?;
+    let mut work = CampaignFolder::open(verb.directory.clone(), verb.rights)?;
     ensure!(
         work.campaign.accepted().next().is_some(),
         "no attempt was accepted yet; there is nothing to confirm"

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cmd::commits::Place;
 use crate::cmd::program_files::digest_of;
+use crate::cmd::rights::take_for_kept;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
 use model::spec::campaign::{CampaignAction, CampaignNew};
+use model::spec::groups::RightsOptions;
 use model::spec::{Cli, Verb};
 use model::values::{Percent, TimeSpan};
 use record::plan::{TrialRule, defaults};
@@ -114,12 +116,13 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// There is none, or another process works there.
-    pub(super) fn open(directory: PathBuf) -> Result<Self> {
+    pub(super) fn open(directory: PathBuf, rights: RightsOptions) -> Result<Self> {
         let missing = CampaignManifest::FILES.missing(&directory);
         let folder: StepDirectory<CampaignManifest, CampaignEvent> =
             StepDirectory::open(directory, || Err(missing))?;
-        let (options, campaign) = state(&folder.manifest, &folder.lines)
+        let (mut options, campaign) = state(&folder.manifest, &folder.lines)
             .with_context(|| format!("in {}", folder.directory.display()))?;
+        take_for_kept(rights, &mut options.new.process.rights, "campaign")?;
         let opened = Self { folder, options, campaign };
         opened.require_here()?;
         Ok(opened)

@@ -35,7 +35,7 @@ const SEEDS_EACH: u64 = 64;
 
 /// Measures an attempt, and keeps and shows the answer.
 pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
-    let mut work = CampaignFolder::open(verb.directory.clone())?;
+    let mut work = CampaignFolder::open(verb.directory.clone(), verb.rights)?;
     let is_known = work.campaign.attempts().iter().any(|it| it.name == verb.name);
     ensure!(!is_known, "there is an attempt {:?} already; give this one another name", verb.name);
     let budget = budget_left(&work)?;

@@ -266,9 +266,11 @@ impl BuiltFiles {
                     let is_skipped = skipped.iter().any(|it| name == **it)
                         || is_hidden(&name) && name != LIBTOOL;
                     left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
+                } else if !path.is_file() {
+                    // A FIFO would wait for its other end.
                 } else if name.to_string_lossy().contains(".so") {
                     libraries.push(path);
-                } else if !is_of_libtool && path.is_file() && may_be_benchmark(&path) {
+                } else if !is_of_libtool && may_be_benchmark(&path) {
                     let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
                     let made = path.metadata().and_then(|meta| meta.modified());
                     let made = made.unwrap_or(SystemTime::UNIX_EPOCH);

@@ -1,5 +1,4 @@
 //! The commands of a race, and their names. With a suite they are what its commands begin with.
-#![expect(clippy::disallowed_methods, reason = "reads the file of --arms-from")]
 
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use crate::cmd::program_files::digest_of;
 use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
 use crate::cmd::suites::{built, from_here};
 use host::Facts;
+use host::user_files::read_text;
 use model::spec::{RaceVerb, RunSpec};
 use model::values::Percent;
 use record::plan::suite::VariantBuild;
@@ -36,7 +36,7 @@ pub(super) fn asked(
     let mut names = verb.arms.command_names.clone();
     let Some(path) = &verb.arms_from else { return Ok((commands, names)) };
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
     let mut found = Vec::new();
     // Editors of other systems begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -12,6 +12,7 @@ use clap::Parser as _;
 
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
+use crate::cmd::rights;
 use crate::cmd::step_directory::{
     StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume, usual_directory,
 };
@@ -48,6 +49,7 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     let Verb::Race(mut asked) = Cli::try_parse_from(words)?.verb else {
         bail!("{} is of another verb", directory.display());
     };
+    rights::take_for_kept(verb.process.rights, &mut asked.process.rights, "race")?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     let directory = absolute(directory)?;
     let state = RaceState::open(directory, || Ok(manifest))?;

@@ -1,10 +1,11 @@
 //! Made-up times of the arms, for tests: a script with a line for each, of which each round gets its part.
-#![expect(clippy::disallowed_methods, reason = "reads and writes the scripts of tests")]
+#![expect(clippy::disallowed_methods, reason = "writes the scripts of tests")]
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use host::user_files::read_text;
 use record::Record;
 
 /// The times of each arm, and how many of them are used.
@@ -19,8 +20,7 @@ impl PlayedTimes {
     /// # Errors
     /// It cannot be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let is_arm = |line: &&str| !line.is_empty() && !line.starts_with('#');
         let words = |line: &str| line.split_ascii_whitespace().map(str::to_owned).collect();
         let arms: Vec<Vec<String>> = text.lines().filter(is_arm).map(words).collect();

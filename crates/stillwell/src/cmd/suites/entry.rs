@@ -8,6 +8,7 @@ use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
 use analysis::end_reason;
 use host::CacheMonitors;
 use host::sys::User;
+use host::user_files::read_whole;
 use measure::slices::Paces;
 use measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use record::plan::suite::SuiteMember;
@@ -191,9 +192,8 @@ impl<'a> SuiteEntry<'a> {
 }
 
 /// Removes a record without a complete header. Any other file is an error: it may hold data.
-#[expect(clippy::disallowed_methods, reason = "removes a record that was never begun")]
 fn ensure_headless(path: &Path) -> Result<()> {
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_whole(path).with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(
         !text.contains(&b'\n'),
         "{} is damaged; move it away to measure it again",

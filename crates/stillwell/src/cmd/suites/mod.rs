@@ -22,6 +22,7 @@ use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::session::{Guard, SessionStart, drawn_seed, place_all};
 use host::sys::may_raise_priority;
 use host::terminal;
+use host::user_files::read_whole;
 use host::{self, Facts, Host, Survey};
 use measure::interrupt::Interrupt;
 use measure::slices::{WorkerFactory, list_benchmarks};
@@ -223,7 +224,7 @@ impl SuiteDocument {
             let pythons = spec.suite.arms.iter().map(|arm| from_here(&arm.prefix));
             suite_of_pyperformance(&pythons.collect::<Result<Vec<_>>>()?)?.into_bytes()
         } else {
-            std::fs::read(path).with_context(|| format!("cannot read {shown}"))?
+            read_whole(path).with_context(|| format!("cannot read {shown}"))?
         };
         let text = String::from_utf8(bytes).map_err(|error| {
             let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());

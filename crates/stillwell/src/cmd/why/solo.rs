@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
-use host::user_files::replace;
+use host::user_files::{read_whole, replace};
 use measure::slices::PYTHON_WORKER;
 use measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
 use model::harness::{Harness, with_iterations};
@@ -119,7 +119,7 @@ impl SoloFiles {
     /// One has not done its loops.
     pub fn check(&self) -> Result<()> {
         for (label, path) in &self.answers {
-            let said = std::fs::read(path).unwrap_or_default();
+            let said = read_whole(path).unwrap_or_default();
             let said = String::from_utf8_lossy(&said);
             if !said.lines().any(|line| line.starts_with("time ")) {
                 let error = said.lines().find_map(|line| line.strip_prefix("error "));

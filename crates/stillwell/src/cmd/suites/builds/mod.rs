@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use model::spec::suite::{LinkOrder, Variant};
+use record;
 use record::plan::suite::VariantBuild;
 
 use source::BuildSource;
@@ -65,9 +66,12 @@ pub fn variant(
     Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd), is_relinked })
 }
 
-/// Removes copies. A copy that cannot be removed stays.
+/// Removes copies. A copy that cannot be removed stays. The list may be of an edited file, so nothing is removed outside of
+/// the directory of builds.
 pub fn remove(copies: &[PathBuf]) {
-    copies.iter().for_each(|copy| drop(std::fs::remove_dir_all(copy)));
+    let Ok(builds) = record::builds_path() else { return };
+    let is_copy = |path: &&PathBuf| path.parent() == Some(&*builds) && path.file_name().is_some();
+    copies.iter().filter(is_copy).for_each(|copy| drop(std::fs::remove_dir_all(copy)));
 }
 
 /// The directories of a variant, one for each of its builds.
