@@ -67,7 +67,6 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("measure/memory_use.rs", machine),
         ("measure/noise/osnoise/tracing.rs", machine),
         ("measure/watch/mod.rs", own),
-        ("record/folder.rs", "a new directory of the caller"),
         ("search/pool/manifest.rs", caller),
         ("search/pool/task.rs", "the caller"),
         ("stillwell/cmd/frameworks.rs", own),
