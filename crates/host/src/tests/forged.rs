@@ -57,7 +57,7 @@ fn a_link_is_refused() {
         std::fs::rename(path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(elsewhere, path).unwrap();
     };
-    check_refused(link, "cannot read");
+    check_refused(link, "it is a link");
 }
 
 #[test]
