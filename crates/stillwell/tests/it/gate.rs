@@ -179,7 +179,8 @@ fn a_program_that_does_not_answer_is_failing() {
         &google_benchmark(1001).replace("*--help*)", "*--help*) exec sleep 1000;;\n*--nothing*)"),
     );
     let ran = gate(&bench, &["--timeout", "3s"]).ends_with(2);
-    let said = "sums (head): asked with --help, it did not end within 3 s; give it longer with --timeout";
+    let said =
+        "sums (head): asked with --help, it did not end within 3 s; give it longer with --timeout";
     assert_eq!(json(&bench)["failing"], serde_json::json!([said]), "{ran:#?}");
 }
 
