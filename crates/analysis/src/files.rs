@@ -1,7 +1,9 @@
 //! The same benchmarks in several files. Everything that differed between the sessions is part of the difference, so
 //! there are no verdicts, only estimates with an error from the scatter of the launches.
 
-use std::collections::{BTreeSet, HashMap};
+mod differences;
+
+use std::collections::HashMap;
 
 use formats::{BenchmarkValues, MetaValue, ResultUnit, Results, statistics::summary};
 use schemars::JsonSchema;
@@ -9,6 +11,8 @@ use serde::Serialize;
 use stats::PointEstimate;
 
 use crate::summary::UncertainValue;
+pub use differences::{Difference, OtherProcessors};
+use differences::{differences, other_processors};
 use model::values::Average;
 
 /// A benchmark in one file.
@@ -23,8 +27,24 @@ pub struct FileCell {
     pub n_launches: usize,
     /// Number of values.
     pub n_values: usize,
-    /// Ratio to the first file; `None` in the first file, and if the first value is 0.
+    /// Ratio to the first file; `None` in the first file, and if one of the values is not above 0.
     pub ratio: Option<UncertainValue>,
+    /// Difference to the first file, where there is no ratio.
+    pub difference: Option<f64>,
+    /// What the file has instead of values; `None` if it has them.
+    pub estimate: Option<EstimateKind>,
+}
+
+/// The number of a summary that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EstimateKind {
+    /// A mean.
+    Mean,
+    /// A median.
+    Median,
+    /// The file does not say whether it is a mean, a median or a minimum.
+    Unknown,
 }
 
 /// A benchmark that several files have.
@@ -35,6 +55,8 @@ pub struct BenchmarkLine {
     /// Unit of the values.
     #[serde(skip)]
     pub unit: ResultUnit,
+    /// Whether more of it is better, as of a throughput.
+    pub more_is_better: bool,
     /// Tags of the benchmark.
     pub tags: Vec<String>,
     /// One cell for each file; `None` if the file lacks the benchmark.
@@ -48,41 +70,17 @@ pub struct FilesComparison {
     pub by: Average,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
-    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file. `None` for
-    /// the first file.
+    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file: those of which
+    /// less is better, or all if there is none. `None` for the first file.
     pub geometric_means: Vec<Option<UncertainValue>>,
     /// Benchmarks without a partner. For the first file: those that no other file has. For another file: those that
     /// the first file lacks.
     pub alone: Vec<Vec<String>>,
     /// Differences between the machines or interpreters.
     pub differences: Vec<Difference>,
+    /// Benchmarks without a partner that have one but for the number of processors.
+    pub other_processors: Vec<OtherProcessors>,
 }
-
-/// A difference in metadata that should be equal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Difference {
-    /// Index of the file.
-    pub file: usize,
-    /// Key of the metadata.
-    pub key: &'static str,
-    /// Value in the first file.
-    pub reference: String,
-    /// Value in this file.
-    pub other: String,
-}
-
-/// Metadata that change the meaning of a time.
-const TELLING: [&str; 9] = [
-    "hostname",
-    "cpu_model_name",
-    "cpu_count",
-    "platform",
-    "python_implementation",
-    "python_version",
-    "aslr",
-    "cpu_affinity",
-    "cpu_governors",
-];
 
 /// Class of a change by its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -126,7 +124,11 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
         let reference = found[0][at].clone();
         let of_file = |file: usize| {
             let mut cell = found[file][places[file].find(benchmark, name)?].clone()?;
-            cell.ratio = reference.as_ref().and_then(|old| ratio(old.middle, cell.middle));
+            if let Some(old) = &reference {
+                cell.ratio = ratio(old.middle, cell.middle);
+                let difference = cell.middle.value - old.middle.value;
+                cell.difference = Some(difference).filter(|_| cell.ratio.is_none());
+            }
             Some(cell)
         };
         let others: Vec<Option<FileCell>> = (1..files.len()).map(of_file).collect();
@@ -136,7 +138,8 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
         }
         let cells = std::iter::once(reference.clone()).chain(others).collect();
         let (unit, tags) = (benchmark.unit.clone(), tags(&files[0], benchmark));
-        lines.push(BenchmarkLine { name: name.clone(), unit, tags, cells });
+        let more_is_better = unit.more_is_better();
+        lines.push(BenchmarkLine { name: name.clone(), unit, more_is_better, tags, cells });
     }
     for file in 1..files.len() {
         let is_alone =
@@ -146,7 +149,9 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     }
     let means = |file| geometric_mean(lines.iter(), file);
     let geometric_means = (0..files.len()).map(means).collect();
-    FilesComparison { by, geometric_means, lines, alone, differences: differences(files) }
+    let other_processors = other_processors(files, &labels, &alone);
+    let differences = differences(files);
+    FilesComparison { by, geometric_means, lines, alone, differences, other_processors }
 }
 
 /// Group, name, parameters and unit of a benchmark.
@@ -203,6 +208,13 @@ fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
         n_launches: middles.len(),
         n_values: benchmark.values.len(),
         ratio: None,
+        difference: None,
+        estimate: benchmark.values.is_empty().then(|| match (summary.median, summary.mean) {
+            (_, Some(mean)) if value == mean && by == Average::Mean => EstimateKind::Mean,
+            (Some(_), _) => EstimateKind::Median,
+            (None, Some(_)) => EstimateKind::Mean,
+            (None, None) => EstimateKind::Unknown,
+        }),
     })
 }
 
@@ -221,13 +233,19 @@ fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     })
 }
 
-/// Geometric mean of the ratios of one file. Its error is known if all errors are.
+/// Geometric mean of the ratios of one file: of the benchmarks of which less is better, or of all if there is none. Its
+/// error is known if all errors are.
 pub fn geometric_mean<'a>(
     lines: impl Iterator<Item = &'a BenchmarkLine>,
     file: usize,
 ) -> Option<UncertainValue> {
-    let ratios: Vec<UncertainValue> =
-        lines.filter_map(|line| line.cells.get(file)?.as_ref()?.ratio).collect();
+    let with_ratio = |line: &'a BenchmarkLine| {
+        Some((line.more_is_better, line.cells.get(file)?.as_ref()?.ratio?))
+    };
+    let all: Vec<(bool, UncertainValue)> = lines.filter_map(with_ratio).collect();
+    let is_mixed = all.iter().any(|it| !it.0);
+    let kept = all.into_iter().filter(|(more_is_better, _)| !(is_mixed && *more_is_better));
+    let ratios: Vec<UncertainValue> = kept.map(|it| it.1).collect();
     let values: Vec<f64> = ratios.iter().map(|ratio| ratio.value).collect();
     let n = values.len() as f64;
     let value = stats::mean(&stats::logs(&values).ok()?).ok()?.exp();
@@ -242,33 +260,6 @@ fn tags(file: &Results, benchmark: &BenchmarkValues) -> Vec<String> {
         Some(MetaValue::Text(tag)) => vec![tag.clone()],
         _ => Vec::new(),
     }
-}
-
-fn differences(files: &[Results]) -> Vec<Difference> {
-    let said = |file: &Results, key: &str| -> BTreeSet<String> {
-        let of = |it: &BenchmarkValues| {
-            let in_launch = |launch: formats::LaunchView<'_>| {
-                launch.info.metadata.as_ref()?.get(key).map(ToString::to_string)
-            };
-            let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
-            let outer = outer.map(ToString::to_string);
-            outer.or_else(|| it.launches().next().and_then(in_launch))
-        };
-        file.benchmarks.iter().filter_map(of).collect()
-    };
-    let shown = |said: &BTreeSet<String>| said.iter().cloned().collect::<Vec<_>>().join(" and ");
-    let mut found = Vec::new();
-    let Some((first, others)) = files.split_first() else { return found };
-    for (index, other) in others.iter().enumerate() {
-        for key in TELLING {
-            let (reference, other) = (said(first, key), said(other, key));
-            if reference != other && !reference.is_empty() && !other.is_empty() {
-                let (reference, other) = (shown(&reference), shown(&other));
-                found.push(Difference { file: index + 1, key, reference, other });
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

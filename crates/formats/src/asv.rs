@@ -15,8 +15,8 @@ use crate::json::document::Document;
 use crate::json::{self, Finite, Sign};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ReadOptions, ResultUnit,
-    Results, SummaryStatistics, UnreadBenchmark,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results,
+    SummaryStatistics, UnreadBenchmark,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -73,6 +73,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         }
     }
     document.tell_cut(&mut results);
+    results.note_summaries();
     results.note("the file does not say which process made which value");
     if results.benchmarks.len() > 1 {
         results.note(NOTE_ORDER);
@@ -154,9 +155,6 @@ fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) ->
         let mut made = BenchmarkValues::new(series.name, series.unit.clone());
         made.parameters = parameters;
         fill(&mut made, result, columns, index, series)?;
-        if made.summary.is_some() {
-            results.note(NOTE_SUMMARIES);
-        }
         results.benchmarks.push(made);
     }
     Ok(())

@@ -11,8 +11,7 @@ use crate::json::document::{Document, Element};
 use crate::json::{self, NotNegative, Positive};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
-    ReadOptions, ResultUnit, Results, SummaryStatistics,
+    BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics,
 };
 
 /// Name of the extra for the time of the garbage collector.
@@ -80,13 +79,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         add(&mut results, &name, (n_nodes == 1).then_some(""), node, DEPTH_MAX);
     }
     document.tell_cut(&mut results);
-    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
-        results.note(NOTE_SUMMARIES);
-    }
-    results.note(NOTE_ONE_PROCESS);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_one_process();
     Ok(results)
 }
 

@@ -7,10 +7,7 @@ use serde_json::Value;
 use crate::json::document::Document;
 use crate::json::{self, NotNegative, Positive};
 use crate::source::TextFile;
-use crate::{
-    BenchmarkValues, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ReadOptions, ResultUnit, Results,
-    SummaryStatistics,
-};
+use crate::{BenchmarkValues, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics};
 
 #[derive(Default, Deserialize)]
 struct CodspeedCreator {
@@ -81,7 +78,6 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         });
         Ok(found)
     })?;
-    results.note(NOTE_SUMMARIES);
-    results.note(NOTE_ONE_PROCESS);
+    results.note_one_process();
     Ok(results)
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::json::{self, Finite, Positive};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ReadOptions,
-    ResultUnit, Results, SummaryStatistics, UnreadBenchmark,
+    BenchmarkValues, LaunchInfo, ReadOptions, ResultUnit, Results, SummaryStatistics,
+    UnreadBenchmark,
 };
 
 const BENCHMARK: &str = "benchmark.json";
@@ -78,9 +78,6 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
             }
         }
     }
-    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
-        results.note(NOTE_SUMMARIES);
-    }
     if results.benchmarks.is_empty() && results.unread.is_empty() {
         bail!(
             "there is no */{}/{BENCHMARK}; the sides are \"new\", \"base\" and the names of baselines",
@@ -88,10 +85,7 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
         );
     }
     results.metadata.insert("criterion_side".into(), options.side.into());
-    results.note(NOTE_ONE_PROCESS);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_one_process();
     Ok(results)
 }
 

@@ -3,7 +3,9 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::json::document::Document;
-use crate::{FileFormat, go};
+use crate::{
+    FileFormat, bmf, cargo_bench, catch2, github_action, gnu_time, go, perf_stat, unknown,
+};
 
 /// The number of lines to read before giving up on a text.
 const N_LINES_MAX: usize = 10_000;
@@ -24,6 +26,9 @@ pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     match found {
         Some(format) => Ok(format),
         None => {
+            if let Some(instead) = unknown::instead(&text) {
+                bail!("{instead}");
+            }
             let known: Vec<_> = FileFormat::ALL.iter().map(|format| format.name()).collect();
             bail!(
                 "what this file is cannot be told; the formats that can be read are: {}",
@@ -38,10 +43,27 @@ fn detect_text(text: &str) -> Option<FileFormat> {
     if text.starts_with("command,") {
         return Some(FileFormat::HyperfineCsv);
     }
-    if lines.clone().any(go::is_result) {
-        return Some(FileFormat::Go);
+    if text.trim_start().starts_with(github_action::SCRIPT) {
+        return Some(FileFormat::GithubAction);
+    }
+    if text.trim_start().starts_with('<') {
+        return catch2::is_xml(text).then_some(FileFormat::Catch2);
+    }
+    let by_line: [(fn(&str) -> bool, FileFormat); 4] = [
+        (go::is_result, FileFormat::Go),
+        (catch2::is_head, FileFormat::Catch2),
+        (gnu_time::is_command, FileFormat::GnuTime),
+        (cargo_bench::is_result, FileFormat::CargoBench),
+    ];
+    for (is_it, format) in by_line {
+        if lines.clone().any(is_it) {
+            return Some(format);
+        }
     }
     let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
+    if perf_stat::is_counter(first) {
+        return Some(FileFormat::PerfStat);
+    }
     let time = first.split('\t').next().unwrap_or(first);
     time.trim().parse::<f64>().is_ok().then_some(FileFormat::Times)
 }
@@ -72,7 +94,8 @@ fn detect_json(text: &str) -> Option<FileFormat> {
     let telling = |(place, key, _): &&(KeyPlace, &str, FileFormat)| {
         keys.iter().any(|known| (known.0, &*known.1) == (*place, *key))
     };
-    TELLING.iter().find(telling).map(|it| it.2)
+    let found = TELLING.iter().find(telling).map(|it| it.2);
+    found.or_else(|| bmf::is_bmf(&document).then_some(FileFormat::Bmf))
 }
 
 /// The place of a key.
@@ -88,7 +111,7 @@ enum KeyPlace {
 }
 
 /// Keys that only one format has at this place. Keys that several formats share are not here.
-const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
+const TELLING: [(KeyPlace, &str, FileFormat); 27] = [
     (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
     (KeyPlace::Results, "command", FileFormat::Hyperfine),
     (KeyPlace::Results, "times", FileFormat::Hyperfine),
@@ -109,4 +132,11 @@ const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
     (KeyPlace::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
     (KeyPlace::Root, "instrument", FileFormat::Codspeed),
     (KeyPlace::Benchmarks, "uri", FileFormat::Codspeed),
+    (KeyPlace::Root, "HostEnvironmentInfo", FileFormat::BenchmarkDotNet),
+    (KeyPlace::Root, "counter-value", FileFormat::PerfStat),
+    (KeyPlace::Root, "testbed", FileFormat::Bencher),
+    (KeyPlace::Root, "__version__", FileFormat::Lnt),
+    (KeyPlace::Root, "Tests", FileFormat::Lnt),
+    (KeyPlace::Root, "format_version", FileFormat::Lnt),
+    (KeyPlace::RootList, "unit", FileFormat::GithubAction),
 ];

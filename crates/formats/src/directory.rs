@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     match &of_asv[..] {
         [only] if is_asv && is_wanted => read_path(&path.join(only), options),
         [first, ..] if is_asv => bail!(
-            "{shown} has {} results of asv; name one of them, for example {}",
+            "{shown} has {} results of asv, and one is needed here; name one of them, for example {}",
             of_asv.len(),
             path.join(first).display()
         ),

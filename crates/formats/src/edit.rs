@@ -1,6 +1,6 @@
 //! The edits of `convert` other than the change of format. No edit leaves results without a value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -36,6 +36,9 @@ impl FromStr for LaunchNumbers {
         ranges.collect::<Result<_, _>>().map(Self)
     }
 }
+
+/// The parameter with the number of processors of a benchmark of Go.
+pub(crate) const PROCESSORS: &str = "gomaxprocs";
 
 /// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: a different value means a
 /// different measurement.
@@ -103,6 +106,35 @@ pub fn include_launches(results: &mut Results, numbers: &LaunchNumbers) -> Resul
 /// A benchmark would be left without values.
 pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| !numbers.contains(number))
+}
+
+/// Name and parameters of a benchmark of Go without its number of processors (`-8`), if it has one.
+pub fn without_processors(benchmark: &BenchmarkValues) -> Option<(&str, Vec<(String, String)>)> {
+    let at = benchmark.parameters.iter().position(|(name, _)| name == PROCESSORS)?;
+    let name = benchmark.name.strip_suffix(&*benchmark.parameters[at].1)?.strip_suffix('-')?;
+    let mut parameters = benchmark.parameters.clone();
+    parameters.remove(at);
+    Some((name, parameters))
+}
+
+/// Takes the number of processors out of all names.
+///
+/// # Errors
+/// A benchmark was measured with several numbers of processors.
+pub fn ignore_processors(results: &mut Results) -> Result<()> {
+    let mut seen = HashMap::new();
+    for it in &results.benchmarks {
+        let Some((name, parameters)) = without_processors(it) else { continue };
+        if let Some(other) = seen.insert((&it.group, name, parameters, &it.unit), &it.name) {
+            bail!("it has {other} and {}: choose one with -b", it.name);
+        }
+    }
+    for it in &mut results.benchmarks {
+        if let Some((name, parameters)) = without_processors(it) {
+            (it.name, it.parameters) = (name.to_owned(), parameters);
+        }
+    }
+    Ok(())
 }
 
 fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Result<()> {

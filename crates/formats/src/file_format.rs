@@ -4,8 +4,9 @@ use anyhow::{Context as _, Result};
 
 use crate::source::TextFile;
 use crate::{
-    LineReader, ReadOptions, Results, asv, benchmark_tools, codspeed, criterion, go, google,
-    hyperfine, hyperfine_csv, jmh, nanobench, pyperf, pytest, times,
+    LineReader, ReadOptions, Results, asv, benchmark_tools, bmf, cargo_bench, catch2, codspeed,
+    criterion, dotnet, github_action, gnu_time, go, google, hyperfine, hyperfine_csv, jmh, lnt,
+    nanobench, perf_stat, pyperf, pytest, times,
 };
 
 /// Format of a file of another program.
@@ -36,6 +37,24 @@ pub enum FileFormat {
     BenchmarkTools,
     /// Wall times of CodSpeed.
     Codspeed,
+    /// What cargo bench prints: libtest, criterion and divan.
+    CargoBench,
+    /// Catch2's text, or its -r xml.
+    Catch2,
+    /// BenchmarkDotNet's JSON, full or brief.
+    BenchmarkDotNet,
+    /// Bencher Metric Format.
+    Bmf,
+    /// What bencher run --format json prints.
+    Bencher,
+    /// github-action-benchmark's data.js, or its custom JSON.
+    GithubAction,
+    /// What perf stat -x or -j writes.
+    PerfStat,
+    /// What GNU time -v prints.
+    GnuTime,
+    /// What lit -o writes, or a report of LNT.
+    Lnt,
     /// Lines of `TIME<TAB>COMMAND`, or of `TIME` alone.
     Times,
 }
@@ -50,7 +69,7 @@ pub(crate) enum Reader {
 
 impl FileFormat {
     /// All formats.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 22] = [
         Self::Pyperf,
         Self::Hyperfine,
         Self::HyperfineCsv,
@@ -63,6 +82,15 @@ impl FileFormat {
         Self::Nanobench,
         Self::BenchmarkTools,
         Self::Codspeed,
+        Self::CargoBench,
+        Self::Catch2,
+        Self::BenchmarkDotNet,
+        Self::Bmf,
+        Self::Bencher,
+        Self::GithubAction,
+        Self::PerfStat,
+        Self::GnuTime,
+        Self::Lnt,
         Self::Times,
     ];
 
@@ -86,6 +114,19 @@ impl FileFormat {
                 ("benchmark-tools", "BenchmarkTools.jl JSON", Document(benchmark_tools::read))
             }
             Self::Codspeed => ("codspeed", "CodSpeed wall times", Document(codspeed::read)),
+            Self::CargoBench => ("cargo-bench", "cargo bench", Lines(cargo_bench::reader)),
+            Self::Catch2 => ("catch2", "Catch2", Document(catch2::read)),
+            Self::BenchmarkDotNet => {
+                ("benchmark-dot-net", "BenchmarkDotNet JSON", Document(dotnet::read))
+            }
+            Self::Bmf => ("bmf", "Bencher Metric Format", Document(bmf::read)),
+            Self::Bencher => ("bencher", "Bencher report", Document(bmf::read_report)),
+            Self::GithubAction => {
+                ("github-action", "github-action-benchmark", Document(github_action::read))
+            }
+            Self::PerfStat => ("perf-stat", "perf stat -x or -j", Lines(perf_stat::reader)),
+            Self::GnuTime => ("gnu-time", "GNU time -v", Lines(gnu_time::reader)),
+            Self::Lnt => ("lnt", "LNT or lit JSON", Document(lnt::read)),
             Self::Times => ("times", "lines of TIME<TAB>COMMAND", Lines(times::reader)),
         }
     }

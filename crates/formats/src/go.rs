@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::edit::PROCESSORS;
 use crate::json::Sign;
 use crate::read::LineReader;
-use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ReadOptions, ResultUnit,
-    Results,
-};
+use crate::value_limit::ValueLimit;
+use crate::{BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results};
 
 const PREFIX: &str = "Benchmark";
 const TIME: &str = "ns/op";
@@ -18,19 +17,27 @@ const TIME: &str = "ns/op";
 const PACKAGE: &str = "pkg";
 
 /// Reads a log. Like benchstat, it skips every line that is not a result or a `key: value` line.
-pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
-    Box::new(GoLog::default())
+pub(crate) fn reader(_: &str, options: ReadOptions<'_>) -> Box<dyn LineReader> {
+    Box::new(GoLog {
+        config: GoConfig::new(),
+        benchmarks: Vec::new(),
+        limit: ValueLimit::new(options.values_max),
+        indices: HashMap::new(),
+        current: HashMap::new(),
+        results: Results::default(),
+        broken: None,
+    })
 }
 
 /// The `key: value` lines that are in force.
 type GoConfig = BTreeMap<String, String>;
 
-#[derive(Default)]
 struct GoLog {
     /// The configuration set by the lines so far.
     config: GoConfig,
     /// With the configuration of each. Other configurations make other benchmarks.
     benchmarks: Vec<(BenchmarkValues, GoConfig)>,
+    limit: ValueLimit,
     /// The benchmarks of each configuration by their names.
     indices: HashMap<GoConfig, HashMap<String, usize>>,
     /// The benchmarks of the current configuration.
@@ -109,6 +116,7 @@ impl LineReader for GoLog {
     fn finish(mut self: Box<Self>) -> Results {
         self.tell_broken();
         let mut results = Results { tool: "go test -bench".into(), ..self.results };
+        self.limit.note(&mut results);
         let varying = varying(&self.benchmarks);
         for (mut found, config) in self.benchmarks {
             for (key, value) in config {
@@ -123,10 +131,7 @@ impl LineReader for GoLog {
             found.fill_extras();
             results.benchmarks.push(found);
         }
-        results.note(NOTE_ONE_PROCESS);
-        if results.benchmarks.len() > 1 {
-            results.note(NOTE_ORDER);
-        }
+        results.note_one_process();
         results
     }
 }
@@ -220,12 +225,18 @@ impl GoLog {
             "{unit_name} is not the unit of its other lines, {}",
             found.unit.name()
         );
+        if !self.limit.keeps(index) {
+            return Ok(());
+        }
         found.values.push(value);
         found.loops.push(loops);
         for (index, (unit, value)) in pairs.iter().enumerate() {
             if index != main {
                 found.push_extra(unit, &unit_of(unit), *value);
             }
+        }
+        if self.limit.is_reached() {
+            self.limit.halve(self.benchmarks.iter_mut().map(|it| &mut it.0));
         }
         Ok(())
     }
@@ -240,7 +251,7 @@ fn parameters(name: &str) -> Vec<(String, String)> {
     let parts = path.split('/').skip(1).filter_map(|part| part.split_once('='));
     let mut parameters: Vec<_> =
         parts.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    parameters.extend(procs.map(|procs| ("gomaxprocs".to_owned(), procs.to_owned())));
+    parameters.extend(procs.map(|procs| (PROCESSORS.to_owned(), procs.to_owned())));
     parameters
 }
 

@@ -11,8 +11,7 @@ use crate::json::document::Document;
 use crate::json::{self, NotNegative, Sign};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, CPU, Detail, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER,
-    NOTE_SUMMARIES, ReadOptions, ResultUnit, Results,
+    BenchmarkValues, CPU, Detail, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results,
 };
 
 #[derive(Deserialize)]
@@ -63,13 +62,7 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
     })?;
     results.benchmarks.retain(|it| !it.values.is_empty() || it.summary.is_some());
     results.benchmarks.iter_mut().for_each(finish);
-    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
-        results.note(NOTE_SUMMARIES);
-    }
-    results.note(NOTE_ONE_PROCESS);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_one_process();
     Ok(results)
 }
 

@@ -11,8 +11,8 @@ use crate::json::document::Document;
 use crate::json::{self, Finite, NotNegative};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
-    PEAK_MEMORY, ReadOptions, ResultUnit, Results, SummaryStatistics,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, PEAK_MEMORY, ReadOptions,
+    ResultUnit, Results, SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -34,9 +34,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         results.tool = format!("hyperfine {version}");
     }
     document.benchmarks("results", &mut results, benchmark)?;
-    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
-        results.note(NOTE_SUMMARIES);
-    }
+    results.note_summaries();
     finish(&mut results);
     Ok(results)
 }

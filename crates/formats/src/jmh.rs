@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::json::document::Document;
 use crate::json::{Finite, Sign};
 use crate::source::TextFile;
+use crate::units::unit_ns;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ReadOptions, ResultUnit,
-    Results, SummaryStatistics,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 /// The most times of a histogram. The reader writes them out, and JMH writes no file with more.
@@ -66,9 +67,6 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
             results.tool = format!("JMH {version}");
         }
         let found = benchmark(&measured, &mut n_times)?;
-        if found.summary.is_some() {
-            results.note(NOTE_SUMMARIES);
-        }
         // The mode `sample` has percentiles of the values that this reader reads. They are called `p0.99`, in some
         // versions with the benchmark's name and a middle dot before it.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
@@ -78,6 +76,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         results.benchmarks.push(found);
         Ok(())
     })?;
+    results.note_summaries();
     if results.benchmarks.len() > 1 {
         results.note(NOTE_ORDER);
     }
@@ -162,15 +161,8 @@ fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
 
 /// Converts times per operation to nanoseconds; rates keep their unit.
 fn unit_of(name: &str) -> (ResultUnit, f64) {
-    let scale = match name.strip_suffix("/op") {
-        Some("ns") => 1.0,
-        Some("us" | "µs") => 1e3,
-        Some("ms") => 1e6,
-        Some("s") => 1e9,
-        Some("min") => 60e9,
-        Some("hr") => 3600e9,
-        Some("day") => 86400e9,
-        _ => return (ResultUnit::Other(name.into()), 1.0),
-    };
-    (ResultUnit::Time, scale)
+    match name.strip_suffix("/op").and_then(unit_ns) {
+        Some(ns) => (ResultUnit::Time, ns),
+        None => (ResultUnit::Other(name.into()), 1.0),
+    }
 }

@@ -3,23 +3,31 @@
 
 mod asv;
 mod benchmark_tools;
+mod bmf;
+mod cargo_bench;
+mod catch2;
 mod checked;
 mod codspeed;
 mod criterion;
 pub mod csv_cell;
 mod detect;
 mod directory;
+mod dotnet;
 pub mod edit;
 mod file_format;
 #[cfg(test)]
 mod file_tests;
+mod github_action;
+mod gnu_time;
 mod go;
 mod google;
 mod hyperfine;
 mod hyperfine_csv;
 mod jmh;
 mod json;
+mod lnt;
 mod nanobench;
+mod perf_stat;
 pub mod pyperf;
 mod pytest;
 mod read;
@@ -29,6 +37,9 @@ pub mod samples;
 mod source;
 mod text;
 mod times;
+mod units;
+mod unknown;
+mod value_limit;
 
 pub use detect::detect;
 pub use directory::{FileBytes, below, criterion_files};

@@ -7,10 +7,7 @@ use serde_json::Value;
 use crate::json::Positive;
 use crate::json::document::Document;
 use crate::source::TextFile;
-use crate::{
-    BenchmarkValues, Detail, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ReadOptions,
-    ResultUnit, Results,
-};
+use crate::{BenchmarkValues, Detail, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// nanobench writes 0 for a counter that it could not read.
@@ -72,10 +69,7 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
         found.fill_extras();
         Ok(found)
     })?;
-    results.note(NOTE_ONE_PROCESS);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_one_process();
     Ok(results)
 }
 

@@ -9,10 +9,7 @@ use serde_json::Value;
 use crate::json::document::Document;
 use crate::json::{self, NotNegative, Positive};
 use crate::source::TextFile;
-use crate::{
-    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ReadOptions,
-    ResultUnit, Results, SummaryStatistics,
-};
+use crate::{BenchmarkValues, LaunchInfo, ReadOptions, ResultUnit, Results, SummaryStatistics};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -58,13 +55,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         results.metadata.insert("date".into(), date.as_str().into());
     }
     document.benchmarks("benchmarks", &mut results, |measured| benchmark(&measured))?;
-    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
-        results.note(NOTE_SUMMARIES);
-    }
-    results.note(NOTE_ONE_PROCESS);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_one_process();
     Ok(results)
 }
 

@@ -5,6 +5,9 @@
 //! launches of five values.
 
 pub mod statistics;
+mod summary;
+
+pub use summary::{NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, SummaryStatistics};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,6 +15,8 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+use crate::units::unit_ns;
 
 /// Facts beside the values, by key.
 pub type Metadata = BTreeMap<String, MetaValue>;
@@ -65,6 +70,12 @@ impl ResultUnit {
             Self::Count => "count",
             Self::Other(name) => name,
         }
+    }
+
+    /// Whether more of it is better: it is of a throughput, for example `ops/s`, `MB/s`, `iter/sec` or JMH's `ops/ns`.
+    pub fn more_is_better(&self) -> bool {
+        let Self::Other(name) = self else { return false };
+        name.rsplit_once('/').is_some_and(|(_, per)| unit_ns(per).is_some())
     }
 }
 
@@ -154,31 +165,6 @@ pub const CPU: &str = "cpu";
 pub const EXIT_CODE: &str = "exit_code";
 /// Name of the extra that is the peak of the resident memory.
 pub const PEAK_MEMORY: &str = "peak_memory";
-
-/// Summary of values that the source does not keep, in the base unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SummaryStatistics {
-    /// Number of values.
-    pub count: Option<u64>,
-    pub mean: Option<f64>,
-    /// Sample standard deviation.
-    pub stddev: Option<f64>,
-    pub min: Option<f64>,
-    pub q1: Option<f64>,
-    pub median: Option<f64>,
-    pub q3: Option<f64>,
-    pub max: Option<f64>,
-    /// The only number of a source that does not say what it is: a mean, a median or a minimum.
-    pub estimate: Option<f64>,
-}
-
-impl SummaryStatistics {
-    /// The number that stands for all: the median, the mean, or the estimate of an unknown kind.
-    pub fn center(&self) -> Option<f64> {
-        self.median.or(self.mean).or(self.estimate)
-    }
-}
 
 /// Purpose of a launch without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -408,11 +394,3 @@ impl BenchmarkValues {
         label
     }
 }
-
-/// A source whose benchmarks follow one another.
-pub const NOTE_ORDER: &str = "the benchmarks were measured one after another: what the machine did in the meantime counts as their difference";
-/// A source with one process.
-pub const NOTE_ONE_PROCESS: &str = "all values of a benchmark are from one process: what differs between processes is not in their spread";
-/// A source without values.
-pub const NOTE_SUMMARIES: &str =
-    "the file has summaries, not values: nothing can be tested and no interval can be given";

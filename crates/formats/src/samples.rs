@@ -54,9 +54,23 @@ pub const BENCHMARK_TOOLS: SourceFile<'_> = SourceFile {
             "params":["BenchmarkTools.Parameters",{"evals":997,"samples":3,"seconds":5.0}]}]}}],
         "guess":["TrialEstimate",{"time":5.0}]}}]]]"#,
 };
+/// Written by hand after the formats' descriptions; these tools were not at hand.
+pub const CARGO_BENCH: SourceFile<'_> = sample!("results/cargo_bench.txt");
+pub const CATCH2: SourceFile<'_> = sample!("results/catch2.txt");
+pub const CATCH2_XML: SourceFile<'_> = sample!("results/catch2.xml");
+pub const DOTNET: SourceFile<'_> = sample!("results/dotnet_full.json");
+pub const DOTNET_BRIEF: SourceFile<'_> = sample!("results/dotnet_brief.json");
+pub const BMF: SourceFile<'_> = sample!("results/bmf.json");
+pub const BENCHER: SourceFile<'_> = sample!("results/bencher.json");
+pub const GITHUB_ACTION: SourceFile<'_> = sample!("results/github_action.js");
+pub const PERF_STAT: SourceFile<'_> = sample!("results/perf_stat.csv");
+pub const PERF_STAT_JSON: SourceFile<'_> = sample!("results/perf_stat.jsonl");
+pub const GNU_TIME: SourceFile<'_> = sample!("results/gnu_time.txt");
+pub const LIT: SourceFile<'_> = sample!("results/lit.json");
+pub const LNT: SourceFile<'_> = sample!("results/lnt.json");
 
-/// One file of each format.
-pub const ALL: [(FileFormat, &[SourceFile<'_>]); 13] = [
+/// Files of each format.
+pub const ALL: [(FileFormat, &[SourceFile<'_>]); 26] = [
     (FileFormat::Pyperf, &[PYPERF[1]]),
     (FileFormat::Hyperfine, &[HYPERFINE[1]]),
     (FileFormat::Hyperfine, &[HYPERFINE[2]]),
@@ -69,5 +83,18 @@ pub const ALL: [(FileFormat, &[SourceFile<'_>]); 13] = [
     (FileFormat::Nanobench, &[NANOBENCH]),
     (FileFormat::Codspeed, &[CODSPEED]),
     (FileFormat::BenchmarkTools, &[BENCHMARK_TOOLS]),
+    (FileFormat::CargoBench, &[CARGO_BENCH]),
+    (FileFormat::Catch2, &[CATCH2]),
+    (FileFormat::Catch2, &[CATCH2_XML]),
+    (FileFormat::BenchmarkDotNet, &[DOTNET]),
+    (FileFormat::BenchmarkDotNet, &[DOTNET_BRIEF]),
+    (FileFormat::Bmf, &[BMF]),
+    (FileFormat::Bencher, &[BENCHER]),
+    (FileFormat::GithubAction, &[GITHUB_ACTION]),
+    (FileFormat::PerfStat, &[PERF_STAT]),
+    (FileFormat::PerfStat, &[PERF_STAT_JSON]),
+    (FileFormat::GnuTime, &[GNU_TIME]),
+    (FileFormat::Lnt, &[LIT]),
+    (FileFormat::Lnt, &[LNT]),
     (FileFormat::Times, &[TIMES]),
 ];

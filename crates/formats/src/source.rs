@@ -50,12 +50,20 @@ pub struct ReadOptions<'a> {
     pub detail: Detail,
     /// Unit of times, for formats that do not state one.
     pub unit: TimeUnit,
+    /// The most values to keep of a file that is read line by line; `None`: all. A note tells what is left out.
+    pub values_max: Option<usize>,
     /// Name of criterion's saved sample: `new`, `base` or a baseline.
     pub side: &'a str,
 }
 
 impl Default for ReadOptions<'_> {
     fn default() -> Self {
-        Self { format: None, detail: Detail::Everything, unit: TimeUnit::S, side: CRITERION_SIDE }
+        Self {
+            format: None,
+            detail: Detail::Everything,
+            unit: TimeUnit::S,
+            values_max: None,
+            side: CRITERION_SIDE,
+        }
     }
 }

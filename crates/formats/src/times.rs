@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::read::LineReader;
 use crate::source::file_name;
+use crate::value_limit::ValueLimit;
 use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Results, TimeUnit};
 
 /// 100 years.
@@ -21,7 +22,8 @@ const SHOWN_CHARS: usize = 40;
 pub(crate) fn reader(path: &str, options: ReadOptions<'_>) -> Box<dyn LineReader> {
     let results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let name = file_name(path).to_owned();
-    Box::new(TimesFile { name, unit: options.unit, results, indices: HashMap::new() })
+    let limit = ValueLimit::new(options.values_max);
+    Box::new(TimesFile { name, unit: options.unit, results, indices: HashMap::new(), limit })
 }
 
 struct TimesFile {
@@ -30,6 +32,7 @@ struct TimesFile {
     unit: TimeUnit,
     results: Results,
     indices: HashMap<String, usize>,
+    limit: ValueLimit,
 }
 
 impl LineReader for TimesFile {
@@ -55,6 +58,7 @@ impl LineReader for TimesFile {
 
     fn finish(self: Box<Self>) -> Results {
         let mut results = self.results;
+        self.limit.note(&mut results);
         if let [only] = &mut results.benchmarks[..] {
             only.is_control = false;
         }
@@ -72,9 +76,17 @@ impl TimesFile {
             results.benchmarks.push(new_benchmark(command));
             results.benchmarks.len() - 1
         });
+        if !self.limit.keeps(at) {
+            return;
+        }
         results.benchmarks[at].values.push(ns);
         results.benchmarks[at].end_launch(LaunchInfo::default());
         results.order.extend(u32::try_from(at).ok());
+        if self.limit.is_reached() {
+            self.limit.halve(results.benchmarks.iter_mut());
+            // The order is that of all launches, or none.
+            results.order = Vec::new();
+        }
     }
 }
 

@@ -150,3 +150,27 @@ fn only_warmups() {
     let results = read("pyperf-warmups-only.json");
     assert!(results.benchmarks[0].values.is_empty() && !results.benchmarks[0].warmups.is_empty());
 }
+
+#[test]
+fn text_of_cargo_bench() {
+    let results =
+        check("cargo-bench-libtest.txt", &[("bench_fire", 1042.0), ("bench_glaze", 2310.55)]);
+    assert_eq!(results.benchmarks[1].metadata["throughput"], "441 MB/s".into());
+    let results = check("cargo-bench-criterion.txt", &[("fire", 1042.0), ("kiln/glaze/64", 2.31)]);
+    let fire = &results.benchmarks[0];
+    assert_eq!(fire.summary.unwrap().estimate, Some(1042.0));
+    let bounds = ["interval_low_ns", "interval_high_ns"].map(|key| fire.metadata[key].to_string());
+    assert_eq!(bounds, ["1030.1", "1055.1"]);
+    assert!(results.unread.is_empty());
+}
+
+#[test]
+fn bmf_is_read() {
+    let results = check(
+        "bmf.json",
+        &[("kiln::fire", 1042.0), ("kiln::glaze (ns)", 2310.0), ("kiln::glaze (ops/s)", 12.5)],
+    );
+    let units: Vec<&str> = results.benchmarks.iter().map(|it| it.unit.name()).collect();
+    assert_eq!(units, ["ns", "ns", "ops/s"]);
+    assert_eq!(results.benchmarks[0].metadata["upper_value"].to_string(), "1100");
+}

@@ -33,7 +33,7 @@ fn text(files: &[SourceFile<'static>]) -> &'static str {
 
 /// Benchmarks that were read, and those that were told instead.
 fn n_accounted(results: &Results) -> usize {
-    use FileFormat::{Asv, Go, GoogleBenchmark, Times};
+    use FileFormat::{Asv, GnuTime, Go, GoogleBenchmark, PerfStat, Times};
     let names: HashSet<&str> = results.benchmarks.iter().map(|it| &*it.name).collect();
     if results.format == Some(Asv) {
         // One entry has a benchmark for each combination of parameters.
@@ -42,7 +42,8 @@ fn n_accounted(results: &Results) -> usize {
         return names.iter().map(|name| of_label(name)).chain(told).collect::<HashSet<_>>().len();
     }
     // In these, a benchmark has several entries, of which one may be wrong.
-    let is_pooled = matches!(results.format, Some(Go | GoogleBenchmark | Times));
+    let is_pooled =
+        matches!(results.format, Some(GnuTime | Go | GoogleBenchmark | PerfStat | Times));
     let is_other = |name: &str| !is_pooled || !names.contains(name);
     let told: HashSet<_> = results.unread.iter().filter(|it| is_other(&it.name)).collect();
     results.benchmarks.len() + told.len()
@@ -126,7 +127,8 @@ fn an_odd_number_costs_at_most_its_benchmark() {
                 match read(format, &files, changed.as_bytes()) {
                     Ok(results) => {
                         let n_found = n_accounted(&results);
-                        let place = &changed[start.saturating_sub(40)..start + odd.len()];
+                        let place = &changed.as_bytes()[start.saturating_sub(40)..];
+                        let place = String::from_utf8_lossy(&place[..place.len().min(60)]);
                         assert!(
                             n_found >= n_benchmarks,
                             "{}: {n_found} of {n_benchmarks}: …{place}",
@@ -178,8 +180,47 @@ fn a_hundred_thousand_names_are_read_in_linear_time() {
     };
     assert_eq!(count(FileFormat::Go, &go), N);
     assert_eq!(count(FileFormat::GoogleBenchmark, &google), N / 2);
+    let of_each = |each: fn(usize) -> String| (0..N).map(each).collect::<String>();
+    let libtest = of_each(|at| format!("test a{at} ... bench: {} ns/iter (+/- 1)\n", at + 1));
+    assert_eq!(count(FileFormat::CargoBench, &libtest), N);
+    let perf = of_each(|at| format!("{at},,event{at},1,100.00,,\n"));
+    assert_eq!(count(FileFormat::PerfStat, &perf), N);
+    let bmf = of_each(|at| format!(r#""a{at}":{{"latency":{{"value":1}}}},"#));
+    assert_eq!(count(FileFormat::Bmf, &format!("{{{bmf}\"b\":{{\"x\":{{\"value\":1}}}}}}")), N + 1);
     // All of one name, in a format in which a name is one benchmark.
     let twice =
         format!(r#"{{"results":[{}]}}"#, vec![r#"{"command":"a","times":[1]}"#; 1000].join(","));
     assert_eq!(count(FileFormat::Hyperfine, &twice), 1000);
+}
+
+/// Of a benchmark with many values, evenly spread ones are kept; one with few keeps all.
+#[test]
+fn the_number_of_values_can_be_bounded() {
+    let mut go = String::from("BenchmarkFew-4 1 5 ns/op\n");
+    let mut times = String::new();
+    for index in 1..=100_000 {
+        writeln!(go, "BenchmarkMany-4 {index} {index} ns/op {index} B/op").unwrap();
+        writeln!(times, "{index}\ta").unwrap();
+    }
+    let read = |format: FileFormat, text: &str| {
+        let files = [SourceFile { path: "file", bytes: text.as_bytes() }];
+        let options = ReadOptions { values_max: Some(10_000), ..ReadOptions::default() };
+        format.read(&files, options).unwrap()
+    };
+    let results = read(FileFormat::Go, &go);
+    let [few, many] = &results.benchmarks[..] else { panic!("{results:?}") };
+    assert_eq!(few.values, [5.0]);
+    let every = (many.values[1] - many.values[0]) as usize;
+    let expected: Vec<f64> = (1..=100_000).step_by(every).map(f64::from).collect();
+    assert!(every > 1 && many.values.len() <= 10_000);
+    assert_eq!(many.values, expected);
+    assert_eq!(many.loops.len(), expected.len());
+    assert_eq!(many.extras[0].values.last().copied().flatten(), expected.last().copied());
+    assert!(
+        results.notes.iter().any(|note| note.starts_with("the file has 100001 values: one in 16"))
+    );
+    let results = read(FileFormat::Times, &times);
+    let only = &results.benchmarks[0];
+    assert_eq!((only.n_launches(), only.values.len()), (expected.len(), expected.len()));
+    assert_eq!(only.values[1] - only.values[0], every as f64 * 1e9);
 }

@@ -115,6 +115,9 @@ pub struct ImportedFile {
 pub struct ImportedBenchmark {
     /// Its name there.
     pub name: String,
+    /// Its package, class or group, if the file has one beside the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Unit of its values, if no arm can have this unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_name: Option<String>,

@@ -9,13 +9,12 @@ use serde_json::{Map, Value, json};
 /// Writes the object; times are in ns, as Bencher's measure `latency` is.
 ///
 /// # Errors
-/// A benchmark has neither a median nor a mean, two have one name, or `to` cannot be written.
+/// A benchmark has no number that stands for all, two have one name, or `to` cannot be written.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     let mut all = Map::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
         let summary = summary(benchmark);
-        let value =
-            summary.median.or(summary.mean).with_context(|| format!("{label}: it has no value"))?;
+        let value = summary.center().with_context(|| format!("{label}: it has no value"))?;
         let bounds =
             [("value", Some(value)), ("lower_value", summary.q1), ("upper_value", summary.q3)];
         let metric: Map<String, Value> = bounds

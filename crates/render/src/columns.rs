@@ -1,6 +1,6 @@
 //! Width of text on a terminal, and ways to fit text into 80 columns.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anstyle::Style;
 use formats::csv_cell::is_hidden;
@@ -24,6 +24,27 @@ static TABLE_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
 pub fn fit_into(columns: usize) {
     TABLE_COLUMNS.store(columns.max(COLUMNS_MIN), Ordering::Relaxed);
     WRAPPED_COLUMNS.store(columns.clamp(COLUMNS_MIN, COLUMNS), Ordering::Relaxed);
+}
+
+/// Whether names are never cut: from a file or a pipe somebody copies or parses them.
+static KEEPS_NAMES: AtomicBool = AtomicBool::new(false);
+
+/// Leaves names as long as they are.
+pub fn keep_names() {
+    KEEPS_NAMES.store(true, Ordering::Relaxed);
+}
+
+/// The room for the names of a table whose other columns take this many.
+pub(super) fn room_for_names(others: usize, min: usize) -> usize {
+    if KEEPS_NAMES.load(Ordering::Relaxed) {
+        return usize::MAX;
+    }
+    wide().saturating_sub(others).max(min)
+}
+
+/// A name on one line; on a terminal at most this wide.
+pub(super) fn name(text: &str, columns: usize) -> String {
+    shorten(text, if KEEPS_NAMES.load(Ordering::Relaxed) { usize::MAX } else { columns })
 }
 
 /// The width of the text output.

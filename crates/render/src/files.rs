@@ -1,5 +1,7 @@
 //! Output of `compare` for files with benchmarks.
 
+mod limits;
+
 use std::fmt::Write as _;
 use std::io;
 
@@ -7,20 +9,20 @@ use formats::ResultUnit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, shorten, wrap};
+use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_together};
 use crate::document::{self, DocumentBody};
-use crate::results::kind;
+use crate::names::cut_names;
+use crate::results::{kind, value};
 use crate::text::ratio_text;
 use crate::units::DisplayUnit;
 use crate::{table, uncertain};
 use analysis::UncertainValue;
 use analysis::files::{BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean};
+pub use limits::other_processors;
+use limits::{has_unknown, limits};
 use model::spec::convert::TableStyle;
 use model::values::Average;
-
-/// Widest name in the table, columns.
-const NAME_MAX: usize = 34;
 
 const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
                           them interleaved with stillwell bench or timeit";
@@ -62,6 +64,9 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
     for (index, names) in found.alone.iter().enumerate().filter(|(_, names)| !names.is_empty()) {
         wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
     }
+    if let Some(text) = other_processors(found) {
+        wrap(&mut out, "", 0, &text);
+    }
     if !found.lines.is_empty() {
         let of = if found.by == Average::Mean { "means" } else { "medians" };
         let text = format!(
@@ -69,6 +74,7 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
              that of the scatter between processes"
         );
         wrap(&mut out, "", 0, &text);
+        limits(&mut out, found);
         if shown.is_in_words {
             wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");
         }
@@ -83,12 +89,6 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
         wrap(&mut out, "no verdict: ", 12, NO_VERDICT);
     }
     out
-}
-
-fn has_unknown(found: &FilesComparison) -> bool {
-    let mut ratios =
-        found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
-    ratios.any(|ratio| ratio.err.is_none())
 }
 
 /// Appends the tables: one for each tag, and one for all benchmarks.
@@ -154,21 +154,27 @@ fn benchmarks(
     n_files: usize,
     shown: ComparisonLayout,
 ) -> String {
-    let is_time = all.iter().all(|line| line.unit == ResultUnit::Time);
-    let ratio_text =
-        |found, is_time| if shown.is_in_words { in_words(found, is_time) } else { ratio(found) };
+    let less = || all.iter().filter(|line| !line.more_is_better);
+    let words = match (less().count(), less().all(|line| line.unit == ResultUnit::Time)) {
+        (0, _) => RATE,
+        (_, true) => TIME,
+        (_, false) => OTHER,
+    };
+    let change = |line: &BenchmarkLine, cell: &FileCell| match (cell.ratio, cell.difference) {
+        (Some(found), _) if shown.is_in_words => in_words(found, line),
+        (Some(found), _) => ratio(found),
+        (None, difference) => difference.map_or_else(String::new, |it| signed(&line.unit, it)),
+    };
     let mut heading = vec!["benchmark".to_owned(), "1".into()];
     for file in 2..=n_files {
         heading.extend([file.to_string(), format!("{file} ÷ 1")]);
     }
     let row = |line: &&BenchmarkLine| {
-        let mut row = vec![shorten(&line.name, NAME_MAX)];
+        let mut row = vec![one_line(&line.name)];
         for (index, cell) in line.cells.iter().enumerate() {
             row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
             if index > 0 {
-                let found = cell.as_ref().and_then(|cell| cell.ratio);
-                let is_time = line.unit == ResultUnit::Time;
-                row.push(found.map_or_else(String::new, |found| ratio_text(found, is_time)));
+                row.push(cell.as_ref().map_or_else(String::new, |cell| change(line, cell)));
             }
         }
         row
@@ -179,25 +185,38 @@ fn benchmarks(
         for file in 1..n_files {
             let mean = geometric_mean(all.iter().copied(), file);
             let mean = mean.map_or_else(String::new, |mean| {
-                if shown.is_in_words { factor(mean.value, is_time) } else { ratio(mean) }
+                if shown.is_in_words { factor(mean.value, words) } else { ratio(mean) }
             });
             means.extend([String::new(), mean]);
         }
         rows.push(means);
     }
+    if shown.style == TableStyle::Text {
+        cut_names(&heading, &mut rows);
+    }
     table::styled(shown.style, heading, rows)
 }
 
+/// Words for more and for less.
+type ChangeWords = [&'static str; 2];
+const TIME: ChangeWords = ["slower", "faster"];
+const OTHER: ChangeWords = ["more", "less"];
+const RATE: ChangeWords = ["more (better)", "less (worse)"];
+
 /// A ratio as pyperf's tables say it. Both factors are above 1: 0.5 is `2.00× faster`.
-fn in_words(found: UncertainValue, is_time: bool) -> String {
+fn in_words(found: UncertainValue, line: &BenchmarkLine) -> String {
+    let words = match line.unit {
+        ResultUnit::Time => TIME,
+        _ if line.more_is_better => RATE,
+        _ => OTHER,
+    };
     match ChangeGroup::of(found) {
         ChangeGroup::Within => "not significant".into(),
-        _ => factor(found.value, is_time),
+        _ => factor(found.value, words),
     }
 }
 
-fn factor(ratio: f64, is_time: bool) -> String {
-    let (more, less) = if is_time { ("slower", "faster") } else { ("more", "less") };
+fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
     let (factor, which) = if ratio >= 1.0 { (ratio, more) } else { (1.0 / ratio, less) };
     format!("{}× {which}", uncertain::fixed(factor, 2))
 }
@@ -210,6 +229,12 @@ fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
         ResultUnit::Other(name) => format!("{number} {name}"),
         _ => number,
     }
+}
+
+/// A difference with its sign and unit.
+fn signed(unit: &ResultUnit, difference: f64) -> String {
+    let sign = if difference < 0.0 { "" } else { "+" };
+    format!("{sign}{}", value(unit, difference))
 }
 
 fn ratio(ratio: UncertainValue) -> String {
@@ -246,15 +271,13 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
         let rows = these.iter().map(|(line, cell, found)| {
             let old =
                 line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
-            vec![
-                format!("  {}", shorten(&line.name, NAME_MAX)),
-                old,
-                "→".into(),
-                middle(&line.unit, cell),
-                ratio(*found),
-            ]
+            let name = one_line(&line.name);
+            vec![name, old, "→".into(), middle(&line.unit, cell), ratio(*found)]
         });
-        out.push_str(&table::plain(rows.collect(), &[1, 3, 4]));
+        let mut rows: Vec<Vec<String>> = rows.collect();
+        cut_names(&vec![String::new(); 6], &mut rows);
+        rows.iter_mut().for_each(|row| row[0].insert_str(0, "  "));
+        out.push_str(&table::plain(rows, &[1, 3, 4]));
     }
 }
 

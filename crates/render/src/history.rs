@@ -11,6 +11,7 @@ use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::histogram::block_of_eighths;
+use crate::names::cut_names;
 use crate::results::kind;
 use crate::styles::paint;
 use crate::units::{DisplayUnit, counted, signed_percent};
@@ -23,8 +24,6 @@ use search::history::culprits::StoredCulprit;
 use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use search::history::{BenchmarkResult, StoredResult};
 
-/// Widest name in a table, columns.
-const NAME_MAX: usize = 34;
 /// Results in a sparkline, at most.
 const LINE_MAX: usize = 24;
 /// Characters of a commit's id.
@@ -120,7 +119,8 @@ pub fn added(n: AddCounts) -> String {
 
 /// One line for each series.
 pub fn list(all: &[Series]) -> String {
-    let mut rows = vec![table::cells(&["benchmark", "results", "now", "", "last change", "when"])];
+    let heading = table::cells(&["benchmark", "results", "now", "", "last change", "when"]);
+    let mut rows = Vec::with_capacity(all.len() + 1);
     for series in all {
         let is_level = |change: &&Change| change.kind == ChangeKind::Level;
         let last = series.changes.iter().rfind(is_level);
@@ -129,7 +129,7 @@ pub fn list(all: &[Series]) -> String {
             None => (String::new(), String::new()),
         };
         rows.push(vec![
-            shorten(&series.label(), NAME_MAX),
+            one_line(&series.label()),
             series.values.len().to_string(),
             value(series, series.level(), None),
             line(&series.values),
@@ -137,6 +137,8 @@ pub fn list(all: &[Series]) -> String {
             when,
         ]);
     }
+    cut_names(&heading, &mut rows);
+    rows.insert(0, heading);
     let mut out = table::plain(rows, &[1, 2]);
     machines(&mut out, all);
     out

@@ -36,6 +36,7 @@ pub mod hyperfine;
 mod interleaved;
 pub mod json;
 pub mod markup;
+pub mod names;
 pub mod noise;
 mod notes;
 mod outliers;
@@ -67,6 +68,7 @@ pub mod values;
 pub mod why;
 pub mod within;
 
-pub use columns::{fit_into, one_line, shorten};
+pub use columns::{fit_into, keep_names, one_line, shorten};
+pub use names::distinct;
 pub use styles::Styles;
-pub use text::{distinct, ratio_and_interval};
+pub use text::ratio_and_interval;

@@ -90,19 +90,26 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
     Ok(PyperfSuite { benchmarks, metadata: common, version: "1.0" })
 }
 
+/// Why pyperf's format cannot hold a benchmark.
+pub fn why_not(benchmark: &BenchmarkValues) -> Option<String> {
+    match &benchmark.unit {
+        _ if benchmark.n_launches() == 0 => Some("there is only a summary, and no value".into()),
+        ResultUnit::Other(unit) => {
+            Some(format!("pyperf has no unit {unit:?}, only second, byte and integer"))
+        }
+        _ => None,
+    }
+}
+
 fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result<PyperfBenchmark> {
+    if let Some(why) = why_not(benchmark) {
+        bail!("{label}: {why}");
+    }
     let unit = match &benchmark.unit {
-        ResultUnit::Time => "second",
         ResultUnit::Bytes => "byte",
         ResultUnit::Count => "integer",
-        ResultUnit::Other(unit) => {
-            bail!("{label}: pyperf has no unit {unit:?}, only second, byte and integer")
-        }
+        ResultUnit::Time | ResultUnit::Other(_) => "second",
     };
-    ensure!(
-        benchmark.n_launches() > 0,
-        "{label}: pyperf's files have values; there is only a summary"
-    );
     let mut outer = PyperfMetadata::new();
     outer.extend(cleaned(&results.metadata));
     outer.extend(cleaned(&benchmark.metadata));

@@ -9,8 +9,8 @@ use formats::{
     SummaryStatistics, statistics::summary,
 };
 
-use crate::columns::{COLUMNS, one_line, shorten, wrap};
-use crate::units::{DisplayUnit, UnitKind, short_time};
+use crate::columns::{COLUMNS, name, one_line, wrap};
+use crate::units::{DisplayUnit, UnitKind, counted, short_time};
 use crate::{table, uncertain};
 
 /// A value further from the mean is marked with its distance, as a fraction of the mean.
@@ -71,7 +71,7 @@ pub fn processes(results: &Results) -> String {
     let mut out = String::new();
     for (benchmark, label) in results.benchmarks.iter().zip(&labels) {
         if labels.len() > 1 {
-            writeln!(out, "{}", shorten(label, COLUMNS)).ok();
+            writeln!(out, "{}", name(label, COLUMNS)).ok();
         }
         for (index, launch) in benchmark.launches().enumerate() {
             let of = formats::statistics::of_values(launch.values);
@@ -162,19 +162,23 @@ fn summary_text(unit: &ResultUnit, summary: &SummaryStatistics) -> String {
         ("median", summary.median),
         ("75 %", summary.q3),
         ("max", summary.max),
+        ("estimate (mean, median or minimum)", summary.estimate),
     ];
     let shown = items.iter().filter_map(|(name, x)| Some(format!("{name} {}", value(unit, (*x)?))));
     let count = summary.count.map(|n| format!("n {n}"));
     shown.chain(count).collect::<Vec<_>>().join(", ")
 }
 
-/// The summaries of a file without values.
+/// What a file without values has: summaries and warm-ups.
 pub fn summaries(results: &Results) -> String {
     let mut out = String::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
-        let Some(summary) = &benchmark.summary else { continue };
-        writeln!(out, "{}", shorten(&label, COLUMNS)).ok();
-        wrap(&mut out, "   ", 3, &summary_text(&benchmark.unit, summary));
+        writeln!(out, "{}", name(&label, COLUMNS)).ok();
+        let text = match &benchmark.summary {
+            Some(summary) => summary_text(&benchmark.unit, summary),
+            None => format!("no values, only {}", counted(benchmark.warmups.len(), "warm-up")),
+        };
+        wrap(&mut out, "   ", 3, &text);
     }
     notes(&mut out, &results.notes);
     out
@@ -338,7 +342,7 @@ pub fn slowest(list: &[BenchmarkDuration]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
         let values =
             format!("{} value{}", took.n_values, if took.n_values == 1 { "" } else { "s" });
-        vec![(index + 1).to_string(), shorten(&took.name, 50), short_time(took.took_ns), values]
+        vec![(index + 1).to_string(), name(&took.name, 50), short_time(took.took_ns), values]
     });
     table::plain(rows.collect(), &[0, 2, 3])
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::columns::{COLUMNS, shorten, width};
+use crate::columns::{COLUMNS, name, shorten, width};
 use crate::quantity::QuantityWords;
 use crate::text::ratio_text;
 use crate::units::{
@@ -65,7 +65,7 @@ pub fn stats(statistics: Statistics<'_>) -> String {
         let these = arms.iter().filter(|arm| plan.arms[arm.arm].benchmark == *benchmark);
         let these: Vec<ArmSummary> = these.cloned().collect();
         let gap = if out.is_empty() { "" } else { "\n" };
-        writeln!(out, "{gap}{}", shorten(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
+        writeln!(out, "{gap}{}", name(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
         out.push_str(&of_arms(Statistics { arms: &these, ..statistics }));
     }
     out

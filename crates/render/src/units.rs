@@ -1,7 +1,9 @@
 //! Units of the output. A table has one unit, so that its numbers can be compared at a glance.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use crate::columns::one_line;
 use crate::uncertain;
 use analysis::UncertainValue;
 use model::values::metric::{Metric, Quantity};
@@ -54,7 +56,7 @@ const BINARY_MEMORY: [DisplayUnit; 5] = [
 ];
 const DECIMAL_MEMORY: [DisplayUnit; 4] =
     [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
-const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
+const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("G", 1e9)];
 /// Counts below this have no prefix.
 const PLAIN_COUNT_MAX: f64 = 1e5;
 
@@ -164,15 +166,24 @@ pub fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUni
     own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
 }
 
-/// A name that lives as long as the program. A session has one.
+/// The unit of values by the name that another program gives it, with the prefix that fits the largest.
+pub fn unit_of_name(name: &str, largest: f64) -> DisplayUnit {
+    let prefix = DisplayUnit::for_largest(UnitKind::Count, largest);
+    let name = one_line(name);
+    let name = if prefix.name.is_empty() { name } else { format!("{} {name}", prefix.name) };
+    unit(kept(&name), prefix.size)
+}
+
+/// A name that lives as long as the program.
 fn kept(name: &str) -> &'static str {
-    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.iter().find(|known| **known == name) {
+    if let Some(known) = names.get(name) {
         return known;
     }
-    names.push(Box::leak(name.into()));
-    names[names.len() - 1]
+    let name: &'static str = Box::leak(name.into());
+    names.insert(name);
+    name
 }
 
 /// The unit of a table of wall times: the requested one, else that of the largest value after rounding.
@@ -250,14 +261,14 @@ mod tests {
         check(UnitKind::Memory, 3_411_968.0, "3.254 MiB");
         check(UnitKind::Count, 99_999.0, "99999");
         check(UnitKind::Count, 1_234_567.0, "1.235 M");
-        check(UnitKind::Count, 1e13, "10000 B");
+        check(UnitKind::Count, 1e13, "10000 G");
     }
 
     #[test]
     fn a_unit_can_be_asked_for() {
         assert_eq!(DisplayUnit::named(UnitKind::Time, "us").unwrap().size, 1e3);
         assert_eq!(DisplayUnit::named(UnitKind::Memory, "MB").unwrap().size, 1e6);
-        assert_eq!(DisplayUnit::named(UnitKind::Count, "B").unwrap().size, 1e9);
+        assert_eq!(DisplayUnit::named(UnitKind::Count, "G").unwrap().size, 1e9);
         assert_eq!(DisplayUnit::named(UnitKind::Time, "MB"), None);
         assert_eq!(DisplayUnit::choose(UnitKind::Time, Some("s"), [5.0].into_iter()).name, "s");
         assert_eq!(DisplayUnit::choose(UnitKind::Time, None, [5.0, -7e3].into_iter()).name, "µs");

@@ -41,11 +41,15 @@ pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
 
 /// A Markdown table with one row for each benchmark, each in the unit that fits it.
 pub fn markdown(results: &Results) -> String {
-    let mut out = String::from("| Benchmark | Values | Median | Mean | Min | Max | Unit |\n");
-    out.push_str("|:---|---:|---:|---:|---:|---:|:---|\n");
+    let has_estimate =
+        results.benchmarks.iter().any(|it| it.summary.is_some_and(|it| it.estimate.is_some()));
+    let (heading, rule) = if has_estimate { (" Estimate |", "---:|") } else { ("", "") };
+    let mut out = format!("| Benchmark | Values | Median | Mean | Min | Max |{heading} Unit |\n");
+    writeln!(out, "|:---|---:|---:|---:|---:|---:|{rule}:---|").ok();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
         let summary = summary(benchmark);
-        let numbers = [summary.median, summary.mean, summary.min, summary.max];
+        let mut numbers = vec![summary.median, summary.mean, summary.min, summary.max];
+        numbers.extend(has_estimate.then_some(summary.estimate));
         let unit = unit(benchmark, numbers.iter().flatten().copied());
         let shown = |number: Option<f64>| number.map_or(String::new(), |it| unit.number(it, None));
         let count = summary.count.map_or(String::new(), |count| count.to_string());
@@ -53,7 +57,7 @@ pub fn markdown(results: &Results) -> String {
             ResultUnit::Other(name) => one_line(name).replace('|', "\\|"),
             _ => unit.name.into(),
         };
-        let cells = numbers.map(shown).join(" | ");
+        let cells = numbers.into_iter().map(shown).collect::<Vec<_>>().join(" | ");
         writeln!(out, "| {} | {count} | {cells} | {unit_name} |", markdown_code(&label)).ok();
     }
     out

@@ -81,6 +81,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
         made.parameters.clone_from(&arm.parameters);
         made.is_control = arm.role.is_control();
         if let Some(imported) = imported {
+            made.group.clone_from(&imported.group);
             made.metadata.clone_from(&imported.metadata);
             made.summary = imported.summary;
         } else {

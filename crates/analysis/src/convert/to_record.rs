@@ -47,9 +47,11 @@ pub struct ImportOptions {
 /// There is no value, a command has only warm-ups, or the reference does not exist.
 pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
+    let has_summary = results.benchmarks.iter().any(|it| it.summary.is_some());
     ensure!(
         n_values > 0,
-        "there are no values in it, only summaries: a record needs the values themselves; `show` has what there is"
+        "there are no values in it, only {}: a record needs the values themselves; `show` has what there is, as text",
+        if has_summary { "summaries" } else { "warm-ups" }
     );
     let arm_of = arms_of(results);
     let plan = plan(results, &arm_of, options)?;
@@ -123,6 +125,7 @@ fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Imp
         };
         benchmarks[arm] = ImportedBenchmark {
             name: benchmark.name.clone(),
+            group: benchmark.group.clone(),
             unit_name,
             metadata: finite(&benchmark.metadata),
             summary: benchmark.summary,

@@ -1,4 +1,5 @@
 //! Tests of all readers.
 
 mod every_sample;
+mod hand_written;
 mod wrong_files;

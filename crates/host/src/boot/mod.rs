@@ -161,8 +161,10 @@ impl Running {
             cpu_last: possible.last().copied().unwrap_or(0),
             nohz: list("sys/devices/system/cpu/nohz_full"),
             isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
-            // ARM's /proc/cpuinfo has no vendor_id.
-            is_x86: host.read("proc/cpuinfo").is_some_and(|text| text.contains("vendor_id")),
+            // ARM's /proc/cpuinfo has no vendor_id, and that of s390x has IBM's.
+            is_x86: host
+                .read("proc/cpuinfo")
+                .is_some_and(|text| text.contains("vendor_id") && !text.contains("IBM/S390")),
             is_guest: virtualisation::machine(host).is_some(),
             line,
         }

@@ -247,6 +247,9 @@ pub struct TableOptions {
     /// Leave out what differs by less than this many percent
     #[arg(long, value_name = "PCT")]
     pub min_speed: Option<Percent>,
+    /// Pair benchmarks of Go whatever their number of processors is: BenchmarkGet-8 with BenchmarkGet-4
+    #[arg(long)]
+    pub ignore_procs: bool,
     /// What the ratio is of [default: mean]
     #[arg(long, value_name = "STATISTIC", value_enum)]
     pub by: Option<Average>,

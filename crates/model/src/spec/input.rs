@@ -15,6 +15,9 @@ pub struct InputOptions {
     /// Only this benchmark or command; can be repeated
     #[arg(short = 'b', long, value_name = "NAME")]
     pub benchmark: Vec<String>,
+    /// The most values to keep of a file that is read line by line; no option.
+    #[arg(skip)]
+    pub values_max: Option<usize>,
 }
 
 /// The same for the verb whose --format is what it writes.
@@ -59,6 +62,6 @@ fn bytes(text: &str) -> Result<u64, String> {
 impl From<&FromOptions> for InputOptions {
     fn from(options: &FromOptions) -> Self {
         let FromOptions { from, kind, benchmark } = options.clone();
-        Self { format: from, kind, benchmark }
+        Self { format: from, kind, benchmark, values_max: None }
     }
 }

@@ -1,12 +1,13 @@
 //! The answer in one sentence: which command is faster, by how much, and how sure that is.
 
 use crate::exported::{shown_ratio, shown_value};
+use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::t0;
+use crate::text::SummaryContext;
 use crate::text::comparison::{margin, no_test, to_decide};
 use crate::text::doubt::slow_text;
 use crate::text::ratios::{interval_ends, percent_ends, times_text};
-use crate::text::{SummaryContext, names};
 use crate::uncertain;
 use crate::units::{DisplayUnit, percent};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
@@ -43,6 +44,9 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(text) = t0::of_arm(page.unit, arm) else {
         return format!("{name} has no finished run");
     };
+    if let Some((_, text)) = page.rate(arm) {
+        return format!("{name}: {text}, the median of its values; more is better");
+    }
     if let Some(net) = arm.net.filter(|_| arm.is_too_short()) {
         let use_n = t0::without_shell(page.plan).map_or_else(String::new, |it| format!(": {it}"));
         return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
@@ -253,7 +257,7 @@ fn several(
 
 fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> String {
     let labels: Vec<&str> = ranking.order.iter().map(|&arm| &*page.names[arm]).collect();
-    let mut short = names::distinct(&labels, NAME_IN_LIST_MAX);
+    let mut short = distinct(&labels, NAME_IN_LIST_MAX);
     let n_close = ranking.close.len();
     short.truncate(n_close + 1);
     let than = ranking.factors.map(|(lo, hi)| {
@@ -298,9 +302,10 @@ fn hint(page: &SummaryContext<'_>) -> String {
 pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
     let times = arm.times.as_ref()?;
     times.sd?;
-    let unit = page.unit;
+    let rate = page.rate(arm);
+    let unit = rate.as_ref().map_or(page.unit, |(unit, _)| *unit);
     let time = |ns: f64| unit.number(ns, unit.decimals(times.t0.value, times.t0.err));
-    let [.., q90] = times.quantiles;
+    let [q10, .., q90] = times.quantiles;
     let pieces = if page.plan.workers.is_some() { "slices" } else { "values" };
     let (n, runs) = arm.sliced.as_ref().map_or((arm.n_runs, "runs"), |it| (it.n_slices, pieces));
     let subject = match arm.net {
@@ -308,10 +313,12 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
         None => "",
     };
     let took = if page.quantity.is_time() { "took" } else { "were" };
+    let (took, than, nine) =
+        if rate.is_some() { ("were", "least", q10) } else { (took, "most", q90) };
     let spread = format!(
-        "{n} {runs}{subject}: half {took} at most {}, nine of ten at most {}",
+        "{n} {runs}{subject}: half {took} at {than} {}, nine of ten at {than} {}",
         unit.label(&time(times.median.value)),
-        unit.label(&time(q90))
+        unit.label(&time(nine))
     );
     Some(match lost_share(page, arm) {
         Some(share) => {

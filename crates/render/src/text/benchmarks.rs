@@ -2,11 +2,14 @@
 
 use std::collections::HashSet;
 
+use formats::SummaryStatistics;
+
 use crate::columns::{shorten, wrap, wrap_headline};
 use crate::exported::shown_value;
+use crate::names::cut_names;
 use crate::text::comparison::{no_test, numbers_line};
 use crate::text::{SummaryContext, arms, ranked};
-use crate::units::unit_of_arm;
+use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
@@ -173,17 +176,46 @@ fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
 }
 
 fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
-    let Some(wall) = &arm.times else { return "no run".into() };
-    let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
+    let Some(wall) = &arm.times else {
+        let summary = page.said(arm.arm).and_then(|said| said.summary);
+        return summary.and_then(|it| center(page, arm, &it)).unwrap_or_else(|| "no run".into());
+    };
+    if let Some((_, text)) = page.rate(arm) {
+        return format!("median {text}, more is better");
+    }
+    let unit = unit(page, arm, wall.t0.value);
     unit.label(&t0::text(unit, wall))
+}
+
+/// The unit of an arm's values.
+fn unit(page: &SummaryContext<'_>, arm: &ArmSummary, largest: f64) -> DisplayUnit {
+    let named = page.said(arm.arm).and_then(|said| said.unit_name.as_deref());
+    let of_arm = || unit_of_arm(&page.plan.arms[arm.arm], largest);
+    named.map_or_else(of_arm, |name| unit_of_name(name, largest))
+}
+
+/// The number of a summary that stands for all values.
+fn center(
+    page: &SummaryContext<'_>,
+    arm: &ArmSummary,
+    summary: &SummaryStatistics,
+) -> Option<String> {
+    let value = summary.center()?;
+    let kind = match (summary.median, summary.mean) {
+        (Some(_), _) => "median",
+        (None, Some(_)) => "mean",
+        (None, None) => "estimate",
+    };
+    let unit = unit(page, arm, value);
+    Some(format!("{kind} {}, a summary", unit.label(&unit.number(value, None))))
 }
 
 fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec<String> {
     let benchmark = name(page, arm.arm);
     let of = if has_programs { format!("{benchmark}: {}", arm.label) } else { benchmark.into() };
-    let mut row = vec![shorten(&of, NAME_MAX), t0(page, arm)];
+    let mut row = vec![of, t0(page, arm)];
     if let Some(wall) = &arm.times {
-        let unit = unit_of_arm(&page.plan.arms[arm.arm], wall.t0.value);
+        let unit = unit(page, arm, wall.t0.value);
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
         for middle in [wall.median, wall.mean] {
             row.push(unit.label(&unit.number(middle.value, decimals)));
@@ -213,6 +245,8 @@ fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
 
 fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {
     let right: Vec<usize> = (1..headings.len()).collect();
-    rows.insert(0, table::cells(headings));
+    let headings = table::cells(headings);
+    cut_names(&headings, &mut rows);
+    rows.insert(0, headings);
     out.push_str(&table::plain(rows, &right));
 }

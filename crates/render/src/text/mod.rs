@@ -6,29 +6,29 @@ mod arms;
 mod benchmarks;
 mod comparison;
 mod doubt;
-mod names;
 mod ranked;
 mod ratios;
 
 use std::fmt::Write as _;
 
+use formats::ResultUnit;
+
 use crate::columns::{flow, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::units::{DisplayUnit, percent, unit_of_walls};
+use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judgement, judge};
 use analysis::{Analysis, ArmSummary, Evidence, Ranking};
 use record::plan::Plan;
-use record::{EndReason, Record};
+use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::{decided, differs};
 use comparison::self_check;
 pub(super) use comparison::{
     comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
 };
-pub use names::distinct;
 pub use ratios::ratio_and_interval;
 pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text, size_of};
 
@@ -38,6 +38,8 @@ const BLOCKS_MAX: usize = 12;
 /// Shared input of all parts of the summary.
 struct SummaryContext<'a> {
     plan: &'a Plan,
+    /// What the file of another program says beside its values.
+    imported: Option<&'a ImportedFile>,
     analysis: &'a Analysis,
     ranking: Ranking,
     /// The name of each arm in the table, and in a sentence.
@@ -51,7 +53,8 @@ struct SummaryContext<'a> {
 }
 
 impl<'a> SummaryContext<'a> {
-    fn new(plan: &'a Plan, analysis: &'a Analysis, styles: &'a Styles) -> Self {
+    fn new(record: &'a Record, analysis: &'a Analysis, styles: &'a Styles) -> Self {
+        let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
         let names = ranked::names(plan, &analysis.arms);
         let row_names = names.iter().map(|(row, _)| row.clone()).collect();
         let names = names.into_iter().map(|(_, name)| name).collect();
@@ -62,7 +65,21 @@ impl<'a> SummaryContext<'a> {
         };
         let unit = wall_unit(plan, analysis);
         let quantity = QuantityWords::of(plan);
-        Self { plan, analysis, ranking, row_names, names, unit, quantity, styles }
+        Self { plan, imported, analysis, ranking, row_names, names, unit, quantity, styles }
+    }
+
+    /// What the file of another program says of an arm.
+    fn said(&self, arm: usize) -> Option<&'a ImportedBenchmark> {
+        self.imported?.benchmarks.get(arm)
+    }
+
+    /// The median of values of which more is better, with the unit that another program gives them.
+    fn rate(&self, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
+        let name = self.said(arm.arm)?.unit_name.clone()?;
+        let median = arm.times.as_ref()?.median;
+        let unit = unit_of_name(&name, median.value);
+        let text = unit.label(&unit.uncertain(median.value, median.err));
+        ResultUnit::Other(name).more_is_better().then_some((unit, text))
     }
 
     fn candidates(&self) -> impl Iterator<Item = &'a ArmSummary> {
@@ -80,7 +97,7 @@ pub fn summary(
     (detail, styles): (Depth, &Styles),
 ) -> String {
     let plan = &record.header.plan;
-    let page = SummaryContext::new(plan, analysis, styles);
+    let page = SummaryContext::new(record, analysis, styles);
     let mut out = String::new();
     append_answer(&mut out, &page, record, judgements);
     if detail == Depth::Brief {
@@ -112,7 +129,7 @@ pub(super) fn answer(
     judgements: &[Judgement],
     styles: &Styles,
 ) -> String {
-    let page = SummaryContext::new(&record.header.plan, analysis, styles);
+    let page = SummaryContext::new(record, analysis, styles);
     let mut out = String::new();
     append_answer(&mut out, &page, record, judgements);
     out

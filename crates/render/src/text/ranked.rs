@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use analysis::{ArmSummary, Evidence, NoTest};
 use record::plan::{Arm, Plan};
 
-use crate::columns::{one_line, shorten, wide, width};
+use crate::columns::{one_line, room_for_names, shorten, width};
 use crate::exported::shown_ratio;
+use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::styles::paint;
 use crate::text::comparison::margin;
-use crate::text::names::distinct;
 use crate::text::ratios::ratio_and_interval;
 use crate::text::{SummaryContext, answer};
 use crate::uncertain;
@@ -122,7 +122,7 @@ pub(super) fn draw<const N: usize>(
     let widest = |column: usize| rows.iter().map(|(row, _)| width(&row[column])).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(widest);
     let others: usize = widths[1..].iter().map(|width| width + GAP).sum();
-    let room = wide().saturating_sub(others).max(NAME_MIN);
+    let room = room_for_names(others, NAME_MIN);
     if widths[0] > room {
         let labels: Vec<&str> = rows[1..].iter().map(|(row, _)| &*row[0]).collect();
         let short = distinct(&labels, room);
@@ -178,8 +178,9 @@ pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
     // The copy of the reference for the self-check has the reference's label.
     let labels: Vec<&str> =
         arms.iter().filter(|arm| !arm.is_hidden).map(|arm| &*arm.label).collect();
-    let mut rows = distinct(&labels, wide()).into_iter().zip(distinct(&labels, NAME_MAX));
-    let hidden = |arm: &ArmSummary| (shorten(&arm.label, wide()), shorten(&arm.label, NAME_MAX));
+    let room = room_for_names(0, NAME_MIN);
+    let mut rows = distinct(&labels, room).into_iter().zip(distinct(&labels, NAME_MAX));
+    let hidden = |arm: &ArmSummary| (shorten(&arm.label, room), shorten(&arm.label, NAME_MAX));
     let name = |arm: &ArmSummary| {
         let shown = if arm.is_hidden { None } else { rows.next() };
         shown.unwrap_or_else(|| hidden(arm))

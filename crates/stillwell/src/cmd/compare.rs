@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use formats::{Detail, Results};
 
 use crate::cmd::assessment::Assessment;
+use crate::cmd::open::VALUES_MAX;
 use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
@@ -14,6 +15,7 @@ use analysis::verdict::{Gate, judge};
 use analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use host::terminal;
 use model::spec::CompareVerb;
+use model::spec::input::InputOptions;
 use model::values::exit_code;
 use record::Record;
 use record::plan::defaults;
@@ -30,13 +32,15 @@ type RecordSummary = (Record, Vec<ArmSummary>);
 /// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
     refuse_commands(&verb.files)?;
+    let input = InputOptions { values_max: Some(VALUES_MAX), ..verb.input.clone() };
     let opened: Vec<InputFile> =
-        records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
+        records(&verb.files, &input, Detail::Values)?.collect::<Result<_>>()?;
     opened.iter().for_each(InputFile::tell_unread);
     let table = &verb.table;
     let asks_for_table = table.table
         || table.table_format.is_some()
         || table.group_by_speed
+        || table.ignore_procs
         || table.min_speed.is_some();
     if opened.len() == 1 {
         ensure!(!asks_for_table, "a table compares the benchmarks of several files; one is named");
@@ -66,14 +70,19 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
     let mut all: Vec<Results> = Vec::with_capacity(opened.len());
     for opened in opened {
         let file = opened.path.display().to_string();
-        let results = opened.into_results();
+        let mut results = opened.into_results();
+        if verb.table.ignore_procs {
+            formats::edit::ignore_processors(&mut results).with_context(|| file.clone())?;
+        }
         sides.push(BenchmarkFile { file, tool: results.tool.clone() });
         all.push(results);
     }
     let found = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_AVERAGE));
     drop(all);
     if found.lines.is_empty() {
-        bail!("the files have no benchmark in common");
+        let hint = shown_files::other_processors(&found);
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+        bail!("the files have no benchmark in common{hint}");
     }
     if verb.json {
         shown_files::json(&mut terminal::data(), &sides, &found)?;

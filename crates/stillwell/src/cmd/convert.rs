@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use formats::{Detail, Results, edit};
+use formats::{BenchmarkValues, Detail, Results, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
@@ -43,7 +43,8 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     match to {
         WriteFormat::Record => record(verb, opened),
         WriteFormat::Pyperf => {
-            let results = opened.into_results();
+            let mut results = opened.into_results();
+            leave_out(&mut results, |it| pyperf::why_not(it).is_some());
             let is_indented = verb.edits.indent;
             output(verb, to, &results, |mut to| match is_indented {
                 true => pyperf::write_indented(&mut to, &results),
@@ -55,7 +56,8 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             output(verb, to, &results, |mut to| bmf::write(&mut to, &results))
         }
         WriteFormat::Csv => {
-            let results = opened.into_results();
+            let mut results = opened.into_results();
+            leave_out(&mut results, |it| it.n_launches() == 0);
             output(verb, to, &results, |mut to| values::write_csv(&mut to, &results))
         }
         WriteFormat::Markdown => {
@@ -73,6 +75,23 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             let export = export_as(to).context("a format without a writer")?;
             output(verb, to, &results, |to| export(&assessment, to))
         }
+    }
+}
+
+/// Takes out the benchmarks that a format cannot hold, and tells them. Without any other, the writer says why.
+fn leave_out(results: &mut Results, is_out: impl Fn(&BenchmarkValues) -> bool) {
+    if results.benchmarks.iter().all(&is_out) {
+        return;
+    }
+    let labels = results.labels();
+    for (benchmark, label) in results.benchmarks.iter().zip(labels).filter(|it| is_out(it.0)) {
+        let why = pyperf::why_not(benchmark).unwrap_or_default();
+        writeln!(terminal::stderr(), "note: {label} is left out: {why}").ok();
+    }
+    let n_before = results.benchmarks.len();
+    results.benchmarks.retain(|it| !is_out(it));
+    if results.benchmarks.len() < n_before {
+        results.order.clear();
     }
 }
 

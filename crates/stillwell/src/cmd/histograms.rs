@@ -44,7 +44,9 @@ fn bins_in(lines: usize) -> u16 {
 /// A file cannot be read, or has no finished run.
 pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
     let mut blocks: Vec<HistogramSeries> = Vec::new();
-    for opened in open::all(files, Detail::Values)? {
+    let files = open::all(files, Detail::Values)?;
+    let n_files = files.len();
+    for opened in files {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let record = opened.into_record()?;
@@ -53,7 +55,7 @@ pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
         ensure!(has_run, "{file} has no finished run");
         for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
             let number = blocks.len() + 1;
-            let of_file = open::are_several(files).then(|| file.clone());
+            let of_file = (n_files > 1).then(|| file.clone());
             blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));
         }
     }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::culprits;
-use crate::cmd::history_files::files;
+use crate::cmd::named_files::expanded;
 use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
@@ -62,7 +62,13 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
     let mut n = shown::AddCounts::default();
-    for path in files(&verb.files, &verb.input)? {
+    let is_stdin = verb.files.iter().any(|path| path == Path::new("-"));
+    ensure!(!is_stdin, "a history is made of files; standard input has no name");
+    let files = verb
+        .files
+        .iter()
+        .map(|path| expanded(path, open::read_options(&verb.input, Detail::Values)));
+    for path in files.collect::<Result<Vec<_>>>()?.concat() {
         let added = results_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
         match added {

@@ -12,6 +12,7 @@ use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cmd::memory::unpacked_max;
+use crate::cmd::named_files::expanded;
 use crate::cmd::programs::refuse_program;
 use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
@@ -62,20 +63,22 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Input
     Ok(opened)
 }
 
+/// The most values of a file that is read line by line: its statistics need no more, and it may have any length.
+pub const VALUES_MAX: usize = 4 << 20;
+
 /// Opens all files of a verb, one after another.
 ///
 /// # Errors
 /// As [`records`].
-pub fn all(verb: &FilesVerb, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
-    records(&verb.files, &verb.input, detail)
+pub fn all(
+    verb: &FilesVerb,
+    detail: Detail,
+) -> Result<impl ExactSizeIterator<Item = Result<InputFile>>> {
+    let input = InputOptions { values_max: Some(VALUES_MAX), ..verb.input.clone() };
+    records(&verb.files, &input, detail)
 }
 
-/// Whether each file needs a heading.
-pub fn are_several(verb: &FilesVerb) -> bool {
-    verb.files.len() > 1
-}
-
-/// The files that the user named, or else the newest of our own records.
+/// The files that the user named, those in the folders, or else the newest of our own records.
 ///
 /// # Errors
 /// There is none, or as [`open`].
@@ -83,11 +86,19 @@ pub fn records(
     files: &[PathBuf],
     options: &InputOptions,
     detail: Detail,
-) -> Result<impl Iterator<Item = Result<InputFile>>> {
-    let files = if files.is_empty() { vec![record::newest()?] } else { files.to_vec() };
+) -> Result<impl ExactSizeIterator<Item = Result<InputFile>> + use<>> {
+    let options = options.clone();
+    let named = if files.is_empty() { vec![record::newest()?] } else { files.to_vec() };
+    let mut files = Vec::with_capacity(named.len());
+    for path in named {
+        match record::is_suite(&path) {
+            true => files.push(path),
+            false => files.extend(expanded(&path, read_options(&options, detail))?),
+        }
+    }
     let n_stdin = files.iter().filter(|path| **path == Path::new("-")).count();
     ensure!(n_stdin < 2, "standard input (-) can be read only once");
-    Ok(files.into_iter().map(move |path| open(&path, options, detail)))
+    Ok(files.into_iter().map(move |path| open(&path, &options, detail)))
 }
 
 impl InputFile {
@@ -295,6 +306,7 @@ pub fn read_options(options: &InputOptions, detail: Detail) -> ReadOptions<'_> {
         format: options.format,
         detail,
         unit: options.kind.unit.unwrap_or_default(),
+        values_max: options.values_max,
         side: options.kind.side.as_deref().unwrap_or(CRITERION_SIDE),
     }
 }

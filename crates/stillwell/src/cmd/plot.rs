@@ -39,14 +39,15 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
     }
     ensure!(verb.bins.is_none(), "--bins: only histograms have bins; add --kind hist");
     let mut charts = Vec::new();
-    for opened in open::all(&verb.files, Detail::Values)? {
+    let files = open::all(&verb.files, Detail::Values)?;
+    let n_files = files.len();
+    for opened in files {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let assessment = Assessment::of(opened.into_record()?);
         let has_run = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
         ensure!(has_run, "{file} has no finished run");
-        let heading =
-            if open::are_several(&verb.files) { format!("== {file}") } else { String::new() };
+        let heading = if n_files > 1 { format!("== {file}") } else { String::new() };
         charts.extend(of_record(verb, &assessment, &heading));
     }
     if kind_of(verb) == PlotKind::Ecdf {

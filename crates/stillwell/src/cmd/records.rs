@@ -33,10 +33,10 @@ fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> 
     Ok(())
 }
 
-/// Prints the summaries of a file without values. Returns whether it was such a file.
-fn only_summaries(opened: &InputFile) -> Result<bool> {
+/// Prints what a file without values has. Returns whether it was such a file.
+fn without_values(opened: &InputFile) -> Result<bool> {
     let FileContent::Foreign(results, _) = &opened.content else { return Ok(false) };
-    let is_it = results.benchmarks.iter().all(|it| it.values.is_empty() && it.summary.is_some());
+    let is_it = results.benchmarks.iter().all(|it| it.values.is_empty());
     if is_it {
         print(&of_results::summaries(results))?;
     }
@@ -57,19 +57,20 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         };
     }
     exports::check(&verb.exports, verb.json)?;
-    let n_files = verb.files.files.len();
+    let files = open::all(&verb.files, Detail::Everything)?;
+    let n_files = files.len();
     ensure!(
         n_files < 2 || exports::are_none(&verb.exports),
         "an export is of one file; {n_files} are named"
     );
     let mut code = exit_code::SUCCESS;
-    for (index, opened) in open::all(&verb.files, Detail::Everything)?.enumerate() {
+    for (index, opened) in files.enumerate() {
         let opened = opened?;
         let prints = !exports::use_stdout(&verb.exports);
         if prints && !verb.json {
-            heading(&opened, open::are_several(&verb.files), index == 0)?;
+            heading(&opened, n_files > 1, index == 0)?;
         }
-        if exports::are_none(&verb.exports) && !verb.json && only_summaries(&opened)? {
+        if exports::are_none(&verb.exports) && !verb.json && without_values(&opened)? {
             continue;
         }
         let assessment = Assessment::of(opened.into_record()?);
@@ -99,12 +100,14 @@ fn worse(one: u8, other: u8) -> u8 {
 
 /// `stats`.
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
-    for (index, opened) in open::all(&verb.files, Detail::Everything)?.enumerate() {
+    let files = open::all(&verb.files, Detail::Everything)?;
+    let n_files = files.len();
+    for (index, opened) in files.enumerate() {
         let opened = opened?;
         if !verb.json {
-            heading(&opened, open::are_several(&verb.files), index == 0)?;
+            heading(&opened, n_files > 1, index == 0)?;
         }
-        if !verb.json && only_summaries(&opened)? {
+        if !verb.json && without_values(&opened)? {
             continue;
         }
         let (record, results) = opened.into_both()?;
@@ -142,10 +145,12 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
     let format = verb.format.unwrap_or(defaults::DUMP_FORMAT);
-    for (index, opened) in open::records(&verb.files, &input, Detail::Everything)?.enumerate() {
+    let files = open::records(&verb.files, &input, Detail::Everything)?;
+    let n_files = files.len();
+    for (index, opened) in files.enumerate() {
         let opened = opened?;
         if format == DumpFormat::Text {
-            heading(&opened, verb.files.len() > 1, index == 0)?;
+            heading(&opened, n_files > 1, index == 0)?;
         }
         let mut stdout = std::io::BufWriter::new(terminal::data());
         if format == DumpFormat::Text {
@@ -165,14 +170,16 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
 
 /// `show --metadata`.
 pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
-    for (index, opened) in open::all(files, Detail::Everything)?.enumerate() {
+    let files = open::all(files, Detail::Everything)?;
+    let n_files = files.len();
+    for (index, opened) in files.enumerate() {
         let opened = opened?;
         if as_json {
             let document = of_results::metadata_json(&opened.into_results());
             json::pretty(&mut terminal::data(), &document)?;
             continue;
         }
-        heading(&opened, open::are_several(files), index == 0)?;
+        heading(&opened, n_files > 1, index == 0)?;
         print(&of_results::metadata(&opened.into_results()))?;
     }
     Ok(exit_code::SUCCESS)
@@ -181,13 +188,15 @@ pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
 /// `show --slowest`.
 pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     let mut all = Vec::new();
-    for opened in open::all(files, Detail::Everything)? {
+    let files = open::all(files, Detail::Everything)?;
+    let n_files = files.len();
+    for opened in files {
         let opened = opened?;
         let file = opened.path.display().to_string();
         let results = opened.into_results();
         for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
             let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
-            let name = if open::are_several(files) { format!("{file}: {label}") } else { label };
+            let name = if n_files > 1 { format!("{file}: {label}") } else { label };
             let n_values = benchmark.values.len();
             all.extend(took.map(|took_ns| BenchmarkDuration { name, took_ns, n_values }));
         }

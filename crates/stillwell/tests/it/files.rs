@@ -158,6 +158,7 @@ fn wrong_files_are_named_with_what_is_wrong() {
     std::fs::write(bench.path("cut.json.gz"), &gz[..gz.len() / 2]).unwrap();
     bench.write("empty.json", "");
     bench.write("other.txt", "hello\n");
+    std::fs::create_dir(bench.path("nothing")).unwrap();
     bench.write("none.json", r#"{"benchmarks":[],"version":"1.0"}"#);
     let run = r#"{"metadata":{"name":"a"},"runs":[{"values":[1.0]}]}"#;
     bench.write("twice.json", &format!(r#"{{"benchmarks":[{run},{run}],"version":"1.0"}}"#));
@@ -169,7 +170,7 @@ fn wrong_files_are_named_with_what_is_wrong() {
         ("none.json", "what this file is cannot be told"),
         ("warm.json", "there are no values"),
         ("no-such.json", "cannot read no-such.json"),
-        (".", "is a directory"),
+        ("nothing", "is a directory"),
     ] {
         bench.stillwell(&["hist", file]).ends_with(2).says(&[file, said]);
     }

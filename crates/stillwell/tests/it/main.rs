@@ -48,6 +48,7 @@ mod looks;
 mod manual;
 mod mcp;
 mod odd_places;
+mod other_files;
 mod pool;
 mod privacy;
 mod privileges;

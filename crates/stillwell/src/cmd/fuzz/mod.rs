@@ -29,6 +29,10 @@ pub struct FuzzTarget {
     n_inputs: u64,
 }
 
+/// Files of other programs.
+const OTHER_FILES: [(&str, &str); 3] =
+    [("../formats/samples", ""), ("../formats/cases", ""), ("tests/samples", "")];
+
 /// All readers.
 pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
@@ -41,14 +45,14 @@ pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
         name: "detected",
         read: readers::detected,
-        seeds: &[("tests/samples", "")],
+        seeds: &OTHER_FILES,
         texts: &[],
         n_inputs: 1_500,
     },
     FuzzTarget {
         name: "formats",
         read: readers::formats,
-        seeds: &[("tests/samples", "")],
+        seeds: &OTHER_FILES,
         texts: &[],
         n_inputs: 1_500,
     },
@@ -137,7 +141,7 @@ pub const TARGETS: [FuzzTarget; 12] = [
         seeds: &[
             ("tests/cmd", ".swell"),
             ("tests/samples/found", ""),
-            ("../formats/samples/results", ".json"),
+            ("../formats/samples/results", ""),
         ],
         texts: &[
             "stats --tim 1,6,4 --unicode FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.25\tb\n",

@@ -1,11 +1,28 @@
-//! Short names of commands, no two alike.
+//! Short names of commands and benchmarks, no two alike.
 
 use std::collections::HashSet;
 
-use crate::columns::shorten;
+use crate::columns::{room_for_names, shorten, width};
 
 /// A shared beginning of fewer bytes than this is not worth a cut.
 const COMMON_MIN: usize = 8;
+
+/// The room that a name in a table has at least, columns.
+const NAME_MIN: usize = 34;
+/// Between two columns of a table.
+const GAP: usize = 2;
+
+/// Cuts the names in the first column, so that the rows fit a terminal and no two look alike.
+pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
+    let widest = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain(heading.get(column));
+        cells.map(|cell| width(cell) + GAP).max().unwrap_or(0)
+    };
+    let others: usize = (1..heading.len()).map(widest).sum();
+    let labels: Vec<&str> = rows.iter().map(|row| &*row[0]).collect();
+    let short = distinct(&labels, room_for_names(others, NAME_MIN));
+    rows.iter_mut().zip(short).for_each(|(row, name)| row[0] = name);
+}
 
 /// The labels, each in at most `columns` columns, and no two alike. Where the usual cut in the middle would make two of
 /// them alike, the beginning that all have in common is left out. Labels that are alike in full get their number.

@@ -1,0 +1,89 @@
+//! Text of `cargo bench`: what libtest, criterion and divan print, in any order. All of it is summaries.
+//!
+//! cargo's own lines (`Running benches/a.rs (…)`) are on standard error. If they are in the log, they tell the programs
+//! of a workspace apart.
+
+mod criterion;
+mod divan;
+mod libtest;
+
+use crate::read::LineReader;
+use crate::{ReadOptions, Results};
+
+/// Whether a line has a result, or is the head of divan's table.
+pub(crate) fn is_result(line: &str) -> bool {
+    libtest::is_result(line) || criterion::is_result(line) || divan::Table::head(line).is_some()
+}
+
+/// Reads a log.
+pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
+    Box::new(CargoLog::default())
+}
+
+#[derive(Default)]
+struct CargoLog {
+    found: Found,
+    libtest: libtest::Libtest,
+    criterion: criterion::Criterion,
+    divan: Option<divan::Table>,
+}
+
+/// The results so far.
+#[derive(Default)]
+struct Found {
+    results: Results,
+    /// The program that prints.
+    program: Option<String>,
+}
+
+impl Found {
+    /// Adds a result, or tells it.
+    fn add(&mut self, number: usize, name: &str, read: anyhow::Result<crate::BenchmarkValues>) {
+        match read {
+            Ok(mut found) => {
+                if found.group.is_none() {
+                    found.group.clone_from(&self.program);
+                }
+                self.results.benchmarks.push(found);
+            }
+            Err(error) => self.results.unread(name.to_owned(), number, format!("{error:#}")),
+        }
+    }
+}
+
+/// The program of a line that cargo prints before it starts one.
+fn program(line: &str) -> Option<&str> {
+    let (program, path) = line.trim_start().strip_prefix("Running ")?.rsplit_once(" (")?;
+    path.ends_with(')').then_some(program)
+}
+
+impl LineReader for CargoLog {
+    fn line(&mut self, number: usize, line: &str) {
+        if let Some(program) = program(line) {
+            self.libtest.end(&mut self.found);
+            self.criterion.end(&mut self.found);
+            self.divan = None;
+            self.found.program = Some(program.into());
+            return;
+        }
+        if let Some(table) = divan::Table::head(line) {
+            self.divan = Some(table);
+        } else if let Some(table) = &mut self.divan {
+            table.line(number, line, &mut self.found);
+        }
+        self.libtest.line(number, line, &mut self.found);
+        self.criterion.line(number, line, &mut self.found);
+    }
+
+    fn unread(&mut self, number: usize, why: String) {
+        self.found.results.unread(format!("line {number}"), number, why);
+    }
+
+    fn finish(mut self: Box<Self>) -> Results {
+        self.libtest.end(&mut self.found);
+        self.criterion.end(&mut self.found);
+        let mut results = Results { tool: "cargo bench".into(), ..self.found.results };
+        results.note_one_process();
+        results
+    }
+}

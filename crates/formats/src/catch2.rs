@@ -1,0 +1,50 @@
+//! Benchmarks of Catch2: its text and its XML (`-r xml`). Both have means with their intervals.
+
+mod text;
+mod xml;
+
+use anyhow::Result;
+
+use crate::source::TextFile;
+use crate::{BenchmarkValues, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics};
+
+pub(crate) use text::is_head;
+
+/// Between the names of a test case and its sections.
+const SEPARATOR: &str = " / ";
+
+/// Whether a text is Catch2's XML.
+pub(crate) fn is_xml(text: &str) -> bool {
+    ["<Catch2TestRun", "<Catch ", "<BenchmarkResults"].iter().any(|tag| text.contains(tag))
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// None: what cannot be read is told.
+pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let mut results = Results { tool: "Catch2".into(), ..Results::default() };
+    let text = files[0].text;
+    if text.trim_start().starts_with('<') {
+        xml::read(text, &mut results);
+    } else {
+        text::read(text, &mut results);
+    }
+    results.note_one_process();
+    Ok(results)
+}
+
+/// A benchmark of a test case and its sections.
+fn benchmark(
+    name: &str,
+    title: &[String],
+    summary: SummaryStatistics,
+    interval: [f64; 2],
+) -> BenchmarkValues {
+    let mut found = BenchmarkValues::of_summary(name, ResultUnit::Time, summary);
+    found.group = (!title.is_empty()).then(|| title.join(SEPARATOR));
+    for (key, ns) in ["mean_low_ns", "mean_high_ns"].into_iter().zip(interval) {
+        found.metadata.insert(key.into(), MetaValue::Float(ns));
+    }
+    found
+}

@@ -1,0 +1,87 @@
+//! Summaries of sources without values, and notes on what a source cannot claim.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BenchmarkValues, ResultUnit, Results};
+
+/// Summary of values that the source does not keep, in the base unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SummaryStatistics {
+    /// Number of values.
+    pub count: Option<u64>,
+    pub mean: Option<f64>,
+    /// Sample standard deviation.
+    pub stddev: Option<f64>,
+    pub min: Option<f64>,
+    pub q1: Option<f64>,
+    pub median: Option<f64>,
+    pub q3: Option<f64>,
+    pub max: Option<f64>,
+    /// The only number of a source that does not say what it is: a mean, a median or a minimum.
+    pub estimate: Option<f64>,
+}
+
+impl SummaryStatistics {
+    /// The number that stands for all: the median, the mean, or the estimate of an unknown kind.
+    pub fn center(&self) -> Option<f64> {
+        self.median.or(self.mean).or(self.estimate)
+    }
+}
+
+impl BenchmarkValues {
+    /// Keeps every second value, or launch.
+    pub(crate) fn halve(&mut self) {
+        if self.n_launches() > 0 {
+            return self.retain_launches(|index, _| index.is_multiple_of(2));
+        }
+        fn every_second<T>(list: &mut Vec<T>) {
+            let mut at = 0;
+            list.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            list.shrink_to_fit();
+        }
+        self.fill_extras();
+        every_second(&mut self.values);
+        every_second(&mut self.loops);
+        self.extras.iter_mut().for_each(|extra| every_second(&mut extra.values));
+    }
+
+    /// A benchmark without values.
+    pub(crate) fn of_summary(name: &str, unit: ResultUnit, summary: SummaryStatistics) -> Self {
+        Self { summary: Some(summary), ..Self::new(name, unit) }
+    }
+}
+
+impl Results {
+    /// Notes what a source of one process with one benchmark after another cannot claim.
+    pub(crate) fn note_one_process(&mut self) {
+        self.note_summaries();
+        self.note(NOTE_ONE_PROCESS);
+        if self.benchmarks.len() > 1 {
+            self.note(NOTE_ORDER);
+        }
+    }
+
+    /// Notes that there are summaries, if there are.
+    pub(crate) fn note_summaries(&mut self) {
+        let with_summary = self.benchmarks.iter().filter(|it| it.summary.is_some());
+        match (with_summary.count(), self.benchmarks.len()) {
+            (0, _) => {}
+            (n, all) if n == all => self.note(NOTE_SUMMARIES),
+            (n, all) => self.note(format!(
+                "{n} of {all} benchmarks have summaries, not values: nothing can be tested and no interval can be given"
+            )),
+        }
+    }
+}
+
+/// A source whose benchmarks follow one another.
+pub const NOTE_ORDER: &str = "the benchmarks were measured one after another: what the machine did in the meantime counts as their difference";
+/// A source with one process.
+pub const NOTE_ONE_PROCESS: &str = "all values of a benchmark are from one process: what differs between processes is not in their spread";
+/// A source without values.
+pub const NOTE_SUMMARIES: &str =
+    "the file has summaries, not values: nothing can be tested and no interval can be given";

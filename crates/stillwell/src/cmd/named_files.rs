@@ -1,0 +1,152 @@
+//! The files that a user names: files, folders of files, and patterns that no shell has expanded.
+
+#![expect(clippy::disallowed_methods, reason = "looks into directories, and at the start of files")]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use formats::{ReadOptions, detect, unpacked};
+use regex_lite::Regex;
+
+/// Endings of results in a folder.
+const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
+/// Endings of files that are results if their start says so.
+const TEXTS: [&str; 4] = [".txt", ".log", ".xml", ".js"];
+/// Files of asv, of our suites and of our pools that are no results.
+const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
+const POOL: &str = "pool.json";
+/// The start of a file that tells its format.
+const START_BYTES: u64 = 64 << 10;
+
+/// The named file, or those that a pattern stands for. All results below a folder are named with it. A folder with
+/// nothing but criterion's files is one result, and so is one with nothing that can be read: opening it says why.
+///
+/// # Errors
+/// A pattern has no match, or a folder cannot be read.
+pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
+    let text = named.to_string_lossy();
+    if text.contains(['*', '?']) && named.symlink_metadata().is_err() {
+        let found = matches(named)?;
+        ensure!(!found.is_empty(), "no file matches {text}");
+        return Ok(found);
+    }
+    if !named.is_dir() {
+        return Ok(vec![named.into()]);
+    }
+    let is_criterion = formats::criterion_files(named, options)?.is_some();
+    let mut inside = formats::below(named)?;
+    let unfinished = unfinished_parts(&inside);
+    inside.retain(|name| {
+        (is_result(name) || is_text_of_results(&named.join(name)))
+            && !(is_criterion && is_of_criterion(name))
+            && !unfinished.iter().any(|part| name.starts_with(part))
+    });
+    if inside.is_empty() {
+        return Ok(vec![named.into()]);
+    }
+    Ok(inside.iter().map(|name| named.join(name)).collect())
+}
+
+/// The paths that match a pattern with `*` and `?`, sorted.
+fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.components() {
+        let text = part.as_os_str().to_string_lossy();
+        if !matches!(part, Component::Normal(_)) || !text.contains(['*', '?']) {
+            found.iter_mut().for_each(|path| path.push(part));
+            found.retain(|path| path.symlink_metadata().is_ok());
+            continue;
+        }
+        let wanted = expression(&text)?;
+        let mut next = Vec::new();
+        for directory in found {
+            let listed = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+            let Ok(entries) = listed.read_dir() else { continue };
+            for entry in entries {
+                let name = entry.with_context(|| listed.display().to_string())?.file_name();
+                let shown = name.to_string_lossy();
+                // As in a shell, a pattern does not stand for hidden files.
+                if wanted.is_match(&shown) && (text.starts_with('.') || !shown.starts_with('.')) {
+                    next.push(directory.join(name));
+                }
+            }
+        }
+        next.sort();
+        found = next;
+    }
+    Ok(found)
+}
+
+/// A pattern as an expression: `*` stands for any characters, `?` for one.
+fn expression(pattern: &str) -> Result<Regex> {
+    let mut text = String::from("^(?s:");
+    for char in pattern.chars() {
+        match char {
+            '*' => text.push_str(".*"),
+            '?' => text.push('.'),
+            char => text.push_str(&regex_lite::escape(&char.to_string())),
+        }
+    }
+    Regex::new(&(text + ")$")).with_context(|| format!("the pattern {pattern}"))
+}
+
+/// The directories of unfinished measurements in pools. The leftovers of a killed job are no results.
+fn unfinished_parts(inside: &[String]) -> Vec<String> {
+    let folder_of = |name: &String| {
+        let folder = name.strip_suffix(POOL)?;
+        (folder.is_empty() || folder.ends_with('/')).then(|| format!("{folder}part/"))
+    };
+    inside.iter().filter_map(folder_of).collect()
+}
+
+fn is_of_criterion(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
+}
+
+/// Hidden files and directories hold no results.
+fn is_result(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    RESULTS.iter().any(|extension| name.ends_with(extension))
+        && !NO_RESULTS.contains(&last)
+        && !name.split('/').any(|part| part.starts_with('.'))
+}
+
+fn is_text_of_results(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let is_text = TEXTS.iter().any(|extension| name.ends_with(extension));
+    let mut start = Vec::new();
+    let mut read = || File::open(path)?.take(START_BYTES).read_to_end(&mut start);
+    is_text && read().is_ok() && unpacked(&start).is_ok_and(|start| detect(&start).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_and_folders_stand_for_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        for name in
+            ["a/1.json", "a/2.json", "a/b/3.json", "a/.4.json", "a/readme.txt", "a/machine.json"]
+        {
+            std::fs::write(at(name), "{}").unwrap();
+        }
+        std::fs::write(at("a/go.txt"), "BenchmarkA 1 2 ns/op\n").unwrap();
+        let names = |pattern: &str| -> Vec<String> {
+            let found = expanded(&at(pattern), ReadOptions::default()).unwrap();
+            let below = found.iter().map(|path| path.strip_prefix(folder.path()).unwrap());
+            below.map(|path| path.display().to_string()).collect()
+        };
+        assert_eq!(names("a/?.json"), ["a/1.json", "a/2.json"]);
+        assert_eq!(names("*/b/*"), ["a/b/3.json"]);
+        assert_eq!(names("a"), ["a/1.json", "a/2.json", "a/b/3.json", "a/go.txt"]);
+        assert_eq!(names("a/none.json"), ["a/none.json"]);
+        let error = expanded(&at("a/*.csv"), ReadOptions::default()).unwrap_err();
+        assert!(error.to_string().starts_with("no file matches"), "{error}");
+    }
+}
