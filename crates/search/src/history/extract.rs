@@ -140,7 +140,7 @@ pub fn imported_results(
 
 /// Result of a summary without values. The minimum stands in for the noise-free time.
 fn summary_result(label: &str, unit: &str, summary: &SummaryStatistics) -> Option<BenchmarkResult> {
-    let median = summary.median.or(summary.mean)?;
+    let median = summary.center()?;
     Some(BenchmarkResult {
         benchmark: label.into(),
         arm: String::new(),

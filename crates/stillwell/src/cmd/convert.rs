@@ -58,6 +58,8 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
         WriteFormat::Csv => {
             let mut results = opened.into_results();
             leave_out(&mut results, |it| it.n_launches() == 0);
+            let has_values = results.benchmarks.iter().any(|it| it.n_launches() > 0);
+            ensure!(has_values, "there are no values in it, only summaries");
             output(verb, to, &results, |mut to| values::write_csv(&mut to, &results))
         }
         WriteFormat::Markdown => {
