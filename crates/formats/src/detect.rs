@@ -49,7 +49,8 @@ fn detect_text(text: &str) -> Option<FileFormat> {
     if text.trim_start().starts_with('<') {
         return catch2::is_xml(text).then_some(FileFormat::Catch2);
     }
-    let by_line: [(fn(&str) -> bool, FileFormat); 4] = [
+    type IsOfFormat = fn(&str) -> bool;
+    let by_line: [(IsOfFormat, FileFormat); 4] = [
         (go::is_result, FileFormat::Go),
         (catch2::is_head, FileFormat::Catch2),
         (gnu_time::is_command, FileFormat::GnuTime),

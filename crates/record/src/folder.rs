@@ -1,7 +1,5 @@
 //! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which lists the
 //! benchmarks and the plan. docs/format.md describes both.
-#![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
-
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};

@@ -109,7 +109,7 @@ impl CatchLog {
         if let Some(times) = three_times(&words) {
             let name = &mut self.name;
             let row = self.row.get_or_insert_with(|| {
-                let name = std::mem::take(&mut name).join(" ");
+                let name = std::mem::take(name).join(" ");
                 Row { number, name, samples: None, times: Vec::new() }
             });
             row.times.push(times);

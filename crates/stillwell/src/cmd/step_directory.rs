@@ -1,6 +1,5 @@
 //! The directory of a verb that drives several sessions: what was asked for, and what each finished step found, line by
 //! line. Work that was killed goes on from there.
-#![expect(clippy::disallowed_methods, reason = "makes, reads and writes the files of such work")]
 
 use std::fs::File;
 use std::io::Write as _;

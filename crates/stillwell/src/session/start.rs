@@ -1,10 +1,5 @@
 //! The start of a session: its record with the header, its runner, its trace.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "reads the script of a test, removes an empty record"
-)]
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 

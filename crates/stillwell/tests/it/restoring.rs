@@ -199,7 +199,8 @@ fn an_empty_journal_means_that_nothing_is_changed() {
 /// Another call of `reset` would find the same, so it is not proposed.
 #[test]
 fn a_journal_of_somebody_else_is_told_with_a_remedy() {
-    let traps: [(&str, fn(&std::path::Path)); 5] = [
+    type Trap = fn(&std::path::Path);
+    let traps: [(&str, Trap); 5] = [
         ("it is a link", |path| std::os::unix::fs::symlink("../../link", path).unwrap()),
         ("it is no regular file", |path| {
             let kind = rustix::fs::FileType::Fifo;

@@ -14,7 +14,8 @@ fn fifo(bench: &Bench, name: &str) {
 }
 
 /// What may be in the place of a file.
-const KINDS: [(&str, fn(&Bench, &str)); 4] = [
+type Make = fn(&Bench, &str);
+const KINDS: [(&str, Make); 4] = [
     ("a FIFO", fifo),
     ("a device", |bench, name| symlink("/dev/zero", bench.path(name)).unwrap()),
     ("a directory", |bench, name| std::fs::create_dir(bench.path(name)).unwrap()),

@@ -1,5 +1,4 @@
 //! `bench SUITE.toml`: a suite file from its text to the results.
-#![expect(clippy::disallowed_methods, reason = "reads the suite file")]
 
 mod builds;
 mod entry;

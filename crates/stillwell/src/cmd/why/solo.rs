@@ -1,5 +1,4 @@
 //! Benchmarks of workers and of frameworks as commands that do the same work in each run: so many loops.
-#![expect(clippy::disallowed_methods, reason = "writes the requests of the workers")]
 
 use std::path::{Path, PathBuf};
 

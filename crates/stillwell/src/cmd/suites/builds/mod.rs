@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use model::spec::suite::{LinkOrder, Variant};
-use record;
 use record::plan::suite::VariantBuild;
 
 use source::BuildSource;
