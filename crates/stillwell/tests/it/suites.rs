@@ -52,7 +52,9 @@ fn check_blocks(record: &Record, n_blocks: i64, n_arms: i64) {
             assert_eq!(record.timed().filter(is_it).count(), 1, "arm {arm} of block {block}");
         }
     }
-    assert_eq!(record.timed().count() as i64, n_blocks * n_arms);
+    // Blocks that are left out as warm-up are made up for.
+    let n_more = record.timed().count() as i64 - n_blocks * n_arms;
+    assert!((0..=n_arms * (n_blocks / 4)).contains(&n_more), "{n_more} more");
 }
 
 /// A benchmark that was killed in its first block has no pace yet. It was said to have no time.
