@@ -12,10 +12,10 @@ IS_CI = os.environ.get("CI", "") not in ("", "0", "false")
 SKIPPED_STATUS = 77
 REQUIRED_IN_CI = ("docs", "report", "slurm", "vm")
 PRINTING = threading.Lock()
-# How a report of a failed test begins: cargo test's, unittest's, that of the emulated machines and of the links, node's.
+# The first line of a report about a failed test: of cargo test, unittest, the emulated machines, the links and node.
 FAILURE = re.compile(r"---- \S+ stdout ----|(FAIL|ERROR): |FAILED |✖ |not ok ")
 FAILURE_LINES, FAILURE_COLUMNS = 15, 400
-# Time of a test: libtest's with --report-time, that of `.ci/unittests`, of the emulated machines, node's.
+# How long a test took, as libtest (--report-time), `.ci/unittests`, the emulated machines and node print it.
 TIMES = [re.compile(pattern) for pattern in (
     r"test (?P<name>\S+) .*<(?P<s>[0-9.]+)s>$", r"took (?P<s>[0-9.]+) s: (?P<name>\S+)",
     r"(?:ok|FAILED) (?P<name>\w+) \((?P<s>[0-9]+) s\)", r"\s*[✔✖] (?P<name>.*) \((?P<ms>[0-9.]+)ms\)")]

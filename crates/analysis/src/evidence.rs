@@ -296,7 +296,7 @@ mod tests {
         let (found, interruptions) = settled(&counts.map(busy), 50e6);
         let each_ns = interruptions.unwrap().each.unwrap().value;
         assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
-        // If most of the least interrupted runs had none, nothing is removed, and the error is that of the low end.
+        // Most of the least interrupted runs had no interruption: nothing is removed, and the low end has its error.
         let few = [0, 3, 0, 0, 2, 0, 4, 0, 0, 1, 7, 0, 3, 9, 0, 5];
         let (found, interruptions) = settled(&few.map(busy), 50e6);
         assert_eq!(interruptions.unwrap().removed_ns, Some(0.0));
