@@ -28,6 +28,28 @@ pub(crate) struct Document<'a> {
 pub(crate) struct Part<'a> {
     document: &'a str,
     text: &'a str,
+    /// The line in which `text` begins. Counted once: a file may have many parts with a mistake.
+    line: Line,
+}
+
+/// A line of a document.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Counts from 1.
+    number: usize,
+    /// Its first byte.
+    start: usize,
+}
+
+impl Line {
+    const FIRST: Self = Self { number: 1, start: 0 };
+
+    /// The line of byte `to`, from that of an earlier byte `from` on.
+    fn forward(self, document: &str, from: usize, to: usize) -> Self {
+        let between = &document.as_bytes()[from..to];
+        let ends = between.iter().enumerate().filter(|it| *it.1 == b'\n');
+        ends.fold(self, |line, (at, _)| Self { number: line.number + 1, start: from + at + 1 })
+    }
 }
 
 /// An element of a list, with its path.
@@ -43,27 +65,34 @@ impl<'a> Document<'a> {
     /// The text begins with neither an object nor a list.
     pub(crate) fn split(text: &'a str) -> Result<Self> {
         let start = text.len() - text.trim_start().len();
-        let root = Part { document: text, text: &text[start..] };
+        let mut line = Line::FIRST.forward(text, 0, start);
+        let root = Part { document: text, text: &text[start..], line };
         let mut split = Self { members: Vec::new(), cut: None, has_more: false };
         if root.text.starts_with('[') {
             split.members.push((String::new(), root));
             let is_ended = text.trim_end().ends_with(']');
-            split.cut = (!is_ended).then(|| Part { document: text, text: &text[text.len()..] });
+            split.cut = (!is_ended).then(|| {
+                let line = line.forward(text, start, text.len());
+                Part { document: text, text: &text[text.len()..], line }
+            });
             return Ok(split);
         }
         ensure!(root.text.starts_with('{'), "it is neither an object nor a list");
         let mut at = start + 1;
         loop {
+            let from = at;
             at += separators(&text[at..]);
+            line = line.forward(text, from, at);
             if text[at..].starts_with('}') {
                 split.has_more = !text[at + 1..].trim().is_empty();
                 return Ok(split);
             }
-            let Some((name, part)) = member(text, at) else {
-                split.cut = Some(Part { document: text, text: &text[at..] });
+            let Some((name, part)) = member(text, at, line) else {
+                split.cut = Some(Part { document: text, text: &text[at..], line });
                 return Ok(split);
             };
             at = part.start() + part.text.len();
+            line = part.line.forward(text, part.start(), at);
             split.members.push((name, part));
         }
     }
@@ -171,8 +200,8 @@ impl<'a> Part<'a> {
 
     /// The line of its start, from 1.
     pub(crate) fn line(&self) -> usize {
-        let start = self.start() + self.text.len() - self.text.trim_start().len();
-        self.document[..start].bytes().filter(|&byte| byte == b'\n').count() + 1
+        let blank = self.text.len() - self.text.trim_start().len();
+        self.line.forward(self.document, self.start(), self.start() + blank).number
     }
 
     /// Reads it strictly, but for numbers that JSON does not have: these are texts.
@@ -180,10 +209,7 @@ impl<'a> Part<'a> {
     /// # Errors
     /// Path, line and column of the first mistake.
     pub(crate) fn read<T: DeserializeOwned>(&self, place: &str) -> Result<T> {
-        let before = || {
-            let before = &self.document[..self.start()];
-            (self.line() - 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1))
-        };
+        let before = || (self.line.number - 1, self.start() - self.line.start);
         read_at(&without_bare_words(self.text, None), before, place)
     }
 
@@ -191,17 +217,21 @@ impl<'a> Part<'a> {
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<Element<'a>>> {
         let mut at = self.start() + 1;
         let end = self.start() + self.text.len();
+        let mut line = self.line;
         self.text.starts_with('[').then(|| {
             let mut elements = Vec::new();
             loop {
+                let from = at;
                 at += separators(&self.document[at..end]);
+                line = line.forward(self.document, from, at);
                 if at == end || self.document[at..].starts_with(']') {
                     return elements;
                 }
                 let text = value(&self.document[at..end]);
                 // A bracket that closes nothing: the rest cannot be split.
                 let text = if text.is_empty() { &self.document[at..end] } else { text };
-                let part = Part { document: self.document, text };
+                let part = Part { document: self.document, text, line };
+                line = line.forward(self.document, at, at + text.len());
                 at += text.len();
                 elements.push(Element { part, place: format!("{name}[{}]", elements.len()) });
             }
@@ -215,13 +245,17 @@ impl<'a> Part<'a> {
         if !self.text.starts_with('{') {
             return members;
         }
+        let mut line = self.line;
         loop {
+            let from = at;
             at += separators(&self.document[at..]);
+            line = line.forward(self.document, from, at);
             let end = self.start() + self.text.len();
-            let Some((key, part)) = member(self.document, at).filter(|_| at < end) else {
+            let Some((key, part)) = member(self.document, at, line).filter(|_| at < end) else {
                 return members;
             };
             at = part.start() + part.text.len();
+            line = part.line.forward(self.document, part.start(), at);
             let place = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
             members.push((key, Element { part, place }));
         }
@@ -267,13 +301,17 @@ fn separators(text: &str) -> usize {
     text.len() - text.trim_start_matches(|it: char| it.is_whitespace() || it == ',').len()
 }
 
-/// A member of an object, which begins here.
-fn member(text: &str, at: usize) -> Option<(String, Part<'_>)> {
+/// A member of an object, which begins at a byte of this line.
+fn member(text: &str, at: usize, line: Line) -> Option<(String, Part<'_>)> {
     let name = text[at..].starts_with('"').then(|| value(&text[at..]))?;
     let key: Cow<'_, str> = serde_json::from_str::<String>(name).ok()?.into();
     let after = text[at + name.len()..].trim_start().strip_prefix(':')?.trim_start();
     let value = value(after);
-    (!value.is_empty()).then(|| (key.into_owned(), Part { document: text, text: value }))
+    (!value.is_empty()).then(|| {
+        let start = value.as_ptr() as usize - text.as_ptr() as usize;
+        let line = line.forward(text, at, start);
+        (key.into_owned(), Part { document: text, text: value, line })
+    })
 }
 
 /// The value at the start of a text. What is between its brackets and quotes need not be valid.
