@@ -15,7 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = pathlib.Path(sys.argv[0]).resolve().parent
 STILLWELL = os.environ.get("STILLWELL", str(ROOT / "target/release/stillwell"))
-# HYPERFINE names other versions, separated by colons. docs/experiments.md says how to install them.
+# HYPERFINE names other versions, separated by colons. experiments/results/README.md says how to install them.
 HYPERFINE_VERSIONS = ["1.15", "1.20", "2.0"]
 
 

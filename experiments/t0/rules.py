@@ -54,8 +54,13 @@ def err_of_low_end(runs):
     n, xs = len(runs), sorted(runs)
     if n < 5:
         return None
-    k, n_windows = min(max(math.ceil(n / 10), 5), 20), min(10, n)
-    minima = sorted(min(runs[at * n // n_windows:(at + 1) * n // n_windows]) for at in range(n_windows))
+    k, n_windows, step = min(max(math.ceil(n / 10), 5), 20), min(10, n), 1
+    # Above 240 runs, windows begin at multiples of 2, above 480 of 4, and so on.
+    while n > 240 * step:
+        step *= 2
+    n_steps = math.ceil(n / step)
+    starts = [at * n_steps // n_windows * step for at in range(n_windows + 1)]
+    minima = sorted(min(runs[start:end]) for start, end in zip(starts, starts[1:]))
     return max(xs[k - 1] - xs[0], minima[3] - minima[0])
 
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{CpuRow, Host, recommend};
 use model::values::{CPUS_MAX, read_cpu_list};
 
-/// Two hardware threads of one core slow each other by 1.2 to 1.8 (docs/experiments.md, "Neighbours"). What is
+/// Two hardware threads of one core slow each other by 1.2 to 1.8 (experiments/results/busy.md, "Neighbours"). What is
 /// certainly less is no core that is shared.
 const SIBLINGS_FACTOR: f64 = 1.1;
 /// Up to this number of CPUs every pair is measured; a pair takes some 120 ms.

@@ -46,7 +46,7 @@ pub const RESULT_FILE: &str = "{result}";
 
 /// Share of the samples of a process that make its value: the lowest ones. As for the slices of a worker.
 const LOW: f64 = 0.2;
-/// Samples of a process, where a framework can be told their number. docs/experiments.md, "Samples of other frameworks".
+/// Samples of a process, where a framework can be told their number. experiments/results/gates.md, "Samples of other frameworks".
 const SAMPLES: usize = 10;
 /// Fewest samples of a benchmark whose iterations are long.
 const SAMPLES_MIN: usize = 3;

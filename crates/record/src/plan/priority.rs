@@ -11,7 +11,7 @@ pub const NICE: &str = "a nice level that counts against other terminals";
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
 /// The highest priority of the usual scheduling policy. Under `load 10`, a compiler's t0 was 1.14 of the idle one
-/// without it, and 1.01 with it. SCHED_FIFO was no better, and can stop a machine (docs/experiments.md).
+/// without it, and 1.01 with it. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
 pub const HIGHEST: i32 = -20;
 
 /// Puts the runs before the other programs of the machine, unless the user has chosen a priority.
