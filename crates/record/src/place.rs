@@ -89,7 +89,7 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
 pub fn history_path() -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with ⟦database⟧")?;
-    Ok(directory.join("history.db"))
+    Ok(directory.join("history.jsonl"))
 }
 
 /// The path of the list that maps jobs to pools.

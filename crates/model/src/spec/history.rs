@@ -34,7 +34,7 @@ pub enum HistoryAction {
 /// The file of a history.
 #[derive(Debug, clap::Args)]
 pub struct HistoryFile {
-    /// The history [default: history.db in $XDG_STATE_HOME/stillwell]
+    /// The history [default: history.jsonl in $XDG_STATE_HOME/stillwell]
     #[arg(long, value_name = "FILE")]
     pub db: Option<PathBuf>,
 }

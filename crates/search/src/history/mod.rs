@@ -1,7 +1,7 @@
-//! Results over months: one SQLite file with all records, and the changes in the level of each benchmark.
+//! Results over months: one file with all records, and the changes in the level of each benchmark.
 //!
-//! `extract` makes the results of a record, and `store` keeps them. Of the store, `database` opens the file, `schema`
-//! has the tables, and `session` finds the records of one session.
+//! `extract` makes the results of a record, and `store` keeps them in the `lines` of a file. `session` finds the records
+//! of one session.
 //!
 //! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
 //! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
@@ -11,23 +11,22 @@ pub mod chart;
 pub mod commits;
 mod concurrent;
 pub mod culprits;
-mod database;
 pub mod detection;
 pub mod extract;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
+mod lines;
 mod relative;
-mod schema;
 pub mod series;
 mod session;
 pub mod store;
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The result of one benchmark in a record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BenchmarkResult {
     /// Name of the benchmark, or the command.
     pub benchmark: String,
@@ -52,7 +51,7 @@ pub struct BenchmarkResult {
 }
 
 /// Origin of a record: machine, time and surroundings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RecordOrigin {
     /// The file that was added.
     pub file: String,

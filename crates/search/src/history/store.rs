@@ -1,26 +1,36 @@
-//! The SQLite file with all records, compressed, and their results.
+//! All records of a history, compressed, and their results.
 //!
-//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed
-//! process leaves a whole record or nothing.
+//! Several processes may write at once. Each addition is one line of the file, so a killed process leaves a whole record
+//! or nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use formats::unpacked;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::history::schema::{pack, unpack};
+use crate::history::culprits::StoredCulprit;
+use crate::history::lines::{self, HistoryLine, StoredRecord};
 use crate::history::session::{SessionKey, StateOrder, hex};
-use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, database};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult};
+use host::open_regular;
 
 /// An open history.
 #[derive(Debug)]
 pub struct HistoryStore {
-    pub(super) connection: Connection,
     path: PathBuf,
+    file: File,
+    /// By number.
+    records: BTreeMap<i64, StoredRecord>,
+    culprits: Vec<StoredCulprit>,
+    /// End of what was read.
+    end: u64,
 }
 
 /// A record to add.
@@ -48,7 +58,9 @@ impl HistoryStore {
     /// # Errors
     /// The file cannot be created, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { connection: database::to_write(path)?, path: path.into() })
+        lines::to_append(path)
+            .and_then(|file| Self::of(path, file))
+            .with_context(|| cannot_use(path))
     }
 
     /// Opens an existing history for reading. Read access to the file is enough.
@@ -56,7 +68,50 @@ impl HistoryStore {
     /// # Errors
     /// The file does not exist, or as [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
-        Ok(Self { connection: database::to_read(path)?, path: path.into() })
+        ensure!(
+            path.exists(),
+            "there is no history at {}; `stillwell history add RECORD…` makes one, --db FILE names another",
+            path.display()
+        );
+        let read = || Self::of(path, open_regular(path)?);
+        read().with_context(|| cannot_use(path))
+    }
+
+    fn of(path: &Path, file: File) -> Result<Self> {
+        let (records, culprits) = (BTreeMap::new(), Vec::new());
+        let mut store = Self { path: path.into(), file, records, culprits, end: 0 };
+        store.read_on()?;
+        Ok(store)
+    }
+
+    /// Reads what others have added.
+    fn read_on(&mut self) -> Result<()> {
+        let (added, end) = lines::read(&self.file, self.end)?;
+        added.into_iter().for_each(|line| self.take(line));
+        self.end = end;
+        Ok(())
+    }
+
+    fn take(&mut self, line: HistoryLine) {
+        match line {
+            HistoryLine::Record(record) => {
+                self.records.insert(record.number, record);
+            }
+            HistoryLine::More { record, results } => {
+                if let Some(record) = self.records.get_mut(&record) {
+                    record.results.extend(results);
+                    sort(&mut record.results);
+                }
+            }
+            HistoryLine::Culprits(found) => {
+                let ends =
+                    |it: &StoredCulprit| (it.benchmark.clone(), it.good.clone(), it.bad.clone());
+                let searched: HashSet<_> = found.iter().map(ends).collect();
+                self.culprits.retain(|it| !searched.contains(&ends(it)));
+                self.culprits.extend(found);
+                self.culprits.sort_by(|a, b| (a.found_s, &a.head).cmp(&(b.found_s, &b.head)));
+            }
+        }
     }
 
     /// Its file.
@@ -69,118 +124,104 @@ impl HistoryStore {
     /// # Errors
     /// The file cannot be written.
     pub fn add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
-        self.try_add(new).with_context(|| format!("cannot add to {}", self.path.display()))
+        self.locked(|store| store.line_of(new))
     }
 
-    fn try_add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
-        // The digest is that of the plain file, so a compressed copy is the same record. Older histories have the
-        // digests of the files as added.
-        let as_is = hex(&Sha256::digest(&new.bytes));
+    /// Keeps commits that a search found. A later search with the same ends replaces what an earlier one found.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_culprits(&mut self, found: &[StoredCulprit]) -> Result<()> {
+        self.locked(|_| Ok(((), Some(HistoryLine::Culprits(found.to_vec())))))
+    }
+
+    /// Appends the line that `decide` makes of all that is there. No other process writes meanwhile.
+    fn locked<T>(
+        &mut self,
+        decide: impl FnOnce(&Self) -> Result<(T, Option<HistoryLine>)>,
+    ) -> Result<T> {
+        let add = || -> Result<T> {
+            lines::lock(&self.file)?;
+            self.read_on()?;
+            let (outcome, line) = decide(self)?;
+            if let Some(line) = line {
+                self.end = lines::append(&self.file, self.end, &line)?;
+                self.take(line);
+            }
+            Ok(outcome)
+        };
+        let outcome = add();
+        lines::unlock(&self.file);
+        outcome.with_context(|| format!("cannot add to {}", self.path.display()))
+    }
+
+    /// What is to be written for a record, if anything.
+    fn line_of(&self, new: &NewRecord) -> Result<(AddOutcome, Option<HistoryLine>)> {
+        for it in &new.results {
+            let is_finite = [it.t0, it.median, it.mean].iter().all(|value| value.is_finite());
+            ensure!(is_finite, "{:?} has a value that is no number", it.benchmark);
+        }
+        // The digest is that of the plain file, so a compressed copy is the same record.
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
-        let packed = pack(&new.bytes)?;
+        if let Some(known) = self.records.values().find(|it| it.digest == digest) {
+            let results = missing(known, &new.results);
+            if results.is_empty() {
+                return Ok((AddOutcome::Known, None));
+            }
+            let line = HistoryLine::More { record: known.number, results };
+            return Ok((AddOutcome::Later, Some(line)));
+        }
         let session = SessionKey::of(&text);
-        // Immediate: otherwise two writers that begin with a read would both fail to get the write lock.
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = transaction
-            .query_row("SELECT id FROM record WHERE digest IN (?1, ?2)", [&digest, &as_is], |row| {
-                row.get::<_, i64>(0)
-            })
-            .optional()?;
-        if let Some(id) = known {
-            let missing = missing(&transaction, id, &new.results)?;
-            add_results(&transaction, id, missing.iter().copied())?;
-            transaction.commit()?;
-            return Ok(if missing.is_empty() { AddOutcome::Known } else { AddOutcome::Later });
-        }
-        let older = match &session {
-            None => None,
-            Some(session) => match find(&transaction, session)? {
-                Some((_, StateOrder::NoLater)) => return Ok(AddOutcome::Known),
-                Some((id, _)) => Some(id),
-                None => None,
-            },
+        let (outcome, number) = match session.as_ref().and_then(|session| self.find(session)) {
+            Some((_, StateOrder::NoLater)) => return Ok((AddOutcome::Known, None)),
+            Some((number, _)) => (AddOutcome::Later, number),
+            None => (AddOutcome::New, self.records.keys().next_back().map_or(1, |last| last + 1)),
         };
-        if let Some(id) = older {
-            transaction.execute("DELETE FROM result WHERE record = ?1", [id])?;
-        }
-        let origin = &new.origin;
-        transaction.execute(
-            "INSERT OR REPLACE INTO record (id, digest, session, file, machine, measured_s, surroundings, packed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![
-                older,
-                digest,
-                session.as_ref().map(SessionKey::id),
-                origin.file,
-                origin.machine,
-                origin.measured_s,
-                serde_json::to_string(&origin.surroundings)?,
-                packed
-            ],
-        )?;
-        add_results(&transaction, transaction.last_insert_rowid(), new.results.iter())?;
-        transaction.commit()?;
-        Ok(if older.is_some() { AddOutcome::Later } else { AddOutcome::New })
+        let mut results = new.results.clone();
+        sort(&mut results);
+        let record = StoredRecord {
+            number,
+            digest,
+            session: session.as_ref().map(SessionKey::id),
+            origin: Arc::new(new.origin.clone()),
+            results,
+            packed: pack(&new.bytes)?,
+        };
+        Ok((outcome, Some(HistoryLine::Record(record))))
+    }
+
+    /// The number of the stored record of the same session, and the order of the new one to it. Skips records that
+    /// parted from the new one.
+    fn find(&self, new: &SessionKey<'_>) -> Option<(i64, StateOrder)> {
+        let id = new.id();
+        let same = self.records.values().filter(|it| it.session.as_ref() == Some(&id));
+        same.filter_map(|it| {
+            // Stillwell reports a damaged record when the user asks for it.
+            let bytes = unpack(&it.packed).ok()?;
+            Some((it.number, new.beside(&SessionKey::of(&bytes)?)))
+        })
+        .find(|(_, order)| *order != StateOrder::Parted)
     }
 
     /// All results, or those of benchmarks with `filter` in their name.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
-        self.try_entries(filter).with_context(|| format!("cannot read {}", self.path.display()))
+    pub fn entries(&self, filter: Option<&str>) -> Vec<StoredResult> {
+        let is_wanted =
+            |it: &&BenchmarkResult| filter.is_none_or(|part| it.benchmark.contains(part));
+        let of_record = |record: &StoredRecord| {
+            let stored = |result: &BenchmarkResult| StoredResult {
+                record: record.number,
+                origin: Arc::clone(&record.origin),
+                result: result.clone(),
+            };
+            record.results.iter().filter(is_wanted).map(stored).collect::<Vec<_>>()
+        };
+        self.records.values().flat_map(of_record).collect()
     }
 
-    fn try_entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
-        let origins = self.origins()?;
-        let mut select = self.connection.prepare(
-            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, nullif(revision, ''), committed_s, t0_is_limit
-             FROM result WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
-        )?;
-        let mut rows = select.query([filter])?;
-        let mut entries = Vec::new();
-        while let Some(row) = rows.next()? {
-            let record: i64 = row.get(0)?;
-            // Another process added this record after the first query.
-            let Some(origin) = origins.get(&record) else { continue };
-            let result = BenchmarkResult {
-                benchmark: row.get(1)?,
-                arm: row.get(2)?,
-                unit: row.get(3)?,
-                n_runs: usize::try_from(row.get::<_, i64>(4)?)?,
-                t0: row.get(5)?,
-                t0_err: row.get(6)?,
-                median: row.get(7)?,
-                mean: row.get(8)?,
-                revision: row.get(9)?,
-                committed_s: row.get(10)?,
-                t0_is_limit: row.get(11)?,
-            };
-            entries.push(StoredResult { record, origin: Arc::clone(origin), result });
-        }
-        Ok(entries)
-    }
-
-    /// Origin of each record, by its number. The results of a record share it.
-    fn origins(&self) -> Result<HashMap<i64, Arc<RecordOrigin>>> {
-        let mut select = self
-            .connection
-            .prepare("SELECT id, file, machine, measured_s, surroundings FROM record")?;
-        let mut rows = select.query([])?;
-        let mut origins = HashMap::new();
-        while let Some(row) = rows.next()? {
-            let surroundings: String = row.get(4)?;
-            let origin = RecordOrigin {
-                file: row.get(1)?,
-                machine: row.get(2)?,
-                measured_s: row.get(3)?,
-                surroundings: serde_json::from_str(&surroundings)?,
-            };
-            origins.insert(row.get(0)?, Arc::new(origin));
-        }
-        Ok(origins)
+    /// All commits that searches found, the newest search last.
+    pub fn culprits(&self) -> &[StoredCulprit] {
+        &self.culprits
     }
 
     /// The file of a record, as added.
@@ -188,212 +229,46 @@ impl HistoryStore {
     /// # Errors
     /// No record has this number.
     pub fn bytes(&self, record: i64) -> Result<Vec<u8>> {
-        let packed: Option<Vec<u8>> = self
-            .connection
-            .query_row("SELECT packed FROM record WHERE id = ?1", [record], |row| row.get(0))
-            .optional()
-            .with_context(|| format!("cannot read {}", self.path.display()))?;
-        let packed =
-            packed.with_context(|| format!("{} has no record {record}", self.path.display()))?;
-        unpack(&packed)
+        let found = self.records.get(&record);
+        let found =
+            found.with_context(|| format!("{} has no record {record}", self.path.display()))?;
+        unpack(&found.packed)
     }
 }
 
-/// The stored record of the same session, and the order of the new one to it. Skips records that parted from the new
-/// one.
-fn find(transaction: &Transaction<'_>, new: &SessionKey<'_>) -> Result<Option<(i64, StateOrder)>> {
-    let mut select =
-        transaction.prepare("SELECT id, packed FROM record WHERE session = ?1 ORDER BY id")?;
-    let mut rows = select.query([new.id()])?;
-    while let Some(row) = rows.next()? {
-        // Stillwell reports a damaged record when the user asks for it.
-        let Ok(bytes) = unpack(&row.get::<_, Vec<u8>>(1)?) else { continue };
-        match SessionKey::of(&bytes).map(|known| new.beside(&known)) {
-            Some(StateOrder::Parted) | None => {}
-            Some(beside) => return Ok(Some((row.get(0)?, beside))),
-        }
-    }
-    Ok(None)
+fn cannot_use(path: &Path) -> String {
+    format!("cannot use {} as a history", path.display())
+}
+
+/// What tells the results of a record apart.
+fn key(it: &BenchmarkResult) -> (&str, &str, &str, Option<&str>) {
+    (&it.benchmark, &it.arm, &it.unit, it.revision.as_deref())
+}
+
+fn sort(results: &mut [BenchmarkResult]) {
+    results.sort_by(|a, b| key(a).cmp(&key(b)));
 }
 
 /// Results that a stored record lacks. An earlier `add` may have taken only some of its benchmarks.
-fn missing<'a>(
-    transaction: &Transaction<'_>,
-    record: i64,
-    results: &'a [BenchmarkResult],
-) -> Result<Vec<&'a BenchmarkResult>> {
-    let mut select = transaction.prepare(
-        "SELECT benchmark, arm, unit, nullif(revision, '') FROM result WHERE record = ?1",
-    )?;
-    let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-    let known: HashSet<(String, String, String, Option<String>)> =
-        select.query_map([record], key)?.collect::<rusqlite::Result<_>>()?;
-    let is_missing = |it: &&BenchmarkResult| {
-        !known.contains(&(
-            it.benchmark.clone(),
-            it.arm.clone(),
-            it.unit.clone(),
-            it.revision.clone(),
-        ))
-    };
-    Ok(results.iter().filter(is_missing).collect())
+fn missing(record: &StoredRecord, results: &[BenchmarkResult]) -> Vec<BenchmarkResult> {
+    let known: HashSet<_> = record.results.iter().map(key).collect();
+    results.iter().filter(|it| !known.contains(&key(it))).cloned().collect()
 }
 
-fn add_results<'a>(
-    transaction: &Transaction<'_>,
-    record: i64,
-    results: impl Iterator<Item = &'a BenchmarkResult>,
-) -> Result<()> {
-    let mut insert = transaction.prepare(
-        "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s, t0_is_limit)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?;
-    for result in results {
-        insert.execute(params![
-            record,
-            result.benchmark,
-            result.arm,
-            result.unit,
-            i64::try_from(result.n_runs)?,
-            result.t0,
-            result.t0_err,
-            result.median,
-            result.mean,
-            result.revision.as_deref().unwrap_or_default(),
-            result.committed_s,
-            result.t0_is_limit
-        ])?;
-    }
-    Ok(())
+fn pack(bytes: &[u8]) -> Result<String> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(bytes)?;
+    Ok(BASE64.encode(packer.finish()?))
+}
+
+fn unpack(packed: &str) -> Result<Vec<u8>> {
+    let packed = BASE64.decode(packed).context("the record is damaged")?;
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_end(&mut bytes)
+        .context("the record is damaged")?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
-mod tests {
-    use super::*;
-
-    fn record(text: &str) -> NewRecord {
-        let result = BenchmarkResult {
-            benchmark: "fib".into(),
-            arm: String::new(),
-            unit: "ns".into(),
-            n_runs: 12,
-            t0: 1.5,
-            t0_err: None,
-            t0_is_limit: true,
-            median: 1.6,
-            mean: 1.7,
-            revision: Some("v1".into()),
-            committed_s: None,
-        };
-        let surroundings = vec![("kernel".to_owned(), "6.1".to_owned())];
-        let origin =
-            RecordOrigin { file: "a.swell".into(), surroundings, ..RecordOrigin::default() };
-        NewRecord { origin, results: vec![result], bytes: text.into() }
-    }
-
-    #[test]
-    fn a_record_is_kept_once_and_comes_back_as_it_was() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("sub/history.db");
-        let mut store = HistoryStore::open(&path).unwrap();
-        let new = record("bytes of a file");
-        assert_eq!(store.add(&new).unwrap(), AddOutcome::New);
-        assert_eq!(store.add(&new).unwrap(), AddOutcome::Known);
-        drop(store);
-        let store = HistoryStore::open_existing(&path).unwrap();
-        let entries = store.entries(None).unwrap();
-        assert_eq!(entries.len(), 1);
-        assert_eq!((&*entries[0].origin, &entries[0].result), (&new.origin, &new.results[0]));
-        assert_eq!(store.bytes(entries[0].record).unwrap(), new.bytes);
-        assert_eq!(store.entries(Some("zz")).unwrap(), []);
-        assert_eq!(store.entries(Some("i")).unwrap().len(), 1);
-    }
-
-    /// Eight writers at once, and one that dies within a transaction.
-    #[test]
-    fn concurrent_writers_lose_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("history.db");
-        std::thread::scope(|scope| {
-            for writer in 0..8 {
-                let path = &path;
-                scope.spawn(move || {
-                    let mut store = HistoryStore::open(path).unwrap();
-                    for i in 0..20 {
-                        let added = store.add(&record(&format!("{writer} {i}"))).unwrap();
-                        assert_eq!(added, AddOutcome::New);
-                    }
-                });
-            }
-        });
-        let store = HistoryStore::open(&path).unwrap();
-        store
-            .connection
-            .execute_batch("BEGIN IMMEDIATE; DELETE FROM result; DELETE FROM record;")
-            .unwrap();
-        // No commit, as after kill -9.
-        drop(store);
-        assert_eq!(HistoryStore::open(&path).unwrap().entries(None).unwrap().len(), 160);
-    }
-
-    #[test]
-    fn other_databases_are_left_alone() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("other.db");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
-        let error = format!("{:#}", HistoryStore::open(&path).unwrap_err());
-        assert!(error.contains("a database of something else"), "{error}");
-        let newer = directory.path().join("newer.db");
-        drop(HistoryStore::open(&newer).unwrap());
-        Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        let error = format!("{:#}", HistoryStore::open(&newer).unwrap_err());
-        assert!(error.contains("version 99"), "{error}");
-        let text = directory.path().join("text.db");
-        std::fs::write(&text, "hello, this is no database at all").unwrap();
-        assert!(format!("{:#}", HistoryStore::open(&text).unwrap_err()).contains("text.db"));
-        assert!(HistoryStore::open_existing(&directory.path().join("none.db")).is_err());
-    }
-
-    /// The history keeps the last state of a session, for any order of adding.
-    #[test]
-    fn a_session_is_one_record() {
-        const END: &str = "{\"event\":\"end\",\"reason\":\"interrupted\"}\n";
-        let header = "{\"format\":\"stillwell\",\"seed\":1}\n";
-        let whole = format!("{header}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
-        // `torn` is of a killed session, `cut` of an interrupted one.
-        let (torn, cut) = (format!("{header}[1]\n[2"), format!("{header}[1]\n{END}"));
-        let parted = format!("{header}[1]\n[3]\n{END}");
-        let check = |states: &[(&str, AddOutcome)], expect: &[&str]| {
-            let directory = tempfile::tempdir().unwrap();
-            let mut store = HistoryStore::open(&directory.path().join("h.db")).unwrap();
-            for (state, added) in states {
-                let n_runs = state.len();
-                let mut new = record(state);
-                new.results[0].n_runs = n_runs;
-                assert_eq!(store.add(&new).unwrap(), *added, "{state}");
-            }
-            let entries = store.entries(None).unwrap();
-            let found: Vec<(i64, usize)> =
-                entries.iter().map(|entry| (entry.record, entry.result.n_runs)).collect();
-            let wanted: Vec<(i64, usize)> =
-                (1..).zip(expect.iter().map(|text| text.len())).collect();
-            assert_eq!(found, wanted);
-            for (number, text) in (1..).zip(expect) {
-                assert_eq!(store.bytes(number).unwrap(), text.as_bytes());
-            }
-        };
-        use AddOutcome::{Known, Later, New};
-        check(&[(&torn, New), (&cut, Later), (&whole, Later), (&whole, Known)], &[&whole]);
-        check(&[(&whole, New), (&cut, Known), (&torn, Known)], &[&whole]);
-        check(&[(&cut, New), (&torn, Known)], &[&cut]);
-        check(&[(&cut, New), (&whole, Later), (&parted, New), (&cut, Known)], &[&whole, &parted]);
-        let other = whole.replace("\"seed\":1", "\"seed\":2");
-        check(&[(&cut, New), (&other, New)], &[&cut, &other]);
-        // Converted records and files of other programs have no states.
-        let imported = "{\"format\":\"stillwell\",\"imported\":{}}\n[1]\n";
-        let longer = format!("{imported}[2]\n");
-        check(&[(imported, New), (&longer, New)], &[imported, &longer]);
-        check(&[("a\n", New), ("a\nb\n", New)], &["a\n", "a\nb\n"]);
-    }
-}
+mod tests;

@@ -209,7 +209,7 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
 
 fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResult>> {
     let store = HistoryStore::open_existing(&database(&search.file)?)?;
-    let mut entries = store.entries(name)?;
+    let mut entries = store.entries(name);
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
     }
@@ -294,7 +294,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         }
     }
     let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
-    let changes = culprits::changed(&found, commits, &store.culprits()?);
+    let changes = culprits::changed(&found, commits, store.culprits());
     if let Some(number) = verb.bisect {
         let wanted = number.checked_sub(1).and_then(|at| changes.get(at));
         let listed = counted(changes.len(), "change");
@@ -327,7 +327,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let found = if is_part { search(&verb.search)? } else { search_any(&verb.search)? };
     let mut folder = Folder::open(&verb.output)?;
     let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
-    let changes = culprits::changed(&found, commits, &store.culprits()?);
+    let changes = culprits::changed(&found, commits, store.culprits());
     let title = verb.title.as_deref();
     let site =
         HistorySite { series: &found, changes: &changes, estimate: estimate(&verb.search), title };

@@ -78,8 +78,10 @@ pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
         name: "history",
         read: readers::history,
-        seeds: &[("tests/samples/history", ".db")],
-        texts: &[],
+        seeds: &[],
+        texts: &[
+            "{\"format\":\"stillwell-history\",\"version\":1}\n{\"record\":{\"number\":1,\"digest\":\"d\",\"session\":null,\"origin\":{\"file\":\"a.json\",\"machine\":\"box\",\"measured_s\":1,\"surroundings\":[[\"kernel\",\"6.1\"]]},\"results\":[{\"benchmark\":\"b\",\"arm\":\"\",\"unit\":\"ns\",\"n_runs\":9,\"t0\":1.0,\"t0_err\":null,\"t0_is_limit\":false,\"median\":1.0,\"mean\":1.0,\"revision\":null,\"committed_s\":null}],\"packed\":\"H4sIAAAAAAAA\"}}\n{\"more\":{\"record\":1,\"results\":[]}}\n{\"culprits\":[]}\n",
+        ],
         n_inputs: 2_000,
     },
     FuzzTarget {

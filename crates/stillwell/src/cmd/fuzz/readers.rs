@@ -119,7 +119,8 @@ pub(super) fn folder_of(name: &str, bytes: &[u8]) -> Option<TempDir> {
 pub fn history(bytes: &[u8]) {
     let Some(folder) = folder_of("h.db", bytes) else { return };
     if let Ok(store) = HistoryStore::open_existing(&folder.path().join("h.db")) {
-        drop(store.entries(None));
+        let entries = store.entries(None);
+        entries.iter().for_each(|entry| drop(store.bytes(entry.record)));
     }
 }
 

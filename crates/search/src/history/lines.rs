@@ -1,0 +1,154 @@
+//! The file of a history: a line of JSON for each addition, of which none is ever changed.
+//!
+//! A writer holds a lock on the file (flock(2), which ends with its process) and appends one line. A writer that was
+//! killed or met a full disk leaves at most a last line without its end. Readers skip it, and the next writer cuts it off.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::history::culprits::StoredCulprit;
+use crate::history::{BenchmarkResult, RecordOrigin};
+use host::user_files::{UserDirectory, make_directories};
+
+/// The first line.
+const START: &str = "{\"format\":\"stillwell-history\",\"version\":1}\n";
+/// The start of the first line of every version.
+const START_OF_ANY: &str = "{\"format\":\"stillwell-history\"";
+/// The start of a SQLite database (sqlite.org/fileformat.html, section 1.3), which a history was before.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+/// Time between two looks whether another writer has ended, and their number: 30 s.
+const RETRY: Duration = Duration::from_millis(10);
+const TRIES: u32 = 3000;
+
+/// An addition.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HistoryLine {
+    /// A record. It takes the place of an earlier one of its number.
+    Record(StoredRecord),
+    /// Results that a record lacked, because an earlier `add` took only some of its benchmarks.
+    More {
+        /// Number of the record.
+        record: i64,
+        /// Those results.
+        results: Vec<BenchmarkResult>,
+    },
+    /// Commits that one search found. They replace those of earlier searches with the same ends.
+    Culprits(Vec<StoredCulprit>),
+}
+
+/// A record with its results.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct StoredRecord {
+    /// Counts from 1.
+    pub(super) number: i64,
+    /// SHA-256 of the uncompressed file.
+    pub(super) digest: String,
+    /// Its session, if it is a record of ours.
+    pub(super) session: Option<String>,
+    /// Origin of the record.
+    pub(super) origin: std::sync::Arc<RecordOrigin>,
+    /// Sorted by name.
+    pub(super) results: Vec<BenchmarkResult>,
+    /// The file, compressed with gzip, in base64.
+    pub(super) packed: String,
+}
+
+/// Opens a history to add to it, or creates an empty file.
+///
+/// # Errors
+/// The file cannot be created, or may not be written.
+pub(super) fn to_append(path: &Path) -> Result<File> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        // The default place is the state directory, which is private.
+        make_directories(directory, 0o700)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+    }
+    let (directory, name) = UserDirectory::of(path)?;
+    Ok(directory.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, 0o644)?)
+}
+
+/// Waits until this process is the only writer. The lock ends when the file is closed, or by [`unlock`].
+///
+/// # Errors
+/// Another process holds the lock for 30 s.
+#[expect(clippy::disallowed_methods, reason = "a lock that is waited for has no timeout")]
+pub(super) fn lock(file: &File) -> Result<()> {
+    for _ in 0..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(RETRY),
+            done => return Ok(done?),
+        }
+    }
+    bail!("another program is writing to it; try again when that has ended")
+}
+
+/// Lets others write.
+pub(super) fn unlock(file: &File) {
+    // It fails for no open file (flock(2)).
+    flock(file, FlockOperation::Unlock).ok();
+}
+
+/// The lines after the first one from byte `from` on, and the byte where the last whole line ends. `from` is 0, or such an
+/// end.
+///
+/// # Errors
+/// The file is no history, of a newer version, or a line is damaged.
+pub(super) fn read(file: &File, from: u64) -> Result<(Vec<HistoryLine>, u64)> {
+    use std::io::{Seek as _, SeekFrom};
+    let (mut file, mut bytes) = (file, Vec::new());
+    file.seek(SeekFrom::Start(from))?;
+    file.read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    if from == 0 && !bytes.is_empty() && !START.as_bytes().starts_with(&bytes) {
+        check_start(&bytes)?;
+    }
+    let whole = bytes.get(..end).unwrap_or_default();
+    let skipped = usize::from(from == 0);
+    let lines = whole.split(|&byte| byte == b'\n').enumerate().skip(skipped);
+    let lines = lines.filter(|(_, line)| !line.is_empty()).map(|(at, line)| {
+        serde_json::from_slice(line).with_context(|| {
+            format!("line {} is damaged; restore a copy, or take the line out", at + 1)
+        })
+    });
+    Ok((lines.collect::<Result<_>>()?, from + end as u64))
+}
+
+fn check_start(bytes: &[u8]) -> Result<()> {
+    ensure!(
+        !bytes.starts_with(SQLITE),
+        "it is a SQLite database, which a history was before 0.1; add the records to another file: --db FILE"
+    );
+    ensure!(
+        bytes.starts_with(START_OF_ANY.as_bytes()),
+        "it is no history of stillwell; --db FILE names another file"
+    );
+    ensure!(bytes.starts_with(START.as_bytes()), "it is of a newer stillwell; use that");
+    Ok(())
+}
+
+/// Appends a line after byte `end`, where the last whole line ends, and returns the new end. The caller holds the lock.
+/// What cannot be written as a whole is taken back.
+///
+/// # Errors
+/// The disk is full, or the file may not be written.
+pub(super) fn append(file: &File, end: u64, line: &HistoryLine) -> Result<u64> {
+    // What a killed writer left.
+    file.set_len(end)?;
+    let mut text = if end == 0 { START.as_bytes().to_vec() } else { Vec::new() };
+    serde_json::to_writer(&mut text, line)?;
+    text.push(b'\n');
+    let mut to = file;
+    if let Err(error) = to.write_all(&text).and_then(|()| file.sync_data()) {
+        file.set_len(end).ok();
+        return Err(error.into());
+    }
+    Ok(end + text.len() as u64)
+}
