@@ -37,9 +37,7 @@ fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
             units.join(", ")
         )),
         Jobs::Cron(daemon) => Reading::cannot(format!(
-            "systemd does not run this machine; the next job of {} is due {}, so stop it by hand",
-            daemon.unit,
-            when(daemon.due_s)
+            "systemd does not run this machine; {daemon} has jobs, so stop it by hand"
         )),
         Jobs::None => Reading::absent("no timer of systemd is enabled, and no cron is running"),
     }

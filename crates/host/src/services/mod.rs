@@ -6,7 +6,7 @@ mod systemd;
 mod tests;
 mod timers;
 
-use jiff::Zoned;
+use jiff::Timestamp;
 
 use crate::Host;
 use crate::processes::Process;
@@ -74,28 +74,22 @@ pub enum Jobs {
     Systemd { due: Vec<DueUnit>, updating: Vec<String> },
     /// systemd cannot be asked, but these are enabled or running.
     Unasked(Vec<String>),
-    /// Without systemd, the daemon that runs jobs and the time until its next one.
-    Cron(DueUnit),
+    /// Without systemd, the daemon that runs jobs.
+    Cron(String),
     /// Nothing.
     None,
 }
 
 /// Looks for jobs.
 pub fn jobs(host: &Host) -> Jobs {
-    // A crontab speaks of the time of the machine.
-    let now = Zoned::now();
-    let cron_s = crontab::next_s(host, now.datetime());
-    if let Some(timers) = timers::active(host, now.timestamp().as_second()) {
+    if let Some(timers) = timers::active(host, Timestamp::now().as_second()) {
         let mut due: Vec<DueUnit> = timers
             .into_iter()
             .filter(|timer| timer.due_s.is_none_or(|due_s| due_s <= HORIZON_S))
             .collect();
         let daemon = CRON_SERVICES.iter().find(|name| is_running(host, name));
-        due.extend(
-            daemon
-                .filter(|_| cron_s.is_some())
-                .map(|name| DueUnit { unit: format!("{name}.service"), due_s: cron_s.flatten() }),
-        );
+        let daemon = daemon.filter(|_| crontab::has_job(host));
+        due.extend(daemon.map(|name| DueUnit { unit: format!("{name}.service"), due_s: None }));
         due.sort_by_key(|unit| (unit.due_s.unwrap_or(i64::MAX), unit.unit.clone()));
         let updating = UPDATERS.iter().filter(|name| is_running(host, name));
         return Jobs::Systemd { due, updating: updating.map(|name| (*name).to_owned()).collect() };
@@ -104,10 +98,7 @@ pub fn jobs(host: &Host) -> Jobs {
     if !enabled.is_empty() {
         return Jobs::Unasked(enabled);
     }
-    match cron_s.zip(cron_process(host)) {
-        Some((due_s, unit)) => Jobs::Cron(DueUnit { unit, due_s }),
-        None => Jobs::None,
-    }
+    cron_process(host).filter(|_| crontab::has_job(host)).map_or(Jobs::None, Jobs::Cron)
 }
 
 /// Whether a service has processes.
