@@ -9,8 +9,7 @@ use crate::values::{Percent, Shell, TimeSpan};
 use crate::words::{command_parser, text_of};
 
 /// Arguments that an earlier `why` can be shown with, by their ids: they choose the output.
-const OF_OUTPUT: [&str; 7] =
-    ["commands", "json", "folded", "page", "firefox", "style", "host_root"];
+const OF_OUTPUT: [&str; 6] = ["commands", "json", "folded", "page", "style", "host_root"];
 
 /// Arguments that say how a command is executed. Those of an earlier session are executed as they were.
 const OF_EXECUTION: [&str; 18] = [
@@ -106,9 +105,6 @@ pub struct WhyVerb {
     /// Write a page for the browser, with a flame graph in which only branches that differ have a colour
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub page: Option<PathBuf>,
-    /// Write the profile for the Firefox Profiler
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub firefox: Option<PathBuf>,
     /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
     /// [default: auto]
     #[arg(long, value_name = "STYLE", help_heading = "Output")]

@@ -1,8 +1,7 @@
 //! Output of `why`: the answer in sentences, a table of the parts, notes. [`page`] is the same for a browser, with a flame
-//! graph; [`firefox`] is a file for the Firefox Profiler.
+//! graph.
 
 mod counts;
-pub mod firefox;
 mod notes;
 pub mod page;
 mod sentences;

@@ -31,7 +31,7 @@ use record::{EndReason, Readers, Record};
 use render::document::{self, ErrorCode, ErrorObject};
 use render::units::counted;
 use render::why as page;
-use render::why::{firefox, page as html};
+use render::why::page as html;
 
 use earlier::{EarlierSession, WhyInput};
 
@@ -150,9 +150,6 @@ fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result
     if let Some(path) = &verb.folded {
         write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?))?;
     }
-    if let Some(path) = &verb.firefox {
-        write(path, |to| firefox::write(to, profile))?;
-    }
     let found = breakdown(profile)?;
     if let Some(path) = &verb.page {
         let graph = flame_graph(profile)?;
@@ -174,7 +171,7 @@ fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<(
 
 /// Refuses files that cannot be written, before anything is measured.
 fn check_paths(verb: &WhyVerb) -> Result<()> {
-    let paths = [("--folded", &verb.folded), ("--firefox", &verb.firefox), ("--page", &verb.page)];
+    let paths = [("--folded", &verb.folded), ("--page", &verb.page)];
     for (option, path) in paths {
         path.as_deref().map_or(Ok(()), |path| check_path(option, path))?;
     }
