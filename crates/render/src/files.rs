@@ -218,7 +218,11 @@ fn in_words(found: UncertainValue, line: &BenchmarkLine) -> String {
 
 fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
     let (factor, which) = if ratio >= 1.0 { (ratio, more) } else { (1.0 / ratio, less) };
-    format!("{}× {which}", uncertain::fixed(factor, 2))
+    match uncertain::fixed(factor, 2) {
+        // A change that is too small to be shown has no direction.
+        shown if shown == "1.00" => "1.00×".into(),
+        shown => format!("{shown}× {which}"),
+    }
 }
 
 fn middle(unit: &ResultUnit, cell: &FileCell) -> String {

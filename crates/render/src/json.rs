@@ -128,7 +128,14 @@ mod tests {
         let estimators = estimators(&arms, tim);
         let plan = &record.header.plan;
         let mut out = Vec::new();
-        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] };
+        let found = Statistics {
+            plan,
+            arms: &arms,
+            estimators: &estimators,
+            tim,
+            series: &[],
+            imported: None,
+        };
         stats(&mut out, &record, found).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let arm = &document["arms"][1];

@@ -11,7 +11,8 @@ use crate::columns::{COLUMNS, name, shorten, width};
 use crate::quantity::QuantityWords;
 use crate::text::ratio_text;
 use crate::units::{
-    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
+    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_name,
+    unit_of_values,
 };
 use crate::{slow_tail, t0, uncertain};
 use analysis::series::ValueSeries;
@@ -19,6 +20,7 @@ use analysis::{
     ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
 };
 use model::values::TimShape;
+use record::ImportedFile;
 use record::plan::Plan;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.
@@ -47,6 +49,8 @@ pub struct Statistics<'a> {
     pub tim: Option<TimShape>,
     /// The series of their launches, if the benchmark has launches.
     pub series: &'a [Option<ValueSeries>],
+    /// The file of another program that the record is made of; it has the names of units.
+    pub imported: Option<&'a ImportedFile>,
 }
 
 /// All statistics of all arms and controls, as measured. As many arms are side by side as fit in 80 columns.
@@ -80,7 +84,14 @@ fn of_arms(statistics: Statistics<'_>) -> String {
         cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
     let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
-    let unit = unit_of_values(plan, kind, statistics.uncertain());
+    let named =
+        |arm: &ArmSummary| statistics.imported?.benchmarks.get(arm.arm)?.unit_name.as_deref();
+    let unit = match arms.first().and_then(named) {
+        Some(name) => {
+            unit_of_name(name, statistics.uncertain().map(|it| it.value).fold(0.0, f64::max))
+        }
+        None => unit_of_values(plan, kind, statistics.uncertain()),
+    };
     // What most readers look for comes first.
     ratio_lines(&mut lines, statistics);
     estimator_lines(&mut lines, statistics, unit);
@@ -341,7 +352,14 @@ mod tests {
     }
 
     fn table(plan: &Plan, arms: &[ArmSummary], tim: Option<TimShape>) -> String {
-        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim, series: &[] })
+        stats(Statistics {
+            plan,
+            arms,
+            estimators: &estimators(arms, tim),
+            tim,
+            series: &[],
+            imported: None,
+        })
     }
 
     #[test]
@@ -396,12 +414,24 @@ mod tests {
         found.floor.is_finite = None;
         found.floor.g_star = None;
         let plan = &record.header.plan;
-        let text =
-            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        let text = stats(Statistics {
+            plan,
+            arms: &arms,
+            estimators: &estimators,
+            tim,
+            series: &[],
+            imported: None,
+        });
         assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
         estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
-        let text =
-            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        let text = stats(Statistics {
+            plan,
+            arms: &arms,
+            estimators: &estimators,
+            tim,
+            series: &[],
+            imported: None,
+        });
         let line = text.lines().find(|line| line.starts_with("has a floor")).unwrap();
         assert!(line.ends_with(" no"), "{text}");
     }

@@ -10,8 +10,10 @@ use crate::spec::input::InputOptions;
 /// `convert`.
 #[derive(Debug, clap::Args)]
 pub struct ConvertVerb {
-    /// The file to read; - is standard input
-    pub file: PathBuf,
+    /// The files to read; - is standard input, and a folder is the results below it. Several become one: a benchmark that is
+    /// in more than one gets the processes of all
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Where to write; the file must not exist. Its name says the format, if --to does not: .swell is a record, .csv and
     /// .md are tables, all others are for pyperf; .gz at the end is compressed
     #[arg(
@@ -92,9 +94,6 @@ pub struct EditOptions {
     /// Drop warm-ups, and processes that have nothing else
     #[arg(long)]
     pub remove_warmups: bool,
-    /// Add the processes and benchmarks of this file
-    #[arg(long, value_name = "FILE")]
-    pub add: Option<PathBuf>,
     /// The number that each process has under this key becomes its value
     #[arg(long, value_name = "KEY")]
     pub extract_metadata: Option<String>,
@@ -117,7 +116,6 @@ impl EditOptions {
             && self.include_runs.is_none()
             && self.exclude_runs.is_none()
             && !self.remove_warmups
-            && self.add.is_none()
             && self.extract_metadata.is_none()
             && !self.remove_all_metadata
             && self.update_metadata.is_empty()

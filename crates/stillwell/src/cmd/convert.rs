@@ -1,14 +1,14 @@
 //! `convert`: a file in another format, with other benchmarks, with other metadata.
 
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use formats::{BenchmarkValues, Detail, Results, edit};
+use formats::{BenchmarkValues, Detail, FileFormat, Results, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
-use crate::cmd::open::{FileContent, InputFile, open};
+use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
 use analysis::convert::to_record::ImportOptions;
@@ -30,15 +30,13 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     if let Some(output) = &verb.output {
         ensure!(output.symlink_metadata().is_err(), exists(output, to(verb)));
     }
-    let mut opened = open(&verb.file, &verb.input, Detail::Everything)?;
-    opened.tell_unread();
+    let mut opened = together(verb)?;
     let to = to(verb);
     if !verb.edits.is_empty() {
-        let created = opened.created().to_owned();
-        let format = opened.format();
+        let (path, created, format) = about_file(&opened);
         let mut results = opened.into_results();
         edit(&mut results, &verb.edits)?;
-        opened = InputFile::of_results(&verb.file, results, created, format);
+        opened = InputFile::of_results(&path, results, created, format);
     }
     match to {
         WriteFormat::Record => record(verb, opened),
@@ -78,6 +76,31 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             output(verb, to, &results, |to| export(&assessment, to))
         }
     }
+}
+
+/// All named files as one: the first, to which the others are added.
+fn together(verb: &ConvertVerb) -> Result<InputFile> {
+    let mut all = records(&verb.files, &verb.input, Detail::Everything)?;
+    let first = all.next().context("there is no file")??;
+    first.tell_unread();
+    if all.len() == 0 {
+        return Ok(first);
+    }
+    let (path, created, mut format) = about_file(&first);
+    let mut results = first.into_results();
+    for other in all {
+        let other = other?;
+        other.tell_unread();
+        format = format.filter(|_| format == other.format());
+        let shown = other.path.display().to_string();
+        edit::add(&mut results, other.into_results())
+            .with_context(|| format!("cannot add {shown} to {}", path.display()))?;
+    }
+    Ok(InputFile::of_results(&path, results, created, format))
+}
+
+fn about_file(opened: &InputFile) -> (PathBuf, String, Option<FileFormat>) {
+    (opened.path.clone(), opened.created().to_owned(), opened.format())
 }
 
 /// Takes out the benchmarks that a format cannot hold, and tells them. Without any other, the writer says why.
@@ -138,11 +161,6 @@ fn edit(results: &mut Results, edits: &EditOptions) -> Result<()> {
     if edits.remove_warmups {
         edit::remove_warmups(results).context("--remove-warmups")?;
     }
-    if let Some(path) = &edits.add {
-        let other = open(path, &model::spec::input::InputOptions::default(), Detail::Everything);
-        let other = other.context("--add")?.into_results();
-        edit::add(results, other).with_context(|| format!("--add {}", path.display()))?;
-    }
     if let Some(key) = &edits.extract_metadata {
         edit::extract_metadata(results, key).context("--extract-metadata")?;
     }
@@ -191,7 +209,7 @@ fn output(
 
 /// Writes a record.
 fn record(verb: &ConvertVerb, opened: InputFile) -> Result<u8> {
-    let shown = verb.file.display();
+    let shown = opened.path.display().to_string();
     ensure!(
         matches!(opened.content, FileContent::Foreign(..)),
         "{shown} is a record already; --to says what else to write"

@@ -117,7 +117,15 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let tim = verb.tim.map(|shape| shape.unwrap_or(defaults::TIM));
         let estimators = analysis::estimators(&record, &arms, tim);
         let plan = &record.header.plan;
-        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &series };
+        let imported = record.header.imported.as_ref();
+        let found = Statistics {
+            plan,
+            arms: &arms,
+            estimators: &estimators,
+            tim,
+            series: &series,
+            imported,
+        };
         if verb.json {
             json::stats(&mut terminal::data(), &record, found)?;
         } else {

@@ -297,7 +297,7 @@ fn files_are_changed_on_the_way() {
     assert!(metadata.contains("branch: new"), "{metadata}");
     let taken = bench.stillwell(&["convert", &file, "-o", "out.json.gz"]).ends_with(2);
     taken.says(&["out.json.gz exists already"]);
-    let both = bench.stillwell(&["convert", &file, "--stdout", "--add", &file]).ends_with(0);
+    let both = bench.stillwell(&["convert", &file, &file, "--stdout"]).ends_with(0);
     assert_eq!(json(&both)["benchmarks"][0]["runs"].as_array().unwrap().len(), 12);
     let extracted =
         bench.stillwell(&["convert", &file, "--stdout", "--extract-metadata", "mem_max_rss"]);
