@@ -106,8 +106,8 @@ test-all: ## that and what takes longer: all kernels, all experiments, more kill
 test-times: ## make test, and its times go into CONTRIBUTING.md
 	.ci/test times
 
-test-tools: ## install what the next three need: as root with apt-get, and with npm and pip
-	$(TESTS)/tools
+test-tools: ## install what the tests need: as root with apt-get, and with npm, pip and cargo
+	$(TESTS)/tools all
 
 test-vm: ## the program on real kernels, in emulated machines
 	$(TESTS)/vm/run $(SKIP_IS_NO_ERROR)
@@ -121,8 +121,8 @@ test-report: ## pages of `stillwell report` in a real browser
 test-slurm: ## pools on a real Slurm
 	$(TESTS)/slurm/run $(SKIP_IS_NO_ERROR)
 
-docs: ## the manual as a book, in target/book: needs mdbook, which `make test-tools` installs
-	$(TESTS)/docs/run $(SKIP_IS_NO_ERROR)
+docs: ## all links of the manual, and the manual as a book in target/book if there is an mdbook, which `make test-tools` installs
+	$(TESTS)/docs/run
 
 fuzz: ## every reader with inputs that coverage guides: SECONDS for each [3600]; needs nightly Rust and cargo-fuzz
 	fuzz/run $(or $(SECONDS),3600) $(SKIP_IS_NO_ERROR)

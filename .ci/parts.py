@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 IS_CI = os.environ.get("CI", "") not in ("", "0", "false")
 # What the `run` scripts and automake's tests end with when they are skipped.
 SKIPPED_STATUS = 77
-REQUIRED_IN_CI = ("docs", "report", "slurm", "vm")
+REQUIRED_IN_CI = ("report", "slurm", "vm")
 PRINTING = threading.Lock()
 # The first line of a report about a failed test: of cargo test, unittest, the emulated machines, the links and node.
 FAILURE = re.compile(r"---- \S+ stdout ----|(FAIL|ERROR): |FAILED |✖ |not ok ")

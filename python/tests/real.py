@@ -77,6 +77,13 @@ class RealCase(unittest.TestCase):
         self.assertEqual(lines[-1].get("event"), "end", lines[-1])
         return lines[-1]["reason"], sum(isinstance(line, list) for line in lines)
 
+    def n_rows(self, record):
+        """The rows of a record that may still grow; 0 if it is not there yet."""
+        if not os.path.exists(record):
+            return 0
+        with open(record, "rb") as file:
+            return sum(line.startswith(b"[") for line in file)
+
     def interrupted(self, words, is_begun, to_group=True):
         """Standard output, standard error and status of a program that gets SIGINT after `is_begun()` is true."""
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:

@@ -153,7 +153,7 @@ class Scripts(RealCase):
 
             def has_rows():
                 records = self.records()
-                return len(records) > n_before and os.path.getsize(records[-1]) > 12000
+                return len(records) > n_before and self.n_rows(records[-1]) > 2
 
             out, err, status = self.interrupted([sys.executable, path, "-p", "100000"], has_rows, to_group)
             self.assertIn("KeyboardInterrupt: what was measured is in " + self.records()[-1], err)
@@ -294,7 +294,7 @@ class Forks(RealCase):
         for to_group in (True, False):
             path = self.write("fork-%s.py" % os.path.basename(self.folder), text)
             kept = self.path("kept.swell")
-            out, _, status = self.interrupted([sys.executable, path], lambda: os.path.exists(kept) and os.path.getsize(kept) > 12000, to_group)
+            out, _, status = self.interrupted([sys.executable, path], lambda: self.n_rows(kept) > 2, to_group)
             self.assertEqual((out, status), ("GOT what was measured is in kept.swell\n", 0))
             self.assertEqual(self.end_of(kept)[0], "interrupted")
             self.assertEqual(self.processes_with(path), [])

@@ -3,6 +3,26 @@
 //!
 //! A rate may exceed its nominal value by two standard deviations of a binomial count.
 
+/// A simulation in two sizes: that of every day, and the one that a release needs, which `make test` leaves out by its
+/// name.
+macro_rules! in_two_sizes {
+    ($simulation:ident: $few:expr, $many:expr) => {
+        mod $simulation {
+            #[test]
+            fn few() {
+                super::$simulation($few);
+            }
+
+            mod long {
+                #[test]
+                fn many() {
+                    super::super::$simulation($many);
+                }
+            }
+        }
+    };
+}
+
 mod alone;
 mod interruptions;
 mod nodes;

@@ -39,8 +39,9 @@ fn every_estimand_is_calibrated() {
     }
 }
 
-#[test]
-fn intervals_cover_the_true_ratio() {
+in_two_sizes!(intervals_cover_the_true_ratio: 100, 300);
+
+fn intervals_cover_the_true_ratio(n: usize) {
     for (seed, (name, noise)) in GENERATORS.into_iter().enumerate() {
         let mut stream = Stream::new(100 + seed as u64);
         let missed = |_: &usize| {
@@ -51,8 +52,8 @@ fn intervals_cover_the_true_ratio() {
             let (truth, rounding) = (1.02_f64.ln(), 1e-7);
             truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
         };
-        let hits = (0..300).filter(missed).count();
-        at_most(&format!("{name}, missed"), hits, 300, 0.05);
+        let hits = (0..n).filter(missed).count();
+        at_most(&format!("{name}, missed"), hits, n, 0.05);
     }
 }
 
@@ -95,24 +96,26 @@ fn verdict(comparison: &SequentialTest, pairs: &Pairs, alpha: f64) -> Conclusion
     found
 }
 
-#[test]
-fn looking_often_does_not_cost_calibration() {
+in_two_sizes!(looking_often_does_not_cost_calibration: 12, 40);
+
+fn looking_often_does_not_cost_calibration(n: usize) {
     let (mut wrong, mut same) = (0, 0);
     for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4), (ties, 5)] {
         let mut stream = Stream::new(seed);
         let is_wrong = |_: &usize| session(&mut stream, noise, 40, 1.0).0.is_different(1.0);
-        wrong += (0..40).filter(is_wrong).count();
+        wrong += (0..n).filter(is_wrong).count();
         let is_same = |_: &usize| session(&mut stream, noise, 120, 1.02).0.is_same(1.0);
-        same += (0..8).filter(is_same).count();
+        same += (0..n / 5).filter(is_same).count();
     }
-    at_most("different, same program", wrong, 200, 0.05);
-    at_most("same, 2 % slower", same, 40, 0.05);
+    at_most("different, same program", wrong, 5 * n, 0.05);
+    at_most("same, 2 % slower", same, n, 0.05);
 }
+
+in_two_sizes!(printed_verdicts_on_tied_times_are_calibrated: 10, 60);
 
 /// Rounded times of the same program: ticks of a CPU clock, pages of memory, a coarse clock, and
 /// files of two digits. Printed verdicts are counted, not p-values.
-#[test]
-fn printed_verdicts_on_tied_times_are_calibrated() {
+fn printed_verdicts_on_tied_times_are_calibrated(n: usize) {
     for (grid, slot_effect, seed) in
         [(0.01, 0.0, 1), (1.0 / 30.0, 0.02, 2), (0.1, 0.0, 3), (0.3, 0.1, 4)]
     {
@@ -128,8 +131,8 @@ fn printed_verdicts_on_tied_times_are_calibrated() {
             let found = verdict(&comparison, &pairs, 0.01);
             found.verdict != IntervalVerdict::Undecided && found.verdict != IntervalVerdict::Same
         };
-        let hits = (0..60).filter(wrong).count();
-        at_most(&format!("grid {grid}"), hits, 60, 0.01);
+        let hits = (0..n).filter(wrong).count();
+        at_most(&format!("grid {grid}"), hits, n, 0.01);
     }
 }
 
@@ -228,9 +231,10 @@ fn clustering_is_what_chance_does_not_explain() {
     assert!((4.0..6.0).contains(&mean), "bursts of five: {mean}");
 }
 
+in_two_sizes!(a_slow_tail_is_never_the_same: 2, 8);
+
 /// New arms whose typical time hardly differs, but whose mean does.
-#[test]
-fn a_slow_tail_is_never_the_same() {
+fn a_slow_tail_is_never_the_same(n: usize) {
     // Share of slow runs, and how many times as long they take.
     for (share, factor, seed) in [(0.1, 3.0, 1), (0.05, 10.0, 2), (0.3, 1.05, 3)] {
         for (noise, spread) in [(iid as Noise, 0.1), (iid, 1.0), (bursts, 0.2)] {
@@ -252,8 +256,8 @@ fn a_slow_tail_is_never_the_same() {
                 assert_eq!(pairs.len(), 200);
                 comparison.is_same(1.0)
             };
-            let hits = (0..8).filter(same).count();
-            at_most(&format!("{share} x {factor}, {spread}"), hits, 8, 0.01);
+            let hits = (0..n).filter(same).count();
+            at_most(&format!("{share} x {factor}, {spread}"), hits, n, 0.01);
         }
     }
 }

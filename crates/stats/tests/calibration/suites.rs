@@ -186,8 +186,14 @@ fn a_gate_finds_more_with_suspects_first() {
     assert!(n_found > n_in_turns, "{n_found} and {n_in_turns} of {n}");
 }
 
-/// Gates with and without suspects. `STILLWELL_GATES` of each are enough for docs/experiments.md; without it there are two.
-#[test]
+mod long {
+    #[test]
+    fn the_gates_of_the_experiments() {
+        super::the_gates_of_the_experiments();
+    }
+}
+
+/// Gates with and without suspects. `STILLWELL_GATES` of each are enough for experiments/results/gates.md; without it there are two.
 #[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "also an experiment")]
 fn the_gates_of_the_experiments() {
     let n = std::env::var("STILLWELL_GATES").ok().and_then(|n| n.parse().ok()).unwrap_or(2);

@@ -176,9 +176,11 @@ fn check(name: &str) {
     );
 }
 
-#[test]
-fn the_tutorial_says_what_happens() {
-    check("tutorial.md");
+mod long {
+    #[test]
+    fn the_tutorial_says_what_happens() {
+        super::check("tutorial.md");
+    }
 }
 
 #[test]
