@@ -7,7 +7,7 @@ mod criterion;
 mod divan;
 mod libtest;
 
-use crate::read::LineReader;
+use crate::line_reader::LineReader;
 use crate::{ReadOptions, Results};
 
 /// Whether a line has a result, or is the head of divan's table.

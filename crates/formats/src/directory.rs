@@ -1,11 +1,10 @@
 //! Directories of criterion and asv.
 #![expect(clippy::disallowed_methods, reason = "looks into the directories that the caller names")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::read::read as read_path;
 use crate::{FileFormat, ReadOptions, Results, SourceFile, criterion};
 
 /// Largest number of files below a directory that are read.
@@ -14,13 +13,22 @@ const N_FILES_MAX: usize = 100_000;
 /// A file below a directory: its relative path, and its bytes.
 pub type FileBytes = (String, Vec<u8>);
 
-/// Reads a directory of criterion, or a directory of asv with one result.
-pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
+/// What a directory stands for.
+pub(crate) enum InDirectory {
+    /// Its files together.
+    Results(Box<Results>),
+    /// The only result in it.
+    File(PathBuf),
+}
+
+/// Reads a directory of criterion, or finds the result in one of asv.
+pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory> {
     let shown = path.display();
     if let Some(read) = criterion_files(path, options)? {
         let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
         let results = FileFormat::Criterion.read(&files, options);
-        return results.with_context(|| shown.to_string());
+        let results = results.with_context(|| shown.to_string())?;
+        return Ok(InDirectory::Results(Box::new(results)));
     }
     let found = below(path)?;
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Asv);
@@ -31,7 +39,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
     let is_asv = found.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
     match &of_asv[..] {
-        [only] if is_asv && is_wanted => read_path(&path.join(only), options),
+        [only] if is_asv && is_wanted => Ok(InDirectory::File(path.join(only))),
         [first, ..] if is_asv => bail!(
             "{shown} has {} results of asv, and one is needed here; name one of them, for example {}",
             of_asv.len(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::read::LineReader;
+use crate::line_reader::LineReader;
 use crate::{
     BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, NOTE_ORDER, PEAK_MEMORY, ReadOptions, ResultUnit,
     Results,

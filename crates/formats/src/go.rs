@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::edit::PROCESSORS;
 use crate::json::Sign;
-use crate::read::LineReader;
+use crate::line_reader::LineReader;
 use crate::value_limit::ValueLimit;
 use crate::{BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results};
 

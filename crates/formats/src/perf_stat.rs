@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::json::Sign;
 use crate::json::document::Document;
-use crate::read::LineReader;
+use crate::line_reader::LineReader;
 use crate::units::unit_of;
 use crate::{BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, Results, SummaryStatistics};
 

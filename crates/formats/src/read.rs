@@ -9,8 +9,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::detect::{detect, is_document};
-use crate::directory;
+use crate::directory::{self, InDirectory};
 use crate::file_format::Reader;
+use crate::line_reader::LineReader;
 use crate::source::TextFile;
 use crate::text::decoding;
 use crate::{FileFormat, ReadOptions, Results, SourceFile};
@@ -20,23 +21,16 @@ const START_BYTES: u64 = 1 << 20;
 /// The longest line of a result. A longer one is skipped, and told.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Takes the lines of a file one by one.
-pub(crate) trait LineReader {
-    /// Takes a line without its end; `number` counts from 1.
-    fn line(&mut self, number: usize, line: &str);
-    /// Tells a line that cannot be taken.
-    fn unread(&mut self, number: usize, why: String);
-    /// The results of all lines.
-    fn finish(self: Box<Self>) -> Results;
-}
-
 /// Reads a file, or a directory of criterion or asv.
 ///
 /// # Errors
 /// The path cannot be read, its format is unknown, or no benchmark in it can be read.
 pub fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     if path.is_dir() {
-        return directory::read(path, options);
+        return match directory::read(path, options)? {
+            InDirectory::Results(results) => Ok(*results),
+            InDirectory::File(path) => read(&path, options),
+        };
     }
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     read_from(file, path, options).with_context(|| path.display().to_string())

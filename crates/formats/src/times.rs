@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::read::LineReader;
+use crate::line_reader::LineReader;
 use crate::source::file_name;
 use crate::value_limit::ValueLimit;
 use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Results, TimeUnit};

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::fault;
-#[cfg(test)]
-use crate::knobs::Format;
 use crate::sys;
+#[cfg(test)]
+use crate::value_format::Format;
 use model::values::CPUS_MAX;
 use model::words::reason;
 

@@ -41,6 +41,7 @@ mod resctrl;
 pub mod restore;
 mod services;
 pub mod shield;
+pub mod shielding;
 pub mod sys;
 pub mod terminal;
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod tracepoints;
 pub mod tune;
 mod unplug;
 pub mod user_files;
+mod value_format;
 mod virtualisation;
 mod write;
 

@@ -21,6 +21,7 @@ use crate::journal::{Store, asking_user};
 use crate::knobs::{Knob, Machine, State, bench_cpus, knobs};
 use crate::restore::{Aftermath, Extent, Foreign, put_back, restore, undo};
 use crate::shield::{self, Isolation, Placement, ShieldPlan, place};
+use crate::shielding;
 use crate::sys;
 use crate::tune::{self, KnobPlan, KnobResult};
 use crate::{Host, fault};
@@ -275,7 +276,7 @@ fn change(
     match (wanted.placement, &request.isolate) {
         (Some(Ok(placement)), Some(isolate)) => {
             let names = wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect();
-            let in_force = shield::put_in_force(host, store, &placement, names, isolate)?;
+            let in_force = shielding::put_in_force(host, store, &placement, names, isolate)?;
             (changed.raised, changed.isolation) = (Some(in_force.0), Some(in_force.1));
         }
         (Some(Err(why)), _) => changed.isolation = Some(Isolation::none(why)),

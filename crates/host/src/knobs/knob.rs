@@ -1,8 +1,8 @@
 //! A knob: a row of the table, and the code that reads and compares it.
 
 use crate::Host;
-use crate::knobs::format::Format;
 use crate::knobs::machine::Machine;
+use crate::value_format::Format;
 
 /// One row of the table.
 #[derive(Debug)]

@@ -5,7 +5,6 @@
 //!
 //! No setting survives a reboot.
 
-mod format;
 mod frequency;
 mod kernel;
 mod knob;
@@ -18,7 +17,7 @@ mod reported;
 mod services;
 mod tunables;
 
-pub use format::Format;
+pub use crate::value_format::Format;
 pub use knob::{Confidence, File, Group, Knob, Reading, Setting, State, Undo};
 pub use machine::{Machine, bench_cpus};
 

@@ -1,7 +1,7 @@
 //! Idle states, power profiles, and daemons that turn the same knobs as Stillwell.
 
-use crate::knobs::format::latency_us;
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
+use crate::value_format::latency_us;
 
 /// Longest allowed wake-up time, µs. It keeps C1 and C1E, and so the power budget that idle cores leave to the busy
 /// one.

@@ -9,13 +9,11 @@
 mod explain;
 #[cfg(test)]
 mod fake;
-mod force;
 mod group;
 mod isolation;
 mod names;
 mod neighbours;
 mod place;
-pub mod session;
 mod site;
 mod systemd;
 mod tasks;
@@ -32,7 +30,6 @@ use model::values::format_cpu_list;
 use model::words::reason;
 
 pub use explain::no_shield_without_rights;
-pub use force::{put_in_force, strays};
 pub use isolation::{CacheRequest, Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
@@ -84,7 +81,7 @@ pub fn plan(
 }
 
 /// Records the state that a partition will have to undo.
-fn prepare(host: &Host, raised: &mut ShieldPlan) {
+pub(crate) fn prepare(host: &Host, raised: &mut ShieldPlan) {
     let site = find(host);
     match raised.how {
         ShieldKind::Partition => version2::plan(host, &site, raised),
@@ -143,7 +140,7 @@ pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
 }
 
 /// The directory of the commands' group.
-fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
+pub(crate) fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
     match how {
         ShieldKind::Partition => Some(version2::local(site)?),
         ShieldKind::DelegatedPartition => Some(version2::delegated(site)?),

@@ -10,6 +10,7 @@ use crate::journal::Store;
 use crate::resctrl::fake::MOUNTED;
 use crate::restore::take_down;
 use crate::shield::fake::set;
+use crate::shielding::{put_in_force, strays};
 
 const CPUS: &str = "sys/devices/system/cpu/online = 0-3\n\
                     sys/devices/system/cpu/cpu{0-1}/topology/core_cpus_list = 0-1\n\

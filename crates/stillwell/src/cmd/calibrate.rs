@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stats::sequential::{SAME_TAIL, hidden_tail_pairs};
 
 use crate::cmd::print::print;
-use crate::cmd::run;
+use crate::cmd::run_session;
 use crate::session;
 use analysis::calibrate::{
     CalibrationSettings, PowerCalibration, RATIOS, TAILS, calibrate as replay,
@@ -30,7 +30,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let path = match &verb.from {
         Some(path) => path.clone(),
         None => {
-            let (path, code) = run::measure_only(&series(&verb))?;
+            let (path, code) = run_session::measure_only(&series(&verb))?;
             if code != exit_code::SUCCESS {
                 say_how_to_go_on(&path);
                 return Ok(code);

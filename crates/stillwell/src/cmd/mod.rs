@@ -46,6 +46,7 @@ mod report;
 mod revisions;
 mod rights;
 mod run;
+mod run_session;
 mod schema;
 mod shield;
 mod site;

@@ -11,6 +11,7 @@ use crate::session::{Guard, hidden_siblings};
 use host::Host;
 use host::journal;
 use host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
+use host::shielding;
 use host::sys;
 use host::terminal;
 use measure::supervised;
@@ -44,7 +45,8 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
 
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
-    let made = shield::session::on(&host, &request(&host, options), Timestamp::now().as_second())?;
+    let made =
+        shielding::session::on(&host, &request(&host, options), Timestamp::now().as_second())?;
     let earlier = made.earlier.as_ref().map(tuned::earlier).unwrap_or_default();
     print(&(earlier + &shown::text(&made.isolation, None) + &shown::turned(made.n_set)))?;
     let is_clean = made.earlier.is_none_or(|restored| restored.is_complete());
@@ -53,14 +55,14 @@ fn on(options: &ShieldOptions) -> Result<u8> {
 
 fn off(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
-    if let Some(restored) = shield::session::off(&host)? {
+    if let Some(restored) = shielding::session::off(&host)? {
         print(&tuned::restored(&restored))?;
         return Ok(match restored.is_complete() {
             true => exit_code::SUCCESS,
             false => exit_code::CHECK_FAILED,
         });
     }
-    let strays = shield::session::off_strays(&host)?;
+    let strays = shielding::session::off_strays(&host)?;
     if strays.is_empty() {
         print("there is no shield\n")?;
     }
@@ -80,9 +82,9 @@ fn status(verb: &SystemRoot) -> Result<u8> {
         }
         Ok(None) => (None, None),
         // A user without access to the journal can still read the groups.
-        Err(_) => (shield::strays(&host).pop(), None),
+        Err(_) => (shielding::strays(&host).pop(), None),
     };
-    let raised: Option<ShieldPlan> = raised.or_else(|| shield::strays(&host).pop());
+    let raised: Option<ShieldPlan> = raised.or_else(|| shielding::strays(&host).pop());
     let Some(raised) = raised.filter(|raised| raised.how.is_shield()) else {
         print("there is no shield\n")?;
         return Ok(exit_code::CHECK_FAILED);

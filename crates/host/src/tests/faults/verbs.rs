@@ -7,7 +7,8 @@ use super::machines::knobs;
 use super::*;
 use crate::guardian::{self, GuardianRequest};
 use crate::restore::{self, Aftermath, Reset, Restoration};
-use crate::shield::{self, CacheRequest, ShieldRequest};
+use crate::shield::{CacheRequest, ShieldRequest};
+use crate::shielding;
 
 /// CPU 1 is for the benchmark. CPU 3 is on its core.
 const BENCH: usize = 1;
@@ -74,7 +75,7 @@ impl FaultVerb {
                 tune::apply(host, vec![BENCH], &knobs_of(self, machine), 0).unwrap();
             }
             Self::ShieldOff => {
-                drop(shield::session::on(host, &request(CacheRequest::IfPossible(50.0)), 0))
+                drop(shielding::session::on(host, &request(CacheRequest::IfPossible(50.0)), 0))
             }
             _ => {}
         }
@@ -93,13 +94,15 @@ impl FaultVerb {
                 Ok(_) => Told::of(true, &[]),
                 Err(error) => Told::failed(&error),
             },
-            Self::ShieldOn => Told::made(shield::session::on(host, &request(CacheRequest::Off), 0)),
-            Self::Resctrl => {
-                Told::made(shield::session::on(host, &request(CacheRequest::Part(50.0)), 0))
+            Self::ShieldOn => {
+                Told::made(shielding::session::on(host, &request(CacheRequest::Off), 0))
             }
-            Self::ShieldOff => match shield::session::off(host) {
+            Self::Resctrl => {
+                Told::made(shielding::session::on(host, &request(CacheRequest::Part(50.0)), 0))
+            }
+            Self::ShieldOff => match shielding::session::off(host) {
                 Ok(Some(restored)) => Told::restored(&restored, restored.is_complete()),
-                Ok(None) => match shield::session::off_strays(host) {
+                Ok(None) => match shielding::session::off_strays(host) {
                     Ok(_) => Told::of(true, &[]),
                     Err(error) => Told::failed(&error),
                 },

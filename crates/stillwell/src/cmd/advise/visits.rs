@@ -9,7 +9,7 @@ use stats::Stream;
 use tempfile::TempDir;
 
 use crate::cmd::advise::{clock, needs_shield};
-use crate::cmd::run::measure_quietly;
+use crate::cmd::run_session::measure_quietly;
 use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
 use measure::clock::monotonic_ns;

@@ -9,7 +9,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
-use crate::cmd::run::measure_revisions;
+use crate::cmd::run_session::measure_revisions;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use host::Git;

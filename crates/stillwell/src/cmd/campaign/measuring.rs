@@ -10,7 +10,7 @@ use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::made_up::MadeUpTimes;
-use crate::cmd::run::measure_changed;
+use crate::cmd::run_session::measure_changed;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use analysis::trial::TrialOutcome;

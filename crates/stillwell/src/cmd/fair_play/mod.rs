@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
-use crate::cmd::run::measure_revisions;
+use crate::cmd::run_session::measure_revisions;
 use host::terminal;
 use measure::watch::watch;
 use model::spec::run::Style;

@@ -8,7 +8,7 @@ use crate::cmd::race::arms::RaceSuite;
 use crate::cmd::race::played::PlayedTimes;
 use crate::cmd::race::state::{RaceLine, RaceManifest};
 use crate::cmd::race::{REFERENCE, arms};
-use crate::cmd::run::measure_changed;
+use crate::cmd::run_session::measure_changed;
 use crate::cmd::suite_commands::SuiteCommands;
 use crate::session::SessionEnd;
 use analysis::launches;

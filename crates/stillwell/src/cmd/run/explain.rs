@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::cmd::print::print;
-use crate::cmd::run::measure::measure_and_show;
+use crate::cmd::run_session::measure_and_show;
 use analysis::ledger::{RecordLedger, of_record};
 use host::guardian::Guardian;
 use host::{self, Host};

@@ -1,22 +1,17 @@
 //! `run`: shell commands, interleaved and compared.
 
 mod explain;
-mod measure;
 
 use std::path::Path;
 
 use anyhow::Result;
 
 use crate::cmd::print::print;
+use crate::cmd::run_session::measure_and_show;
 use crate::cmd::why::{has_difference, why};
 use model::spec::run::Style;
 use model::spec::{RunVerb, WhyVerb};
 use model::values::{TimeSpan, exit_code};
-
-pub use measure::{
-    conclude_failed, measure_and_show, measure_changed, measure_only, measure_profiled,
-    measure_quietly, measure_revisions,
-};
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {

@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::cmd::run::{conclude_failed, measure_profiled};
+use crate::cmd::run_session::{conclude_failed, measure_profiled};
 use crate::session::{self, SampledSession};
 use host::terminal;
 use host::{Host, environment_for, system_call_tracepoint};

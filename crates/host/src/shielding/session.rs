@@ -7,8 +7,8 @@ use crate::knobs::{Knob, Machine, knobs};
 use crate::restore::{Extent, Restoration, restore, take_down, undo};
 use crate::shield::{
     Isolation, KNOBS, Placement, ShieldPlan, ShieldRequest, give_cache_back, lower, place,
-    put_in_force, strays,
 };
+use crate::shielding::force::{put_in_force, strays};
 use crate::{Host, tune};
 use model::values::name_cpus;
 use model::words::in_words;

@@ -5,10 +5,9 @@ use anyhow::{Result, bail};
 use crate::Host;
 use crate::journal::Store;
 use crate::resctrl;
-use crate::shield::tasks::Masks;
 use crate::shield::{
-    CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of,
-    lower, plan, prepare, raise, verify,
+    CacheRequest, Isolation, Masks, Placement, ShieldKind, ShieldPlan, ShieldRequest, find,
+    group_of, lower, plan, prepare, raise, verify,
 };
 use model::values::{name_cpus, read_cpu_list};
 
