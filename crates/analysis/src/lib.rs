@@ -14,6 +14,7 @@ pub mod convert;
 pub mod distributions;
 mod disturbance;
 mod end;
+pub mod exact;
 pub mod estimators;
 mod evidence;
 pub mod files;
@@ -51,6 +52,7 @@ pub mod walls;
 pub mod watch;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod weather;
+pub mod work;
 
 use record::Record;
 

@@ -39,7 +39,7 @@ impl LiveTimes {
 
     /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
     pub fn add(&mut self, row: &Row) {
-        let (Some(block), Some(wall_ns)) = (row.block, row.get(Metric::WallNs)) else { return };
+        let (Some(block), Some(wall_ns)) = (row.block, row.span_ns()) else { return };
         let Some(value) = row.headline() else { return };
         // Runs that time out use up the budget like any other.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);

@@ -83,7 +83,10 @@ fn evidence(
     let quantity = QuantityWords::of(plan);
     let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
     let times = quantity.times(&ratio_and_interval(shown));
-    let interval = format!("{times} at {level} %");
+    let interval = match paired.repeats_exactly {
+        true => times,
+        false => format!("{times} at {level} %"),
+    };
     let above = match judgement.better {
         Better::Lower => limit_text(limit),
         Better::Higher => uncertain::significant(1.0 / limit, 4),
