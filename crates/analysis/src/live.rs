@@ -4,7 +4,6 @@ use stats::PointEstimate;
 
 use crate::clocks::compares_times;
 use crate::low_runs::{LowRuns, RunMark};
-use model::values::metric::Metric;
 use record::Row;
 use record::plan::Plan;
 
@@ -88,6 +87,7 @@ impl LiveTimes {
 mod tests {
     use super::*;
     use crate::summarise;
+    use model::values::metric::Metric;
     use record::fixture::record;
 
     /// A session of one arm ends by the same t0 that its record has.

@@ -207,6 +207,7 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::FailOn;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
         GateResult {

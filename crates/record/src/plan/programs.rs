@@ -27,7 +27,7 @@ const SLICE_NS: u64 = 1_000_000;
 pub(super) const LONGER: u64 = 3;
 /// So long do the iterations take whose instructions are counted, if the time of one is known. What the framework does
 /// beside them, such as to print a time with one digit more, is then less than a thousandth.
-const COUNTED_NS: f64 = 10e6;
+const COUNTED_NS: f64 = 3e6;
 /// More of them are not asked for.
 const COUNTED_MAX: u64 = 10_000_000;
 /// The fewest processes that can end a session, however precise t0 is.

@@ -112,7 +112,9 @@ impl Measured {
         measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
         let is_over = [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED];
         if let Some(counting) = counting.filter(|_| is_over.contains(&code)) {
-            let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns);
+            // What it takes to analyse the times is not on account of the counts.
+            let kept_ns = budget_ns - counting.time_budget_ns(budget_ns);
+            let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
             let limits = (left_ns, alpha_pct, fail_on(verb).limit());
             measured.work = counting.count(verb, (trees, &changes.pairs), timed, limits)?;
         }
