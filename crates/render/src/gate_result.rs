@@ -239,7 +239,7 @@ impl GateResult<'_> {
         if !self.failing.is_empty() {
             return "Nothing was measured.".into();
         }
-        if n == 0 && !self.gone.is_empty() {
+        if n == 0 && !self.gone.is_empty() && self.new.is_empty() {
             return "Nothing was measured: all benchmarks are gone.".into();
         }
         if n == 0 {
