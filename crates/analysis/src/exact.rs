@@ -69,8 +69,7 @@ mod tests {
             InstructionCounter::Valgrind { path: "valgrind".into(), version: String::new() };
         plan.counter = Some(valgrind);
         let mut walls = Walls::new(&plan);
-        let compared =
-            Compared { decide_on: Some(DecideOn::Instructions), ..Compared::default() };
+        let compared = Compared { decide_on: Some(DecideOn::Instructions), ..Compared::default() };
         for (block, (old, new)) in (0..).zip(counts) {
             for (arm, count) in [(0, old), (1, new)] {
                 let mut row = Row::new(2 * block + arm, arm, Some(block), u64::from(block));
@@ -79,7 +78,10 @@ mod tests {
                 walls.add(&row);
             }
         }
-        assert_eq!(walls.is_constant(0, 3), counts.len() >= 3 && counts.iter().all(|it| it.0 == counts[0].0));
+        assert_eq!(
+            walls.is_constant(0, 3),
+            counts.len() >= 3 && counts.iter().all(|it| it.0 == counts[0].0)
+        );
         let found = exact_ratio(&plan, &walls, 0, 1);
         plan.counter = Some(InstructionCounter::Pmu);
         assert_eq!(exact_ratio(&plan, &walls, 0, 1), None);

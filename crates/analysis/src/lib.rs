@@ -14,9 +14,9 @@ pub mod convert;
 pub mod distributions;
 mod disturbance;
 mod end;
-pub mod exact;
 pub mod estimators;
 mod evidence;
+pub mod exact;
 pub mod files;
 mod finding;
 #[cfg(any(test, feature = "fixtures"))]

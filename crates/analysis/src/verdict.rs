@@ -136,7 +136,8 @@ impl Gate {
             let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
             // Not by the upper end: of few blocks it is infinite, and says nothing.
             let ratio = |judgement: &Judgement| judgement.interval.map_or(0.0, |it| it.ratio);
-            let found = of_answer.rev().max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
+            let found =
+                of_answer.rev().max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
             found.map(|(index, _)| Self { answer, by: Some(index) })
         };
         let found = slowest(GateAnswer::Fail).or_else(|| slowest(GateAnswer::Undecided));

@@ -60,11 +60,7 @@ impl WorkCounted {
 }
 
 /// The answer of a gate with this limit of the ratio.
-pub fn answer(
-    time: &Judgement,
-    work: Option<&WorkCounted>,
-    limit: f64,
-) -> (GateAnswer, DecidedBy) {
+pub fn answer(time: &Judgement, work: Option<&WorkCounted>, limit: f64) -> (GateAnswer, DecidedBy) {
     let by_time = time.answer(limit);
     let Some(work) = work else {
         let is_open = by_time == GateAnswer::Undecided;
@@ -144,11 +140,7 @@ mod tests {
         let undecided = (GateAnswer::Undecided, DecidedBy::NothingForTheKernel);
         check(open, in_kernel(work(1.0, 1.0), 0.5), undecided);
         // Four times the limit in a tenth of the time is not above the limit.
-        check(
-            open,
-            in_kernel(work(1.04, 1.04), 0.9),
-            (GateAnswer::Undecided, DecidedBy::Nothing),
-        );
+        check(open, in_kernel(work(1.04, 1.04), 0.9), (GateAnswer::Undecided, DecidedBy::Nothing));
         check(open, in_kernel(work(1.04, 1.04), 0.5), (GateAnswer::Fail, DecidedBy::MoreWork));
     }
 }

@@ -190,6 +190,9 @@ mod tests {
         let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
         assert_eq!(words[0], "/usr/bin/valgrind");
         assert!(words.contains(&"--cachegrind-out-file=/t/count.%p".to_owned()), "{words:?}");
-        assert_eq!(words[words.len() - 4..], ["--cachegrind-out-file=/t/count.%p", "--", "./p", "--log-file=x"]);
+        assert_eq!(
+            words[words.len() - 4..],
+            ["--cachegrind-out-file=/t/count.%p", "--", "./p", "--log-file=x"]
+        );
     }
 }

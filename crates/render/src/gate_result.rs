@@ -180,7 +180,10 @@ impl GateResult<'_> {
             (Verdict::Slower | Verdict::Faster, Some(ratio)) => change(ratio.ratio),
             (Verdict::Same, _) => "the same".into(),
             _ if row.answer == GateAnswer::Pass => {
-                format!("not slower by more than {}", uncertain::trimmed(self.fail_on.slower_pct, 6) + " %")
+                format!(
+                    "not slower by more than {}",
+                    uncertain::trimmed(self.fail_on.slower_pct, 6) + " %"
+                )
             }
             _ => row.meaning.clone(),
         };
@@ -215,7 +218,9 @@ impl GateResult<'_> {
         let n = |is_it: &dyn Fn(&GateRow) -> bool| rows.iter().filter(|row| is_it(row)).count();
         let is_open = |row: &GateRow| row.answer == GateAnswer::Undecided;
         let by_time = |row: &GateRow, verdict| {
-            row.verdict == verdict && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork) && !is_open(row)
+            row.verdict == verdict
+                && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork)
+                && !is_open(row)
         };
         let all = [
             (n(&|row| by_time(row, Verdict::Slower)), "slower"),

@@ -88,11 +88,7 @@ pub fn markdown(result: &GateResult<'_>) -> String {
     out
 }
 
-fn table<'a>(
-    out: &mut String,
-    result: &GateResult<'_>,
-    rows: impl Iterator<Item = &'a GateRow>,
-) {
+fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item = &'a GateRow>) {
     let counter = result.counter.map(|counter| format!("instructions ({counter}) | "));
     let line = if counter.is_some() { "---:|" } else { "" };
     let heading = counter.unwrap_or_default();

@@ -19,12 +19,7 @@ pub struct GateVerb {
     #[arg(value_name = "PROGRAM")]
     pub programs: Vec<String>,
     /// Compare HEAD with its merge base with this revision. Each is checked out in a work tree of its own and built there
-    #[arg(
-        long,
-        value_name = "REV",
-        conflicts_with = "old",
-        required_unless_present = "old"
-    )]
+    #[arg(long, value_name = "REV", conflicts_with = "old", required_unless_present = "old")]
     pub base: Option<String>,
     /// Builds the benchmarks; executed by a shell in each work tree [default: nothing is built, as for Python]
     #[arg(long, value_name = "COMMAND", requires = "base")]

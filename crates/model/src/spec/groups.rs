@@ -4,8 +4,8 @@
 use clap::Args;
 
 use crate::values::{
-    Clock, CounterChoice, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority, Sched, Threads,
-    TimeSpan,
+    Clock, CounterChoice, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority,
+    Sched, Threads, TimeSpan,
 };
 
 /// When a session stops by itself.

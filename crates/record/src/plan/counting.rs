@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn the_processor_counts_where_it_can() {
         let no_pmu = || Err("no counter".to_owned());
-        let auto = |pmu: Result<(), String>, valgrind| choose(CounterChoice::Auto, || pmu, valgrind);
+        let auto =
+            |pmu: Result<(), String>, valgrind| choose(CounterChoice::Auto, || pmu, valgrind);
         assert_eq!(auto(Ok(()), Some(valgrind())).unwrap(), InstructionCounter::Pmu);
         assert_eq!(auto(no_pmu(), Some(valgrind())).unwrap(), valgrind());
         let error = auto(no_pmu(), None).unwrap_err().to_string();

@@ -90,8 +90,12 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
         MeasurementFailure::NotCounted { arm, exit, uncounted, stderr, .. } => {
             let (label, said) = (plan.arms[*arm].label(), tail(stderr));
             let how = not_counted(plan, *exit, uncounted);
-            let remedy = audience.words("⟦counter⟧ pmu needs no valgrind, ⟦decide-on⟧ can name another metric");
-            format!("command {} ({label:?}) was not counted: {how}; {remedy}; {kept}{said}", arm + 1)
+            let remedy = audience
+                .words("⟦counter⟧ pmu needs no valgrind, ⟦decide-on⟧ can name another metric");
+            format!(
+                "command {} ({label:?}) was not counted: {how}; {remedy}; {kept}{said}",
+                arm + 1
+            )
         }
         MeasurementFailure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();

@@ -30,7 +30,8 @@ pub fn time_iterations(
 ) -> Result<()> {
     let asker = Asker { run_as: user, limit: Duration::from_nanos(timeout.unwrap_or(ASKING).ns) };
     for name in names {
-        let is_known = found.iter().flatten().any(|it| it.name == *name && it.iteration_ns.is_some());
+        let is_known =
+            found.iter().flatten().any(|it| it.name == *name && it.iteration_ns.is_some());
         let of_first = found.iter_mut().zip(programs).find_map(|(listed, program)| {
             Some((listed.iter_mut().find(|it| it.name == *name)?, program))
         });

@@ -78,8 +78,7 @@ impl SessionState {
         mut each: impl FnMut(&Row),
     ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
-        let keeps_times =
-            watch.is_some() || plan.replaces_warmup() || plan.valgrind().is_some();
+        let keeps_times = watch.is_some() || plan.replaces_warmup() || plan.valgrind().is_some();
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);

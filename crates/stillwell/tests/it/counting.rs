@@ -57,7 +57,10 @@ fn counts_that_repeat_exactly_need_no_test() {
     let record = bench.record();
     let plan = &record.header["plan"];
     assert_eq!(plan["counter"]["by"], "valgrind");
-    assert_eq!((&plan["process"]["no_aslr"], &plan["process"]["env_padding"]), (&true.into(), &"off".into()));
+    assert_eq!(
+        (&plan["process"]["no_aslr"], &plan["process"]["env_padding"]),
+        (&true.into(), &"off".into())
+    );
     let counted: Vec<_> = record.timed().collect();
     // Three of each agree, and there is no more to learn.
     assert_eq!(counted.len(), 6);
@@ -95,7 +98,8 @@ fn all_processes_of_a_run_are_counted() {
 fn what_valgrind_cannot_run_says_so() {
     let Some(bench) = bench() else { return };
     // valgrind loads a library of its own into each program.
-    let refuses = "#!/bin/sh\ncase \"$LD_PRELOAD\" in *vgpreload*) echo 'not like this' >&2; exit 9;; esac\n";
+    let refuses =
+        "#!/bin/sh\ncase \"$LD_PRELOAD\" in *vgpreload*) echo 'not like this' >&2; exit 9;; esac\n";
     bench.script("refuses", refuses);
     let ran = run(&bench, &["./refuses"]).ends_with(2);
     let parts =
@@ -172,7 +176,8 @@ int main(int n, char **words) {
 }
 
 fn gate(bench: &Bench, options: &[&str]) -> Ran {
-    let fixed = ["gate", "--old", "old", "--new", "new", "--select", "all", "--counter", "valgrind"];
+    let fixed =
+        ["gate", "--old", "old", "--new", "new", "--select", "all", "--counter", "valgrind"];
     let files = ["--json", "g.json", "--markdown", "c.md", "--junit", "j.xml", "-o", "out.suite"];
     bench.stillwell(&[&fixed[..], &files, options].concat())
 }

@@ -138,7 +138,10 @@ impl Timed {
                 is_open: judgement.answer(limit) == GateAnswer::Undecided,
                 iteration_ns: times.map(|times| times.median.value),
                 process_ns: mean(record, Metric::WallNs, &arms).unwrap_or(0.0),
-                system_share: arms.map(|arm| system_share(record, arm)).into_iter().fold(0.0, f64::max),
+                system_share: arms
+                    .map(|arm| system_share(record, arm))
+                    .into_iter()
+                    .fold(0.0, f64::max),
             }
         };
         pairs.map(one).collect()

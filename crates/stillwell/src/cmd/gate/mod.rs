@@ -123,7 +123,11 @@ impl Measured {
 }
 
 /// Judges what was measured, and writes it where the user wants it. Returns the exit code.
-fn write_result(verb: &GateVerb, (trees, changes): (&Trees, Changes), measured: &Measured) -> Result<u8> {
+fn write_result(
+    verb: &GateVerb,
+    (trees, changes): (&Trees, Changes),
+    measured: &Measured,
+) -> Result<u8> {
     let mut failing = changes.failing;
     failing.extend(measured.times.iter().flat_map(|it| failed_benchmarks(&it.record)));
     let result = GateResult {
@@ -216,4 +220,3 @@ fn budget(verb: &GateVerb) -> TimeSpan {
 fn timeout(verb: &GateVerb) -> TimeSpan {
     verb.timeout.unwrap_or(budget(verb))
 }
-

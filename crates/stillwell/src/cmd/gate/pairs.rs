@@ -183,9 +183,8 @@ impl Changes {
                 if !is_named && old.as_ref().is_none_or(BenchmarkList::is_empty) => {}
             (Ok(_), Ok(None)) => {
                 let serves = run_instead(finder.verb, name);
-                self.failing.push(format!(
-                    "{name} (head): it is of no framework that is known; {serves}"
-                ));
+                self.failing
+                    .push(format!("{name} (head): it is of no framework that is known; {serves}"));
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();

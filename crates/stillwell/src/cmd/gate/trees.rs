@@ -19,8 +19,9 @@ use super::SIDES;
 /// # Errors
 /// There is no repository, no such revision, or no common commit.
 fn merge_base(here: &Path, revision: &str) -> Result<String> {
-    git(here, &["rev-parse", "--git-dir"])
-        .context("--base: this directory is in no git repository; --old and --new name two builds")?;
+    git(here, &["rev-parse", "--git-dir"]).context(
+        "--base: this directory is in no git repository; --old and --new name two builds",
+    )?;
     let commit = format!("{revision}^{{commit}}");
     git(here, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).with_context(|| {
         format!("--base: there is no branch or commit {revision:?} here; `git fetch origin` gets those of the remote")

@@ -30,13 +30,17 @@ pub(super) fn refuse_unknown(verb: &GateVerb) -> Result<()> {
             Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
             None => shell_words::split(name)?,
         };
-        let is_there = argv.first().is_some_and(|word| !word.contains('/') || Path::new(word).is_file());
+        let is_there =
+            argv.first().is_some_and(|word| !word.contains('/') || Path::new(word).is_file());
         let arm = Arm { argv, ..Arm::bare(name, Role::Candidate) };
         let user = user_of_commands(verb.machine.rights.as_root);
         let limit = Duration::from_nanos(timeout(verb).ns);
         let harness = recognise(&arm, Asker { run_as: user.as_ref(), limit });
         if is_there && harness.is_ok_and(|harness| harness.is_none()) {
-            bail!("{name:?} is of no benchmark framework that is known; {}", run_instead(verb, name));
+            bail!(
+                "{name:?} is of no benchmark framework that is known; {}",
+                run_instead(verb, name)
+            );
         }
     }
     Ok(())
@@ -57,4 +61,3 @@ pub(super) fn run_instead(verb: &GateVerb, name: &str) -> String {
     };
     format!("`stillwell run {command}` compares it as a whole")
 }
-

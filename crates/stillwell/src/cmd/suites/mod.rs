@@ -343,9 +343,8 @@ fn listed(
         let decides = spec.session.judgement.decide_on.or(candidate.policy.decide_on);
         if decides == Some(DecideOn::Instructions) && !spec.list {
             let all = programs::names(only, &found)?.into_iter();
-            let wanted = all.filter(|it| {
-                is_selected(&candidate.inner_name(it), &candidate.tags, spec)
-            });
+            let wanted =
+                all.filter(|it| is_selected(&candidate.inner_name(it), &candidate.tags, spec));
             let wanted: Vec<String> = wanted.collect();
             frameworks::time_iterations(arms, &mut found, &wanted, user.as_ref(), timeout)?;
         }
