@@ -148,6 +148,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/pool/run
 	experiments/gate/run
 	experiments/gate/real
+	experiments/gate/hosted
 	experiments/gate/planted
 	experiments/referee/race
 	experiments/why/run

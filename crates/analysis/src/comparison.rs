@@ -116,6 +116,9 @@ pub struct PairedTest {
     pub is_contradicted: bool,
     /// Ratios of floor and typical time, if they differ.
     pub shape: Option<UnevenShape>,
+    /// Whether the counts of each arm are all the same. Then there is no test, and the interval is the ratio itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeats_exactly: bool,
 }
 
 /// The decision of a paired test.

@@ -16,6 +16,7 @@ mod disturbance;
 mod end;
 pub mod estimators;
 mod evidence;
+pub mod exact;
 pub mod files;
 mod finding;
 #[cfg(any(test, feature = "fixtures"))]
@@ -51,6 +52,7 @@ pub mod walls;
 pub mod watch;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod weather;
+pub mod work;
 
 use record::Record;
 

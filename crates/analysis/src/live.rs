@@ -4,7 +4,6 @@ use stats::PointEstimate;
 
 use crate::clocks::compares_times;
 use crate::low_runs::{LowRuns, RunMark};
-use model::values::metric::Metric;
 use record::Row;
 use record::plan::Plan;
 
@@ -39,7 +38,7 @@ impl LiveTimes {
 
     /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
     pub fn add(&mut self, row: &Row) {
-        let (Some(block), Some(wall_ns)) = (row.block, row.get(Metric::WallNs)) else { return };
+        let (Some(block), Some(wall_ns)) = (row.block, row.span_ns()) else { return };
         let Some(value) = row.headline() else { return };
         // Runs that time out use up the budget like any other.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
@@ -88,6 +87,7 @@ impl LiveTimes {
 mod tests {
     use super::*;
     use crate::summarise;
+    use model::values::metric::Metric;
     use record::fixture::record;
 
     /// A session of one arm ends by the same t0 that its record has.

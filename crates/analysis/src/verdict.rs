@@ -122,7 +122,8 @@ pub enum GateAnswer {
 pub struct Gate {
     /// The answer.
     pub answer: GateAnswer,
-    /// Index of the comparison that decides: the slowest of those that fail, are open, or pass. `None` without any.
+    /// Index of the comparison that decides: the slowest by its ratio of those that fail, are open, or pass. `None` without
+    /// any.
     pub by: Option<usize>,
 }
 
@@ -133,8 +134,10 @@ impl Gate {
         let slowest = |answer: GateAnswer| {
             let all = judgements.iter().enumerate();
             let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
-            let hi = |judgement: &Judgement| judgement.interval.map_or(f64::INFINITY, |it| it.hi);
-            let found = of_answer.max_by(|(_, one), (_, other)| hi(one).total_cmp(&hi(other)));
+            // Not by the upper end: of few blocks it is infinite, and says nothing.
+            let ratio = |judgement: &Judgement| judgement.interval.map_or(0.0, |it| it.ratio);
+            let found =
+                of_answer.rev().max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
             found.map(|(index, _)| Self { answer, by: Some(index) })
         };
         let found = slowest(GateAnswer::Fail).or_else(|| slowest(GateAnswer::Undecided));
@@ -298,7 +301,7 @@ mod tests {
         let passed = gate(&[(0.9, 0.95), (1.01, 1.04), (1.0, 1.02)]);
         assert_eq!(passed, found(GateAnswer::Pass, Some(1)), "the slowest of those that pass");
         let open = gate(&[(1.02, 1.03), (0.98, 1.2), (0.9, 1.3)]);
-        assert_eq!(open, found(GateAnswer::Undecided, Some(2)));
+        assert_eq!(open, found(GateAnswer::Undecided, Some(1)), "not that of the widest interval");
         let failed = gate(&[(0.9, 1.3), (1.06, 1.08), (1.2, 1.3)]);
         assert_eq!(failed, found(GateAnswer::Fail, Some(2)), "a failure outranks an open one");
         assert_eq!(gate(&[]), found(GateAnswer::Pass, None));

@@ -3,7 +3,6 @@
 use stats::Invalid;
 use stats::relabel::Pairs;
 
-use model::values::metric::Metric;
 use record::plan::Plan;
 use record::{Record, Row};
 
@@ -51,7 +50,7 @@ impl Walls {
             };
             // Blocks come in order. A damaged record may skip some, but not more than it has rows.
             if block < rows.len() {
-                let wall_ns = rows.get(index, Metric::WallNs).unwrap_or(0);
+                let wall_ns = rows.span_ns(index).unwrap_or(0);
                 let run = MeasuredRun { step: rows.step(index), value, wall_ns };
                 walls.put(rows.arm(index), block, run, rows.started_ns(index));
             }
@@ -63,7 +62,7 @@ impl Walls {
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| row.is_time());
         if let (Some(block), Some(value)) = (block, row.cost()) {
-            let wall_ns = row.get(Metric::WallNs).unwrap_or(0);
+            let wall_ns = row.span_ns().unwrap_or(0);
             let run = MeasuredRun { step: row.step, value, wall_ns };
             self.put(row.arm as usize, block as usize, run, row.started_ns);
         }
@@ -122,6 +121,26 @@ impl Walls {
     /// Blocks in which both arms have a run.
     pub fn n_pairs(&self, old: usize, new: usize) -> usize {
         self.complete(old, new).count()
+    }
+
+    /// New ÷ old, if the values repeat exactly in so many blocks at least: those of each arm are all the same, or those of
+    /// each pair are.
+    pub fn exact_ratio(&self, old: usize, new: usize, n_min: usize) -> Option<f64> {
+        let pairs: Vec<(f64, f64)> =
+            self.complete(old, new).map(|(old, new)| (old.value, new.value)).collect();
+        let &(first_old, first_new) = pairs.first().filter(|_| pairs.len() >= n_min)?;
+        let is_constant = pairs.iter().all(|pair| *pair == (first_old, first_new));
+        let is_equal = pairs.iter().all(|(old, new)| old == new);
+        let ratio = if is_equal { 1.0 } else { first_new / first_old };
+        (is_constant || is_equal).then_some(ratio).filter(|ratio| ratio.is_finite())
+    }
+
+    /// Whether an arm has so many values at least, and all are the same.
+    pub fn is_constant(&self, arm: usize, n_min: usize) -> bool {
+        let mut values = self.runs(arm).iter().flatten().map(|run| run.value);
+        let first = values.next();
+        first.is_some_and(|first| values.all(|value| value == first))
+            && self.runs(arm).iter().flatten().count() >= n_min
     }
 
     /// The runs of these two arms in pairs, in the order of the blocks.
@@ -239,6 +258,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::metric::Metric;
     use record::fixture::record;
     use record::plan::{Arm, Role};
 

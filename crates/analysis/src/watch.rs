@@ -11,9 +11,11 @@ use stats::verdict::IntervalVerdict;
 
 use crate::comparison::RatioInterval;
 use crate::end::end_reason;
+use crate::exact::{exact_ratio, is_constant};
 use crate::trial::{GainTrial, TrialOutcome};
 use crate::walls::Walls;
 use model::values::Estimand;
+use record::plan::counting::AGREEING_RUNS;
 use record::plan::{Plan, Stopping};
 use record::{EndReason, Event, Record};
 
@@ -59,6 +61,8 @@ pub struct SessionComparisons {
     /// Comparisons in the family, these included.
     n_family: usize,
     rule: LookRule,
+    /// Whether the mean is a part of the question: not if the user asks for another part of the distribution.
+    asks_for_mean: bool,
     /// Whether the session ended for another reason than a decision.
     is_over: bool,
 }
@@ -73,6 +77,8 @@ struct LookRule {
     budget_ns: u64,
     /// Whether suspects get more time, so that less is spent.
     has_suspects: bool,
+    /// Whether valgrind counts, so that few runs may agree exactly.
+    may_be_exact: bool,
 }
 
 impl LookRule {
@@ -81,7 +87,9 @@ impl LookRule {
         let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
         let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
         let n_blocks_max = n_max as usize;
-        Self { stopping: plan.stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects }
+        let may_be_exact = plan.valgrind().is_some();
+        let stopping = plan.stopping;
+        Self { stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects, may_be_exact }
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -152,7 +160,9 @@ impl SessionComparisons {
             .collect();
         let trial =
             GainTrial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
-        Self { comparisons, trial, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
+        let asks_for_mean = plan.policy.estimand == Estimand::Adaptive;
+        let rule = LookRule::of(plan);
+        Self { comparisons, trial, n_compared, n_family, rule, asks_for_mean, is_over: false }
     }
 
     /// The comparisons of a record, with the interim analyses that its session had.
@@ -212,7 +222,19 @@ impl SessionComparisons {
 
     /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
-        self.rule.sizes().into_iter().find(|&size| size > n_blocks)
+        let agreeing = Some(AGREEING_RUNS as usize).filter(|_| self.rule.may_be_exact);
+        let all = agreeing.into_iter().chain(self.rule.sizes());
+        all.filter(|&size| size > n_blocks).min()
+    }
+
+    /// Whether all counts repeat exactly, so that there is nothing to wait for.
+    pub fn is_exact(&self, plan: &Plan, walls: &Walls) -> bool {
+        if self.comparisons.is_empty() {
+            let mut arms = plan.candidates().map(|(arm, _)| arm).peekable();
+            return arms.peek().is_some() && arms.all(|arm| is_constant(plan, walls, arm));
+        }
+        let mut all = self.comparisons.iter();
+        all.all(|it| exact_ratio(plan, walls, it.reference, it.arm).is_some())
     }
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
@@ -305,6 +327,34 @@ impl SessionComparisons {
             let half_width = found.interval.half_width();
             let is_same = found.verdict == IntervalVerdict::Same;
             half_width.is_finite() && (is_same || half_width / found.last.theta.abs() <= share_max)
+        })
+    }
+}
+
+impl SessionComparisons {
+    /// Whether the answer to this limit of the ratio is known for each of these, by the rule that judges the record at its
+    /// end ([`crate::verdict`]).
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn is_answered(
+        &self,
+        walls: &Walls,
+        decided: &[(&ArmComparison, f64)],
+        (limit, margin): (f64, f64),
+    ) -> Result<bool, Invalid> {
+        all_conclusions(walls, decided, |found| {
+            let limit_or_same = limit.max(margin);
+            let is_different = matches!(
+                found.verdict,
+                IntervalVerdict::Different | IntervalVerdict::DifferentWithinMargin
+            );
+            let is_slower = is_different && found.interval.lo >= 0.0;
+            let is_faster = is_different && !is_slower;
+            let within = if is_slower { limit } else { limit_or_same };
+            let mean_is_within = found.mean.1.hi <= limit_or_same || !self.asks_for_mean;
+            (is_slower && found.interval.lo > limit)
+                || ((is_faster || found.interval.hi <= within) && mean_is_within)
         })
     }
 }

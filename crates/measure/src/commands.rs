@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::prepared::is_telling;
 use crate::programs;
+use crate::valgrind::CountTask;
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use host::sys::User;
@@ -34,15 +35,25 @@ pub struct Commands {
     captured_stdout: Option<Bytes>,
     /// File that runs write their value to.
     result_file: Option<Bytes>,
+    /// Directory of the files of valgrind.
+    counts: Option<Bytes>,
+}
+
+/// The temporary files and directories of the runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnFiles<'a> {
+    /// For the standard output of runs that are validated, or that say a value there.
+    pub stdout: Option<&'a Path>,
+    /// That runs write their value to.
+    pub result: Option<&'a Path>,
+    /// Directory of the files of valgrind.
+    pub counts: Option<&'a Path>,
 }
 
 impl Commands {
     /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
-    pub fn new(
-        plan: &Plan,
-        run_as: Option<&User>,
-        [captured_stdout, result_file]: [Option<&Path>; 2],
-    ) -> Self {
+    pub fn new(plan: &Plan, run_as: Option<&User>, files: OwnFiles<'_>) -> Self {
+        let OwnFiles { stdout: captured_stdout, result: result_file, counts } = files;
         let mut inherited = host::environment_for(run_as);
         if plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover) {
             inherited.retain(|(name, _)| !is_telling(name.as_bytes()));
@@ -76,6 +87,7 @@ impl Commands {
             run_as: run_as.cloned(),
             captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
             result_file: result_file.map(|path| path.as_os_str().as_bytes().to_vec()),
+            counts: counts.map(|path| path.as_os_str().as_bytes().to_vec()),
         }
     }
 
@@ -107,7 +119,7 @@ impl Commands {
         if let OutputTarget::File(path) = output {
             refuse_fifo("⟦output⟧", path)?;
         }
-        Ok(Command {
+        let command = Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
             argv: self.arguments(&argv, has_own_file(&plan.arms[arm])),
             environment,
@@ -127,7 +139,24 @@ impl Commands {
             },
             accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
             value: value.as_ref().and_then(|rule| self.value_task(rule, directory)),
-        })
+            count: None,
+        };
+        Ok(self.counted(command, plan, arm, block))
+    }
+
+    /// The command as its instructions are counted.
+    fn counted(&self, command: Command, plan: &Plan, arm: usize, block: Option<u32>) -> Command {
+        let half = plan.arms[arm].counted.as_ref().filter(|_| block.is_some());
+        let half = half.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
+        let folder = self.counts.as_ref().filter(|_| plan.is_under_valgrind(block));
+        let Some((valgrind, folder)) = plan.valgrind().zip(folder) else {
+            let count = half.map(|half| CountTask { folder: None, half: Some(half) });
+            return Command { count, ..command };
+        };
+        let wrapped = |argv: Vec<Bytes>| CountTask::wrapped(folder, valgrind, argv);
+        let count = CountTask { folder: Some(folder.clone()), half: half.map(wrapped) };
+        let (path, argv) = (bytes_of(valgrind), wrapped(command.argv));
+        Command { path, argv, count: Some(count), ..command }
     }
 
     /// The arguments, with the path of the file for the value.
@@ -184,6 +213,7 @@ impl Commands {
             stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
             accept: ExitRule::Statuses(vec![0]),
             value: None,
+            count: None,
         })
     }
 
@@ -224,7 +254,7 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
 
 /// Whether a temporary file or directory takes the place of `{result}` in an arm's arguments and variables.
 pub(super) fn has_own_file(arm: &Arm) -> bool {
-    arm.value.as_ref().is_some_and(ValueRule::has_own_file)
+    arm.counted.is_some() || arm.value.as_ref().is_some_and(ValueRule::has_own_file)
 }
 
 /// The variables that a process of this user inherits.

@@ -41,6 +41,16 @@ struct CounterReading {
 /// An event that this machine cannot count: the event, the reason, the remedy.
 pub type CounterGap = (String, String, String);
 
+/// Whether the processor counts the instructions of a process of this user.
+///
+/// # Errors
+/// The reason why not.
+pub fn can_count_instructions() -> Result<(), String> {
+    let (mut counters, mut gaps) = (Vec::new(), Vec::new());
+    try_open(Metric::Instructions, Hardware::INSTRUCTIONS, false, &mut counters, &mut gaps);
+    gaps.pop().map_or(Ok(()), |(_, why, _)| Err(why))
+}
+
 impl Counters {
     /// No events at all.
     pub fn none() -> Self {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::cache_use::no_cache_counts;
-use crate::commands::{Commands, has_own_file, has_value_in_stdout};
+use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
 use crate::jobs::{JobOrigin, JobPurpose, job};
 use crate::launch_failure::explain_launch;
@@ -52,6 +52,8 @@ pub struct ExecRunner<'a> {
     _captured: Option<NamedTempFile>,
     /// Holds the file that a run writes its value to.
     _results: Option<TempDir>,
+    /// Holds the files of valgrind.
+    _counts: Option<TempDir>,
 }
 
 /// Metrics that the launcher can collect on this machine.
@@ -87,11 +89,14 @@ impl<'a> ExecRunner<'a> {
         let results =
             plan.arms.iter().any(has_own_file).then(|| folder_of_results(run_as.as_ref()));
         let results = results.transpose().context("cannot make a temporary directory")?;
+        let counts = plan.valgrind().map(|_| folder_of_results(run_as.as_ref()));
+        let counts = counts.transpose().context("cannot make a temporary directory")?;
         let process = &plan.process;
         let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
         let open = LauncherSettings {
             timeout_ns: plan.timeout_ns,
             evidence: plan.evidence,
+            has_valgrind: plan.valgrind().is_some(),
             tree_memory: plan.needs_tree_memory(),
             wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
             launcher_cpus: process.launcher_cpus.clone(),
@@ -112,7 +117,11 @@ impl<'a> ExecRunner<'a> {
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let result_file = results.as_ref().map(|folder| folder.path().join("result"));
-        let files = [captured.as_ref().map(NamedTempFile::path), result_file.as_deref()];
+        let files = OwnFiles {
+            stdout: captured.as_ref().map(NamedTempFile::path),
+            result: result_file.as_deref(),
+            counts: counts.as_ref().map(TempDir::path),
+        };
         let commands = Commands::new(plan, run_as.as_ref(), files);
         let metrics: Vec<Metric> =
             opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
@@ -135,6 +144,7 @@ impl<'a> ExecRunner<'a> {
                 survivors: Vec::new(),
                 _captured: captured,
                 _results: results,
+                _counts: counts,
             },
             evidence,
         ))
@@ -175,10 +185,6 @@ impl<'a> ExecRunner<'a> {
         .collect()
     }
 
-    fn is_undercover(&self) -> bool {
-        self.plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover)
-    }
-
     fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
         let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
@@ -215,13 +221,14 @@ impl<'a> ExecRunner<'a> {
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
         let has_words = self.plan.fair_play.as_ref().is_some_and(|rules| !rules.words.is_empty());
+        let has_valgrind = self.plan.valgrind().is_some();
         let mut known: HashMap<CommandKey<'_>, u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
             {
                 let directory = self.plan.arms[step.arm as usize].directory(step.block);
-                let block = step.block.filter(|_| has_words);
+                let block = step.block.filter(|_| has_words || has_valgrind);
                 let command = match known.entry((step.arm, directory, block, purpose)) {
                     Entry::Occupied(known) => *known.get(),
                     Entry::Vacant(new) => {
@@ -233,7 +240,7 @@ impl<'a> ExecRunner<'a> {
                         *new.insert(position.expect("a batch has fewer than 2^32 commands"))
                     }
                 };
-                batch.jobs.push(job(step, purpose, command, self.is_undercover()));
+                batch.jobs.push(job(step, purpose, command, self.plan));
                 origins.push(JobOrigin { index, purpose, hook });
             }
         }
@@ -315,6 +322,10 @@ impl<'a> ExecRunner<'a> {
             }
             (BatchStop::NoValue { why, stderr }, _) => {
                 MeasurementFailure::Value { step: step.step, arm, why, stderr: text(stderr) }
+            }
+            (BatchStop::NotCounted { exit, uncounted, stderr }, _) => {
+                let (step, stderr) = (step.step, text(stderr));
+                MeasurementFailure::NotCounted { step, arm, exit, uncounted, stderr }
             }
             (BatchStop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];
@@ -405,7 +416,13 @@ impl Runner for ExecRunner<'_> {
         let batch = Batch {
             environments: self.commands.environments().to_vec(),
             commands: vec![command_line],
-            jobs: vec![Job { command: 0, row: None, iteration: None, padding_bytes: None }],
+            jobs: vec![Job {
+                command: 0,
+                row: None,
+                iteration: None,
+                padding_bytes: None,
+                hash_seed: None,
+            }],
         };
         if hook == Hook::Cleanup {
             self.process.revive(self.run_as.clone())?;

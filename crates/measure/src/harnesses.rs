@@ -21,6 +21,7 @@ use host::sys::{self, User, with_files_of};
 use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, environment_for};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE};
+use model::values::ProcessValue;
 use model::words::{bytes_of, reason};
 use record::plan::Arm;
 use record::plan::programs::ProgramBenchmark;
@@ -121,6 +122,34 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
         harness: Some(harness),
     };
     Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
+}
+
+/// The time of an iteration of a benchmark by one short process, ns; `None` if the process says none.
+///
+/// # Errors
+/// The program cannot be executed, or does not end in time.
+pub fn iteration_ns(
+    harness: Harness,
+    arm: &Arm,
+    benchmark: &str,
+    asker: Asker<'_>,
+) -> Result<Option<f64>, String> {
+    let folder = folder_of_results(asker.run_as)
+        .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
+    let file = folder.path().join("result");
+    let shown = file.to_string_lossy().into_owned();
+    let filled = |word: &str| word.replace(RESULT_FILE, &shown);
+    let words = harness.command(&arm.argv, benchmark, None);
+    let words: Vec<String> = words.iter().map(|word| filled(word)).collect();
+    let own = harness.environment().iter().map(|(name, value)| ((*name).into(), filled(value)));
+    let environment = arm.environment.iter().cloned().chain(own).collect();
+    let output = execute(&words, &Arm { environment, ..arm.clone() }, asker)?;
+    let text = match harness.output() {
+        HarnessOutput::File => read_whole(&file).unwrap_or_default(),
+        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout,
+    };
+    let text = String::from_utf8_lossy(&text);
+    Ok(harness.value_ns(benchmark, &text, ProcessValue::Low))
 }
 
 /// A temporary directory of the user of the programs.

@@ -2,7 +2,12 @@
 
 use crate::Hook;
 use crate::wire::{Job, RowId};
+use record::plan::Plan;
 use record::schedule::Step;
+use stats::Stream;
+
+/// Separates the seeds of hashes from the other random choices.
+const HASH_STREAM: u64 = 0x1f83_d9ab_fb41_bd6b;
 
 /// Purpose of a job of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,15 +24,27 @@ pub struct JobOrigin<'a> {
     pub hook: &'a str,
 }
 
-/// A job of a step. A run that is undercover has no variable with its number.
-pub fn job(step: &Step, purpose: JobPurpose, command: u32, is_undercover: bool) -> Job {
+/// A job of a step. A run has no variable with its number if it is undercover, or if its instructions are counted: both arms
+/// of a block then have the same seed of hashes.
+pub fn job(step: &Step, purpose: JobPurpose, command: u32, plan: &Plan) -> Job {
+    let is_undercover = plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover);
+    let is_run = purpose == JobPurpose::Run;
+    let is_counted = is_run && plan.is_under_valgrind(step.block);
+    let seed = step.block.filter(|_| is_counted).map(|block| hash_seed(plan.seed, block));
     let row = RowId { step: step.step, arm: step.arm, block: step.block };
     let prefix = if step.block.is_some() { "" } else { "warmup-" };
     Job {
         command,
-        row: (purpose == JobPurpose::Run).then_some(row),
-        iteration: (purpose != JobPurpose::Run || !is_undercover)
+        row: is_run.then_some(row),
+        iteration: (!is_run || !(is_undercover || is_counted))
             .then(|| format!("{prefix}{}", step.round)),
         padding_bytes: step.padding_bytes,
+        hash_seed: seed,
     }
+}
+
+/// The seed of the hashes in a block.
+fn hash_seed(seed: u64, block: u32) -> u32 {
+    let mut stream = Stream::new(seed ^ HASH_STREAM).after(block.into());
+    stream.below(1 << 32) as u32
 }

@@ -4,6 +4,8 @@
 //! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
 //! neither the death of the front end nor its own loses a run that had finished.
 
+mod counted;
+
 use std::io;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -20,7 +22,7 @@ use crate::job_mark::JobMark;
 use crate::launch_attributes::attributes_of;
 use crate::memory_use::MemoryUse;
 use crate::own_place::{allowed_cpus, pin_myself, raise_own_priority};
-use crate::prepared::{PreparedCommand, environment, iteration_variables};
+use crate::prepared::{PreparedCommand, environment, variables_of};
 use crate::probe_schedule::ProbeSchedule;
 use crate::proc_counts::{CpuTimes, OwnCpuTimes, Waits, peak_resident_kib};
 use crate::quota_use::QuotaUse;
@@ -93,6 +95,9 @@ impl LauncherLoop {
         }
         let memory_use = MemoryUse::of_myself(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();
+        if open.has_valgrind {
+            metrics.extend([Metric::Instructions, Metric::CountingNs]);
+        }
         metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();
         if has_schedstat {
@@ -154,7 +159,7 @@ impl LauncherLoop {
             self.mark.as_ref().filter(|_| has_hooks).inspect(|mark| mark.set(done.n_done));
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
-            let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);
+            let envp = variables.assemble(base, variables_of(job), job.padding_bytes);
             if job.row.is_some() {
                 done.survivors.extend(self.settle());
             }
@@ -185,6 +190,7 @@ impl LauncherLoop {
         let command = prepared.command;
         let value = command.value.as_ref().filter(|_| job.row.is_some());
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
+        let half = self.count_half(prepared, job, envp)?;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.cache_use.before();
@@ -196,7 +202,7 @@ impl LauncherLoop {
         if let Some(sampling) = &mut self.sampling {
             self.launcher.delay_ns = sampling.before(job.row);
         }
-        let ran = self.run_child(prepared, envp, job.row);
+        let ran = self.run_child(prepared, &prepared.argv, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
         match (&mut self.survivors, job.row) {
@@ -217,11 +223,15 @@ impl LauncherLoop {
             sampling.after();
         }
         let value = value.map(|value| value.read(self.plain.run_as.as_ref()));
+        if let Some(count) = command.count.as_ref().filter(|count| count.folder.is_some()) {
+            return self.take_count(count, half, (ran, accepted), job, stopped);
+        }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = ran.row(id, destination.clock_origin_ns);
             row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
             let totals = self.counters.after(&mut row, &ran);
+            counted::without_half(&mut row, half);
             self.cache_use.after(&mut row);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));
@@ -253,6 +263,7 @@ impl LauncherLoop {
     fn run_child(
         &mut self,
         prepared: &PreparedCommand<'_>,
+        argv: &CStrings,
         envp: Envp<'_>,
         row: Option<RowId>,
     ) -> Result<ChildRun, BatchStop> {
@@ -290,7 +301,7 @@ impl LauncherLoop {
         self.launcher.probes_core = row.is_some() && self.probes.is_due();
         let launched = self
             .launcher
-            .launch(&prepared.path, &prepared.argv, envp, stdio, attributes)
+            .launch(&prepared.path, argv, envp, stdio, attributes)
             .map_err(|LaunchError { stage, errno }| BatchStop::Launch { stage, errno })?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),

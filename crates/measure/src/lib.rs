@@ -47,6 +47,7 @@ mod streams;
 pub mod supervised;
 pub mod survivors;
 pub mod switches;
+pub mod valgrind;
 mod value;
 pub mod waiting;
 pub mod watch;
@@ -58,6 +59,7 @@ use anyhow::Result;
 use record::schedule::Step;
 use record::{Event, Survivors};
 
+pub use counters::can_count_instructions;
 pub use exec::ExecRunner;
 pub use script::ScriptRunner;
 
@@ -136,6 +138,19 @@ pub enum MeasurementFailure {
         arm: usize,
         /// The reason.
         why: String,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// The instructions of a run were not counted.
+    NotCounted {
+        /// Its step.
+        step: u32,
+        /// Its arm.
+        arm: usize,
+        /// Exit status, or minus the signal.
+        exit: i32,
+        /// The reason, and what valgrind said.
+        uncounted: valgrind::Uncounted,
         /// The end of its standard error.
         stderr: String,
     },

@@ -8,6 +8,8 @@ use host::sys::CStrings;
 
 /// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
+/// Name of the variable that seeds the hashes of Python (docs.python.org, "PYTHONHASHSEED").
+const HASH_SEED: &str = "PYTHONHASHSEED";
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 /// The same where a run must not know that it is measured.
 const PLAIN_PADDING_VARIABLE: &str = "PADDING";
@@ -27,6 +29,8 @@ pub struct PreparedCommand<'a> {
     pub command: &'a Command,
     pub path: CString,
     pub argv: CStrings,
+    /// The arguments of the process whose count is subtracted.
+    pub half: Option<CStrings>,
     pub directory: Option<CString>,
     pub stdin: Option<CString>,
     pub stdout: Option<CString>,
@@ -34,10 +38,13 @@ pub struct PreparedCommand<'a> {
 
 impl<'a> PreparedCommand<'a> {
     pub fn new(command: &'a Command) -> Self {
+        let strings = |words: &[Bytes]| CStrings::new(words.iter().map(|word| c_string(word)));
+        let half = command.count.as_ref().and_then(|count| count.half.as_ref());
         Self {
             command,
             path: c_string(&command.path),
-            argv: CStrings::new(command.argv.iter().map(|argument| c_string(argument))),
+            argv: strings(&command.argv),
+            half: half.map(|words| strings(words)),
             directory: command.directory.as_deref().map(c_string),
             stdin: command.stdin.as_deref().map(c_string),
             stdout: match &command.stdout {
@@ -53,12 +60,14 @@ pub fn environment(entries: &[Bytes]) -> CStrings {
     CStrings::new(entries.iter().map(|entry| c_string(entry)))
 }
 
-/// The variables with the number of the run.
-pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
+/// The variables of this run alone: its number, and the seed of the hashes of Python, which has the same length always.
+pub fn variables_of(job: &Job) -> impl Iterator<Item = CString> {
     let value = job.iteration.iter();
-    value.flat_map(|value| {
+    let numbers = value.flat_map(|value| {
         ITERATION_VARIABLES.map(|name| c_string([name, "=", value].concat().as_bytes()))
-    })
+    });
+    let seed = job.hash_seed.map(|seed| c_string(format!("{HASH_SEED}={seed:010}").as_bytes()));
+    numbers.chain(seed)
 }
 
 /// Converts to a C string. The front end refuses strings with a NUL earlier; a NUL would cut off the rest.

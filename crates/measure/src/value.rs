@@ -73,7 +73,8 @@ impl ValueTask {
     }
 }
 
-fn as_user<T>(user: Option<&User>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+/// Opens files as the user of the runs.
+pub fn as_user<T>(user: Option<&User>, act: impl FnOnce() -> T) -> T {
     match user {
         Some(user) => with_files_of(user, act),
         None => act(),

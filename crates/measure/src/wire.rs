@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
 use host::CacheMonitors;
 use host::sys::{Stage, User};
@@ -31,6 +32,8 @@ pub struct LauncherSettings {
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
     pub evidence: bool,
+    /// Whether valgrind counts the instructions of the runs.
+    pub has_valgrind: bool,
     /// Whether the memory of all processes of a run is counted, in a control group of their own.
     pub tree_memory: bool,
     /// The tracepoint at which a task becomes ready, if tracefs can be read.
@@ -135,6 +138,8 @@ pub struct Command {
     pub accept: ExitRule,
     /// The value that each run has to say.
     pub value: Option<ValueTask>,
+    /// How the instructions of each run are counted, if that is not by an event of all runs.
+    pub count: Option<CountTask>,
 }
 
 /// Destination of standard output.
@@ -190,6 +195,8 @@ pub struct Job {
     pub iteration: Option<String>,
     /// Bytes of padding in the environment; `None` leaves the variable out.
     pub padding_bytes: Option<u32>,
+    /// Seed of the hashes of Python; `None` leaves the variable out.
+    pub hash_seed: Option<u32>,
 }
 
 /// The row that a job makes.
@@ -260,6 +267,15 @@ pub enum BatchStop {
     NoValue {
         /// The reason.
         why: String,
+        /// The end of its standard error.
+        stderr: Bytes,
+    },
+    /// The instructions of the run were not counted. Its row is in the record.
+    NotCounted {
+        /// Exit status or minus the signal.
+        exit: i32,
+        /// The reason.
+        uncounted: Uncounted,
         /// The end of its standard error.
         stderr: Bytes,
     },

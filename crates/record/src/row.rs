@@ -73,6 +73,11 @@ impl Row {
         self.values[metric as usize] = value;
     }
 
+    /// How long the run kept the session busy, ns: its wall time, or that of its execution by valgrind.
+    pub fn span_ns(&self) -> Option<u64> {
+        self.get(Metric::WallNs).or_else(|| self.get(Metric::CountingNs))
+    }
+
     /// Works out the stall of a run that an earlier version measured, if the run never slept. Such a run had one task, so
     /// nothing of it ran while that waited. The wait before the clock started is at most the time of the launch.
     pub fn know_stall(&mut self) {

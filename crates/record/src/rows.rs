@@ -168,6 +168,11 @@ impl Rows {
         self.values.0[metric as usize].get(index)
     }
 
+    /// How long the row's run kept the session busy, ns: its wall time, or that of its execution by valgrind.
+    pub fn span_ns(&self, index: usize) -> Option<u64> {
+        self.get(index, Metric::WallNs).or_else(|| self.get(index, Metric::CountingNs))
+    }
+
     /// The step of a row.
     pub fn step(&self, index: usize) -> u32 {
         self.step[index]

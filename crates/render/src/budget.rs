@@ -3,9 +3,11 @@
 use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::{counted, short_time};
+use analysis::end_reason;
 use model::values::Order;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
+use record::{EndReason, Record};
 
 /// More time than the estimate, so that the advice holds also when the blocks take a little longer.
 const MARGIN: f64 = 1.1;
@@ -74,6 +76,27 @@ pub fn short_budget_of_suite(
         "the budget of {has} has no room for the fewest blocks of {n_short} of {}; {enough} would have",
         counted(paces.len(), "benchmark")
     ))
+}
+
+/// The same of a gate that has ended, from its record. Its times had this share of the whole budget.
+pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Option<String> {
+    let pace = |part: &Record| {
+        let rows = &part.rows;
+        let timed = (0..rows.len()).filter(|&at| rows.block(at).is_some());
+        let (mut started_ns, mut ended_ns, mut n_blocks) = (u64::MAX, 0, 0);
+        for at in timed {
+            started_ns = started_ns.min(rows.started_ns(at));
+            ended_ns = ended_ns.max(rows.started_ns(at) + rows.span_ns(at).unwrap_or(0));
+            n_blocks = n_blocks.max(rows.block(at).map_or(0, |block| block as u64 + 1));
+        }
+        let is_open = end_reason(part) == Some(EndReason::Complete);
+        (n_blocks > 0 && is_open).then(|| (n_blocks, ended_ns.saturating_sub(started_ns)))
+    };
+    let paces: Vec<_> = record.parts.iter().map(|it| (&it.header.plan, pace(it))).collect();
+    let timed_ns = paces.iter().filter_map(|(_, pace)| *pace).map(|(_, span_ns)| span_ns).sum();
+    // What the times had no room for, they had no room for in their share.
+    let enough_for = |time_ns: u64| (time_ns as f64 / share) as u64;
+    short_budget_of_suite((budget_ns, enough_for(timed_ns)), &paces)
 }
 
 /// A time as `--budget` reads it, rounded up.

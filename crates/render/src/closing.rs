@@ -244,6 +244,20 @@ pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
     suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
 }
 
+/// The benchmarks of a suite whose instructions were not counted, each with what was said last.
+pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
+    let has_failed =
+        |part: &&Record| matches!(end_reason(part), Some(EndReason::Failed | EndReason::TimedOut));
+    let why = |part: &Record| {
+        let (what, said) = last_failure(part);
+        match said.trim_end().lines().last() {
+            Some(last) => format!("{what}; the last line: {}", shorten(last, LABEL_MAX)),
+            None => what,
+        }
+    };
+    suite.parts.iter().filter(has_failed).map(why).collect()
+}
+
 /// Of these benchmarks, those that ended because a run took too long.
 pub fn n_timed_out(suite: &Record) -> usize {
     let is_it = |part: &&Record| end_reason(part) == Some(EndReason::TimedOut);

@@ -3,7 +3,7 @@
 use crate::columns::shorten;
 use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
-use crate::text::{margin, no_test, ratio_and_interval, to_decide};
+use crate::text::{EXACT, exact_text, margin, no_test, ratio_and_interval, to_decide};
 use crate::uncertain;
 use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
 use analysis::{Analysis, Evidence, RatioInterval};
@@ -82,8 +82,10 @@ fn evidence(
         (judgement.interval.unwrap_or(paired.ratio), shown_ratio(paired, judgement));
     let quantity = QuantityWords::of(plan);
     let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
-    let times = quantity.times(&ratio_and_interval(shown));
-    let interval = format!("{times} at {level} %");
+    let interval = match paired.repeats_exactly {
+        true => format!("{}, which {EXACT}", quantity.times(&exact_text(shown.ratio))),
+        false => format!("{} at {level} %", quantity.times(&ratio_and_interval(shown))),
+    };
     let above = match judgement.better {
         Better::Lower => limit_text(limit),
         Better::Higher => uncertain::significant(1.0 / limit, 4),

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::closing::n_timed_out;
 use crate::conclusion::{Conclusion, FinalVerdict, of_session};
 use crate::document::{self, DocumentBody, ErrorCode, ErrorObject};
-use crate::pull_request::{GateResult, GateRow};
+use crate::gate_result::{GateResult, GateRow};
 use analysis::RatioInterval;
 use analysis::verdict::{GateAnswer, Verdict};
+use analysis::work::{DecidedBy, WorkCounted};
 use model::values::exit_code;
 use model::words::path_text;
 
@@ -29,6 +30,12 @@ pub struct GateBody<'a> {
     slower_pct: f64,
     /// The benchmarks that were measured.
     benchmarks: Vec<GatedBenchmark>,
+    /// What counted instructions; null if nothing did.
+    counter: Option<&'a str>,
+    /// Benchmarks whose instructions were to be counted and were not, with the reason.
+    uncounted: &'a [String],
+    /// What the budget was too short for.
+    short_budget: Option<&'a str>,
     /// Programs that are the same, byte for byte.
     same: &'a [String],
     /// Programs that are the same but for the directory and the number of their build.
@@ -39,6 +46,8 @@ pub struct GateBody<'a> {
     gone: &'a [String],
     /// Programs that do not list their benchmarks, with the reason.
     failing: &'a [String],
+    /// Benchmarks that --only or --skip leaves out.
+    left_out: &'a [String],
     /// The directory of the records; null if nothing was measured.
     record: Option<String>,
 }
@@ -56,6 +65,10 @@ struct GatedBenchmark {
     ratio: Option<RatioInterval>,
     /// Smallest difference that was visible, as a fraction.
     smallest_visible: Option<f64>,
+    /// What the answer rests on.
+    by: DecidedBy,
+    /// The instructions, if they were counted.
+    instructions: Option<WorkCounted>,
 }
 
 impl DocumentBody for GateBody<'_> {
@@ -73,6 +86,8 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         verdict: row.verdict,
         ratio: row.ratio,
         smallest_visible: row.smallest_visible,
+        by: row.by,
+        instructions: row.work,
     };
     let body = GateBody {
         answer: result.word(),
@@ -81,11 +96,15 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         head: result.head,
         slower_pct: result.fail_on.slower_pct,
         benchmarks: result.rows().into_iter().map(row).collect(),
+        counter: result.counter,
+        uncounted: result.uncounted,
+        short_budget: result.short_budget,
         same: result.same,
         same_but_for_build: result.same_loaded,
         new: result.new,
         gone: result.gone,
         failing: result.failing,
+        left_out: result.left_out,
         record: result.measured.map(|(record, ..)| path_text(&record.path)),
     };
     document::write(to, &body, conclusion(result), error(result).as_ref())
@@ -139,6 +158,10 @@ mod tests {
             base: "a",
             head: "b",
             measured: None,
+            work: &[],
+            counter: None,
+            uncounted: &[],
+            short_budget: None,
             fail_on: FailOn::slower(0.0),
             code: exit_code::SUCCESS,
             same: &same,
@@ -146,6 +169,7 @@ mod tests {
             new: &[],
             gone: &[],
             failing: &[],
+            left_out: &[],
         };
         let mut document = Vec::new();
         write(&mut document, &result).unwrap();

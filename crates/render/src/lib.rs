@@ -28,6 +28,7 @@ pub mod files;
 pub mod fixture;
 pub mod gate;
 pub mod gate_document;
+pub mod gate_result;
 pub mod histogram;
 pub mod history;
 #[cfg(test)]

@@ -1,189 +1,15 @@
-//! The result of a gate for a pull request: Markdown, JUnit's XML, JSON, and remarks for the terminal.
+//! What a gate writes for a pull request: a comment in Markdown, JUnit's XML, JSON, and remarks for the terminal.
 
 use std::fmt::Write as _;
 
-use crate::closing::failing_prefix;
 use crate::columns::{one_line, wrap};
-use crate::exported::{net_t0, shown_ratio};
-use crate::t0;
-use crate::text::{change, no_test, ratio_and_interval};
+use crate::gate_result::{GateResult, GateRow};
 use crate::uncertain::PLUS_MINUS_SIGN;
-use crate::units::{counted, percent, unit_of_arm};
-use analysis::verdict::{GateAnswer, Judgement, Verdict};
-use analysis::{Analysis, Comparison, Evidence, RatioInterval};
-use model::values::{FailOn, exit_code};
-use record::Record;
+use crate::units::counted;
+use analysis::verdict::GateAnswer;
 
 /// Most rows of the first table; the folded one has all.
 const ROWS_MAX: usize = 30;
-
-/// The result of a gate.
-#[derive(Clone, Copy, Debug)]
-pub struct GateResult<'a> {
-    /// What the old build is.
-    pub base: &'a str,
-    /// What the new build is.
-    pub head: &'a str,
-    /// What was measured; `None` if nothing had to be.
-    pub measured: Option<(&'a Record, &'a Analysis, &'a [Judgement])>,
-    /// The slowdowns that fail.
-    pub fail_on: FailOn,
-    /// The exit code of the gate.
-    pub code: u8,
-    /// Programs that are the same, byte for byte.
-    pub same: &'a [String],
-    /// Programs that differ only in the directory and the number of the build, and in what is not loaded.
-    pub same_loaded: &'a [String],
-    /// Programs and benchmarks that only the new build has.
-    pub new: &'a [String],
-    /// Those that only the old build has.
-    pub gone: &'a [String],
-    /// Programs that do not list their benchmarks and benchmarks that failed, with the reason.
-    pub failing: &'a [String],
-}
-
-/// One benchmark.
-pub(super) struct GateRow {
-    pub(super) name: String,
-    base: String,
-    head: String,
-    pub(super) ratio: Option<RatioInterval>,
-    numbers: String,
-    /// What it means, in a few words.
-    meaning: String,
-    pub(super) verdict: Verdict,
-    pub(super) answer: GateAnswer,
-    pub(super) smallest_visible: Option<f64>,
-}
-
-impl GateResult<'_> {
-    pub(super) fn word(&self) -> &'static str {
-        match self.code {
-            exit_code::SUCCESS => "pass",
-            exit_code::CHECK_FAILED => "fail",
-            exit_code::UNDECIDED => "not decided",
-            _ => "error",
-        }
-    }
-
-    pub(super) fn rows(&self) -> Vec<GateRow> {
-        let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
-        let pairs = analysis.comparisons.iter().zip(judgements);
-        pairs.map(|(found, judgement)| self.row(record, analysis, found, judgement)).collect()
-    }
-
-    fn row(
-        &self,
-        record: &Record,
-        analysis: &Analysis,
-        found: &Comparison,
-        judgement: &Judgement,
-    ) -> GateRow {
-        let plan = &record.header.plan;
-        let value = |arm: usize| {
-            let summary = analysis.arms.get(arm)?;
-            let unit = unit_of_arm(&plan.arms[arm], net_t0(summary)?.value);
-            Some(unit.label(&t0::of_arm(unit, summary)?))
-        };
-        let paired = match &found.evidence {
-            Evidence::Paired(paired) => Some(paired),
-            Evidence::Unpaired { .. } | Evidence::None { .. } => None,
-        };
-        let ratio = paired.map(|paired| shown_ratio(paired, judgement));
-        let meaning = match (&found.evidence, judgement.verdict, ratio) {
-            (Evidence::Unpaired { because, .. } | Evidence::None { because }, ..) => {
-                no_test(*because, plan.policy)
-            }
-            (_, Verdict::Slower | Verdict::Faster, Some(ratio)) => change(ratio.ratio),
-            (_, Verdict::Same, _) => "the same".into(),
-            _ => "undecided".into(),
-        };
-        GateRow {
-            name: plan.arms[found.arm].benchmark.clone().unwrap_or_default(),
-            base: value(found.reference).unwrap_or_default(),
-            head: value(found.arm).unwrap_or_default(),
-            ratio,
-            numbers: ratio.map_or_else(String::new, ratio_and_interval),
-            meaning,
-            verdict: judgement.verdict,
-            answer: judgement.answer(self.fail_on.limit()),
-            smallest_visible: paired.map(|it| it.smallest_visible).filter(|it| it.is_finite()),
-        }
-    }
-
-    /// The verdict in a sentence.
-    fn sentence(&self, rows: &[GateRow]) -> String {
-        if self.measured.is_none() && self.failing.is_empty() {
-            let n = self.same.len() + self.same_loaded.len();
-            if n == 0 {
-                return "Nothing was measured: the builds have no benchmark in common.".into();
-            }
-            let how = if self.same_loaded.is_empty() {
-                ", byte for byte"
-            } else {
-                " but for the directory and the number of the build"
-            };
-            return format!(
-                "Nothing was measured: {} the same in both builds{how}.",
-                if n == 1 { "the program is".into() } else { format!("all {n} programs are") }
-            );
-        }
-        let n = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-        let all = [
-            (n(Verdict::Slower), "slower"),
-            (n(Verdict::Faster), "faster"),
-            (n(Verdict::Same), "the same"),
-            (n(Verdict::Undecided), "undecided"),
-        ];
-        let said = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
-        let said: Vec<String> = said.collect();
-        let of = format!("{} against {}", one_line(self.head), one_line(self.base));
-        let what = counted(rows.len(), "benchmark");
-        format!("{of}, {what}: {}.", if said.is_empty() { "none".into() } else { said.join(", ") })
-    }
-
-    /// How much the values of one program vary, and the smallest differences that were visible.
-    fn noise(&self, rows: &[GateRow]) -> Option<String> {
-        let (_, analysis, _) = self.measured?;
-        let mut cvs: Vec<f64> =
-            analysis.arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
-        cvs.sort_by(f64::total_cmp);
-        let middle = *cvs.get(cvs.len() / 2)?;
-        let visible: Vec<f64> = rows.iter().filter_map(|row| row.smallest_visible).collect();
-        let least = visible.iter().copied().reduce(f64::min);
-        let most = visible.iter().copied().reduce(f64::max);
-        let visible = match least.zip(most) {
-            None => String::new(),
-            Some((least, most)) if least == most => {
-                format!(" Smallest visible difference: {}.", percent(least))
-            }
-            Some((least, most)) => {
-                format!(" Smallest visible difference: {} to {}.", percent(least), percent(most))
-            }
-        };
-        Some(format!(
-            "Runner: the values of one build vary by {} (standard deviation).{visible}",
-            percent(middle)
-        ))
-    }
-
-    /// The line about a benchmark that fails.
-    fn failure_of(&self, row: &GateRow) -> Option<&String> {
-        let prefix = failing_prefix(&row.name);
-        self.failing.iter().find(|line| line.starts_with(&prefix))
-    }
-
-    /// What was not measured, each with its heading.
-    fn lists(&self) -> [(&'static str, &[String]); 5] {
-        [
-            ("Failing", self.failing),
-            ("New, nothing to compare with", self.new),
-            ("Gone", self.gone),
-            ("Not measured, the same byte for byte", self.same),
-            ("Not measured, the same but for directory and number of the build", self.same_loaded),
-        ]
-    }
-}
 
 /// What the summary of the suite does not say, for the terminal.
 pub fn remarks(result: &GateResult<'_>) -> String {
@@ -192,14 +18,36 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
         wrap(&mut out, &format!("{}: ", heading.to_lowercase()), 6, &names.join(", "));
     }
-    if result.measured.is_none() {
-        let code = result.code;
-        writeln!(out, "gate: {}: nothing was measured, exit code {code}", result.word()).ok();
-    } else if !result.failing.is_empty() {
-        writeln!(out, "gate: error: a program or a benchmark fails, exit code {}", result.code)
-            .ok();
+    if let Some(text) = result.short_budget {
+        wrap(&mut out, "budget: ", 8, text);
     }
+    let (word, code) = (result.word(), result.code);
+    let by = if !result.failing.is_empty() {
+        "a program or a benchmark fails".into()
+    } else if result.measured.is_some() && word == "error" {
+        "the session did not come to its end".into()
+    } else if result.measured.is_none() {
+        "nothing was measured".into()
+    } else {
+        last_words(result)
+    };
+    writeln!(out, "gate: {word}: {by}, exit code {code}").ok();
     out
+}
+
+/// The benchmark that decides, and what it does.
+fn last_words(result: &GateResult<'_>) -> String {
+    let rows = result.rows();
+    let Some(worst) = result.worst(&rows) else { return "nothing is compared".into() };
+    let of = match rows.len() {
+        1 => String::new(),
+        n => format!(" (the worst of {n})"),
+    };
+    let numbers = match worst.numbers.as_str() {
+        "" => String::new(),
+        numbers => format!(", ratio of the times {numbers}"),
+    };
+    format!("{}{of}: {}{numbers}", one_line(&worst.name), worst.meaning)
 }
 
 /// The comment on a pull request.
@@ -208,12 +56,14 @@ pub fn markdown(result: &GateResult<'_>) -> String {
     // Names of directories are in it: none of them becomes a link.
     let sentence = escaped(&result.sentence(&rows)).replace('[', "\\[");
     let mut out = format!("### Benchmarks: {}\n\n{}\n", result.word(), sentence);
-    let is_changed = |row: &&GateRow| matches!(row.verdict, Verdict::Slower | Verdict::Faster);
-    let mut changed: Vec<&GateRow> = rows.iter().filter(is_changed).collect();
-    changed.sort_by_key(|row| (row.answer != GateAnswer::Fail, row.verdict == Verdict::Faster));
+    let mut changed: Vec<&GateRow> = rows.iter().filter(|row| row.is_remarkable()).collect();
+    changed.sort_by(|one, other| {
+        let is_fail = |row: &GateRow| row.answer == GateAnswer::Fail;
+        is_fail(other).cmp(&is_fail(one)).then(other.badness().total_cmp(&one.badness()))
+    });
     if !changed.is_empty() {
         out.push('\n');
-        table(&mut out, changed.iter().take(ROWS_MAX).copied());
+        table(&mut out, result, changed.iter().take(ROWS_MAX).copied());
     }
     let open = rows.iter().filter(|row| row.answer == GateAnswer::Undecided);
     let open = open.filter(|row| result.failure_of(row).is_none());
@@ -223,26 +73,38 @@ pub fn markdown(result: &GateResult<'_>) -> String {
         let names: Vec<String> = names.iter().map(|name| code(name)).collect();
         list(&mut out, heading, &names);
     }
+    if let Some(text) = result.short_budget {
+        write!(out, "\n{}\n", escaped(text)).ok();
+    }
     if let Some(text) = result.noise(&rows) {
         write!(out, "\n{text}\n").ok();
     }
     if !rows.is_empty() {
         let what = counted(rows.len(), "benchmark");
         write!(out, "\n<details><summary>All: {what}</summary>\n\n").ok();
-        table(&mut out, rows.iter());
+        table(&mut out, result, rows.iter());
         out.push_str("\n</details>\n");
     }
     out
 }
 
-fn table<'a>(out: &mut String, rows: impl Iterator<Item = &'a GateRow>) {
-    out.push_str("| benchmark | base | head | ratio and interval | |\n|---|---:|---:|---|---|\n");
+fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item = &'a GateRow>) {
+    let counter = result.counter.map(|counter| format!("instructions ({counter}) | "));
+    let line = if counter.is_some() { "---:|" } else { "" };
+    let heading = counter.unwrap_or_default();
+    writeln!(out, "| benchmark | base | head | ratio and interval | {heading}|").ok();
+    writeln!(out, "|---|---:|---:|---|{line}---|").ok();
     for row in rows {
         let mark = if row.answer == GateAnswer::Fail { "**" } else { "" };
         let name = code(&row.name).replace('|', "\\|");
         let [base, head, numbers, meaning] =
             [&row.base, &row.head, &row.numbers, &row.meaning].map(|text| escaped(&signs(text)));
-        writeln!(out, "| {name} | {base} | {head} | {numbers} | {mark}{meaning}{mark} |").ok();
+        let counts = match result.counter {
+            Some(_) => format!("{} | ", escaped(&row.instructions())),
+            None => String::new(),
+        };
+        let meaning = format!("{mark}{meaning}{mark}");
+        writeln!(out, "| {name} | {base} | {head} | {numbers} | {counts}{meaning} |").ok();
     }
 }
 
@@ -290,7 +152,14 @@ pub fn junit(result: &GateResult<'_>) -> String {
          failures=\"{n_failed}\" errors=\"{n_errors}\" skipped=\"{n_open}\">\n"
     );
     for row in &rows {
-        let (name, message) = (xml(&row.name), xml(&format!("{}: {}", row.meaning, row.numbers)));
+        let counts = match (result.counter, row.instructions()) {
+            (Some(counter), counts) if !counts.is_empty() => {
+                format!(", instructions ({counter}): {counts}")
+            }
+            _ => String::new(),
+        };
+        let message = format!("{}: {}{counts}", row.meaning, row.numbers);
+        let (name, message) = (xml(&row.name), xml(&message));
         let inside = match row.answer {
             GateAnswer::Pass => String::new(),
             GateAnswer::Fail => format!("<failure message=\"{message}\"/>"),
@@ -334,12 +203,17 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::FailOn;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
         GateResult {
             base: "a",
             head: "b",
             measured: None,
+            work: &[],
+            counter: None,
+            uncounted: &[],
+            short_budget: None,
             fail_on: FailOn::slower(0.0),
             code: if failing.is_empty() { 0 } else { 2 },
             same,
@@ -347,6 +221,7 @@ mod tests {
             new: &[],
             gone: &[],
             failing,
+            left_out: &[],
         }
     }
 

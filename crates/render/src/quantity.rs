@@ -1,7 +1,8 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use crate::text::{change, interval_ends, percent_ends};
+use crate::text::{EXACT, change, exact_text, interval_ends, is_exact, percent_ends};
 use analysis::RatioInterval;
+use analysis::exact::SAME_WORK;
 use analysis::verdict::Verdict;
 use model::values::{Better, DecideOn};
 use record::plan::{DecisionRule, Plan};
@@ -24,7 +25,14 @@ impl QuantityWords {
     /// The quantity of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
         let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
-        Self::decided_by(plan.policy, is_time)
+        let found = Self::decided_by(plan.policy, is_time);
+        match found {
+            // The name of what counted them goes with the number.
+            Self::Amount { verb, plural, is_count, .. } if plan.valgrind().is_some() => {
+                Self::Amount { verb, plural, noun: "instructions (valgrind)", is_count }
+            }
+            found => found,
+        }
     }
 
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
@@ -91,6 +99,9 @@ impl QuantityWords {
 
     /// `b takes 0.982 to 1.021 times as long as a`.
     pub(super) fn range(self, new: &str, old: &str, shown: RatioInterval) -> String {
+        if is_exact(shown) {
+            return format!("{EXACT} as {} of {old}", exact_text(shown.ratio));
+        }
         let [lo, _, hi] = interval_ends(shown);
         let times = self.times(&format!("{lo} to {hi}"));
         let of = if matches!(self, Self::Value(_)) { "of" } else { "as" };
@@ -121,6 +132,15 @@ impl QuantityWords {
         format!("{new} and {old} {what} within {margin}")
     }
 
+    /// `b and a execute the same number of instructions within 0.1 %: 1.000012 of a exactly`, of counts that repeat.
+    pub(super) fn same_exactly(self, new: &str, old: &str, ratio: f64) -> String {
+        let same = self.same(new, old, &crate::text::exact_percent(SAME_WORK));
+        if ratio.total_cmp(&1.0).is_eq() {
+            return format!("{same}: not one more, and that {EXACT}");
+        }
+        format!("{same}: {} times as many, and that {EXACT}", exact_text(ratio))
+    }
+
     /// A decided difference of another quantity than a time: `b uses 12 % more memory than a (10 to 14 %)`.
     pub(super) fn difference(self, new: &str, old: &str, shown: RatioInterval) -> String {
         let is_more = shown.ratio >= 1.0;
@@ -145,6 +165,7 @@ impl QuantityWords {
                     }
                 }
             }
+            _ if is_factor && is_exact(shown) => format!("{new} {} as {old} ({EXACT})", times()),
             _ if is_factor => format!("{new} {} as {old} ({lo} to {hi})", times()),
             Self::Amount { verb, noun, is_count, .. } => {
                 let less = if is_count { "fewer" } else { "less" };

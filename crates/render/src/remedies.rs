@@ -107,6 +107,8 @@ impl Audience {
             ("cold-cache", _) => "--cold-cache",
             ("conclude", Self::Suite) => "`conclude`",
             ("conclude", _) => "--conclude",
+            ("counter", Self::Suite) => "bench --counter",
+            ("counter", _) => "--counter",
             ("database", _) => "--db",
             ("decide-on", Self::Suite) => "`policy.decide_on`",
             ("decide-on", _) => "--decide-on",
@@ -171,6 +173,7 @@ impl Audience {
 /// machine.
 fn name_in_gate(key: &str) -> Option<&'static str> {
     Some(match key {
+        "counter" => "--counter",
         "decide-on" => "--decide-on",
         "timeout" => "--timeout",
         "run-tuned" => "gate --tune",

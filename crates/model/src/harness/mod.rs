@@ -9,6 +9,7 @@
 
 mod asv;
 mod catch2;
+mod counted;
 mod criterion;
 mod divan;
 mod fixed;
@@ -24,6 +25,7 @@ use stats::SortedSample;
 
 use crate::values::ProcessValue;
 
+pub use counted::with_exact_iterations;
 pub use fixed::with_iterations;
 
 /// A framework of benchmark programs.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::spec::answer::KeptAnswerOptions;
 use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::run::{HookOptions, ProcessOptions};
-use crate::values::{DecideOn, Percent, Shell, TimeSpan};
+use crate::values::{CounterChoice, DecideOn, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
 /// `bisect`.
@@ -62,6 +62,9 @@ pub struct BisectVerb {
     /// cycles, or value (of --value) [default: value if there is one, else the time]
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
+    /// What counts instructions: auto, pmu or valgrind, as for run [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub counter: Option<CounterChoice>,
     /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
     /// command line [default: auto]
     #[arg(short = 'S', long, value_name = "SHELL")]

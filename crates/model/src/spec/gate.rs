@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use crate::spec::workers::MachineOptions;
-use crate::values::{DecideOn, FailOn, Percent, TimeSpan};
+use crate::values::{CounterChoice, DecideOn, FailOn, NamePattern, Percent, TimeSpan};
 
 /// `gate`.
 #[derive(Debug, clap::Args)]
@@ -19,15 +19,9 @@ pub struct GateVerb {
     #[arg(value_name = "PROGRAM")]
     pub programs: Vec<String>,
     /// Compare HEAD with its merge base with this revision. Each is checked out in a work tree of its own and built there
-    #[arg(
-        long,
-        value_name = "REV",
-        conflicts_with = "old",
-        required_unless_present = "old",
-        requires = "build"
-    )]
+    #[arg(long, value_name = "REV", conflicts_with = "old", required_unless_present = "old")]
     pub base: Option<String>,
-    /// Builds the benchmarks; executed by a shell in each work tree
+    /// Builds the benchmarks; executed by a shell in each work tree [default: nothing is built, as for Python]
     #[arg(long, value_name = "COMMAND", requires = "base")]
     pub build: Option<String>,
     /// Directory with the old build
@@ -39,10 +33,23 @@ pub struct GateVerb {
     /// Which programs to measure: changed (those that differ in what is loaded of them) or all [default: changed]
     #[arg(long, value_name = "WHICH")]
     pub select: Option<GateSelection>,
+    /// Only benchmarks with PATTERN in their names, in which * is any text; can be repeated: any of them [default: all]
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<NamePattern>,
+    /// Leave out benchmarks with PATTERN in their names; can be repeated. The comment names them
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<NamePattern>,
     /// What is compared: a metric of the processes, for example maxrss or instructions [default: the time that the
     /// framework says]
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
+    /// Whether instructions are counted beside the times: auto (of benchmarks whose times are left undecided), on (of all) or
+    /// off. Two fifths of the budget are kept for them [default: auto]
+    #[arg(long, value_name = "WHEN", conflicts_with = "decide_on")]
+    pub instructions: Option<GateCounting>,
+    /// What counts instructions: auto, pmu or valgrind, as for run [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub counter: Option<CounterChoice>,
     /// End a process that takes longer, as a failure: one that lists its benchmarks, or measures one [default: --budget]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub timeout: Option<TimeSpan>,
@@ -79,6 +86,17 @@ pub struct GateVerb {
     pub record: Option<PathBuf>,
     #[command(flatten, next_help_heading = "The processes and the machine")]
     pub machine: MachineOptions,
+}
+
+/// Whether a gate counts instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum GateCounting {
+    /// Of the benchmarks whose times are left undecided.
+    #[default]
+    Auto,
+    /// Of all benchmarks.
+    On,
+    Off,
 }
 
 /// Which programs a gate measures.

@@ -4,8 +4,8 @@
 use clap::Args;
 
 use crate::values::{
-    Clock, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority, Sched, Threads,
-    TimeSpan,
+    Clock, CounterChoice, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority,
+    Sched, Threads, TimeSpan,
 };
 
 /// When a session stops by itself.
@@ -104,6 +104,11 @@ pub struct JudgementOptions {
     /// tree-memory (of all processes together; needs root), faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
     #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
     pub decide_on: Option<DecideOn>,
+    /// What counts the instructions of `--decide-on instructions`: pmu (the counters of the processor), valgrind (which
+    /// executes the program some 50 times slower, and needs no rights) or auto (pmu where it counts, else valgrind)
+    /// [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub counter: Option<CounterChoice>,
     /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
     #[arg(long)]
     pub aa: bool,

@@ -48,7 +48,7 @@ pub use files::{
     CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, PlotKind,
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
-pub use gate::{GateSelection, GateVerb};
+pub use gate::{GateCounting, GateSelection, GateVerb};
 pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,

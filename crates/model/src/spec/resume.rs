@@ -99,7 +99,7 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 45] = [
+    const REFUSED: [&str; 46] = [
         "commands",
         "as_pyperf",
         "benchmark",
@@ -141,6 +141,7 @@ mod tests {
         "env_padding",
         "seed",
         "alpha",
+        "counter",
         "same",
         "estimand",
         "aa",

@@ -39,6 +39,7 @@ pub enum Metric {
     QuotaNs,
     TreePeakBytes,
     ImpossibleStallNs,
+    CountingNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -77,6 +78,8 @@ pub enum MetricSource {
     Probe,
     /// resctrl's counts of the group of the runs' CPUs.
     Resctrl,
+    /// valgrind, under which the run was executed.
+    Valgrind,
     /// The control groups of the runs: `cpu.stat` if one of them has a CPU quota, and memory if it is asked for.
     ControlGroup,
 }
@@ -118,7 +121,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 35] = {
+pub static METRICS: [MetricInfo; 36] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -356,6 +359,13 @@ pub static METRICS: [MetricInfo; 35] = {
             NS,
             Schedstat,
             "part of unclear_ns that the records call a stall, and that other counts of the run rule out",
+        ),
+        info(
+            CountingNs,
+            ["counting_ns", "counting", ""],
+            NS,
+            Valgrind,
+            "wall time of a run under valgrind, which is no time of the program; such a run has no other times",
         ),
     ]
 };

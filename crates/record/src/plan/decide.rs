@@ -112,6 +112,7 @@ pub fn decide(
         process: process_plan(process, facts)?,
         evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence())
             || deciding.needs_counters(),
+        counter: None,
         metrics,
         policy: DecisionRule {
             alpha,

@@ -45,6 +45,8 @@ pub const N_HISTORY_RESULTS: usize = 20;
 pub const POOL_REPETITIONS: u32 = 10;
 /// `pool run --blocks`.
 pub const POOL_BLOCKS: u32 = 3;
+/// `gate --alpha`.
+pub const GATE_ALPHA_PCT: f64 = 1.0;
 /// `gate --budget`.
 pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// The time in which a program of a framework has to list its benchmarks. Go and pytest run each once for that.
@@ -146,6 +148,7 @@ mod tests {
         check("pool run", "repetitions", POOL_REPETITIONS);
         check("pool run", "blocks", POOL_BLOCKS);
         check("gate", "budget", format!("{}s", GATE_BUDGET.ns / 1_000_000_000));
+        check("gate", "alpha", GATE_ALPHA_PCT);
         assert!(help("gate", "fail_on").ends_with("[default: slower:1%]"));
         assert_eq!("slower:1%".parse(), Ok(GATE_FAIL_ON));
         check("bisect", "alpha", BISECT_ALPHA.0);

@@ -4,6 +4,7 @@ pub mod advice;
 mod again;
 mod arms;
 mod blocks;
+pub mod counting;
 mod decide;
 mod deciding;
 pub mod defaults;
@@ -33,6 +34,7 @@ use model::values::{
 pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
+pub use counting::{CountedIterations, InstructionCounter};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};
@@ -92,6 +94,9 @@ pub struct Plan {
     pub process: ProcessPlan,
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
+    /// What counts the instructions, if they decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<InstructionCounter>,
     /// The metrics that the summary shows.
     pub metrics: Vec<MetricChoice>,
     /// The rule for judging differences.
@@ -234,6 +239,9 @@ pub struct Arm {
     pub output: OutputTarget,
     /// Exit statuses that are no failure; `None` if none is.
     pub accept: Option<Vec<i32>>,
+    /// The iterations of a framework that are counted, if instructions decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedIterations>,
     /// Its benchmark. Only variants of the same benchmark are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
@@ -299,6 +307,7 @@ impl Arm {
             conclude: None,
             output: OutputTarget::Null,
             accept: None,
+            counted: None,
             benchmark: None,
             unit: ValueUnit::Time,
             value: None,

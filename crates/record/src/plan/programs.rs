@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
 use crate::plan::revisions::{BuiltRevision, across};
 use crate::plan::workers::{WorkerCode, Workers};
-use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason, ValueRule};
+use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
-use model::harness::Harness;
+use model::harness::{Harness, with_exact_iterations};
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
@@ -25,6 +25,11 @@ use model::values::{
 const SLICE_NS: u64 = 1_000_000;
 /// The factor of --rigorous and --fast on the time of the whole session.
 pub(super) const LONGER: u64 = 3;
+/// So long do the iterations take whose instructions are counted, if the time of one is known. What the framework does
+/// beside them, such as to print a time with one digit more, is then less than a thousandth.
+const COUNTED_NS: f64 = 3e6;
+/// More of them are not asked for.
+const COUNTED_MAX: u64 = 10_000_000;
 /// The fewest processes that can end a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
 /// The benchmark of `timeit`: the name of the standard library's module.
@@ -84,7 +89,9 @@ pub fn decide_bench(
             let ProgramBenchmark { inner_loops, has_own_timer, harness, .. } = *listed;
             n_of_harnesses += usize::from(harness.is_some());
             let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
+            let is_counted = judgement.decide_on == Some(DecideOn::Instructions);
             arms.push(match harness {
+                Some(harness) if is_counted => of_counted(&arm, harness, iteration_ns)?,
                 Some(harness) => of_harness(&arm, harness, iteration_ns, judgement.estimand),
                 None => arm,
             });
@@ -122,6 +129,25 @@ fn of_harness(
         environment: program.environment.iter().cloned().chain(own).collect(),
         ..program.clone()
     }
+}
+
+/// The arm that executes a number of iterations of one benchmark in each process, to count their instructions. A second
+/// process has half of them.
+///
+/// # Errors
+/// The framework has no option for a number of iterations.
+fn of_counted(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Result<Arm> {
+    let benchmark = program.benchmark.as_deref().unwrap_or_default();
+    let timed = of_harness(program, harness, iteration_ns, None);
+    let n = iteration_ns.map_or(1, |ns| (COUNTED_NS / ns.max(1e-3)) as u64);
+    let n = n.clamp(1, COUNTED_MAX);
+    let words = |n: u64| {
+        let words = with_exact_iterations(harness, &timed.argv, n);
+        words.map_err(|why| anyhow!("⟦decide-on⟧ instructions: {benchmark}: {why}"))
+    };
+    let (argv, half) = (words(2 * n)?, words(n)?);
+    let counted = Some(CountedIterations { n, half });
+    Ok(Arm { argv, counted, value: None, ..timed })
 }
 
 /// Decides everything about programs of frameworks: each run is a process of one benchmark, and says its value.

@@ -7,8 +7,10 @@ use crate::document::ErrorCode;
 use crate::remedies::Audience;
 use crate::shorten;
 use crate::units::processes;
+use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
 use record::Record;
+use record::plan::Plan;
 
 pub use exit::{LINE_MAX, exit_in_words};
 
@@ -85,6 +87,16 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
             format!("command {} ({command:?}) did not say its value: {why}; {kept}{said}", arm + 1)
         }
+        MeasurementFailure::NotCounted { arm, exit, uncounted, stderr, .. } => {
+            let (label, said) = (plan.arms[*arm].label(), tail(stderr));
+            let how = not_counted(plan, *exit, uncounted);
+            let remedy = audience
+                .words("⟦counter⟧ pmu needs no valgrind, ⟦decide-on⟧ can name another metric");
+            format!(
+                "command {} ({label:?}) was not counted: {how}; {remedy}; {kept}{said}",
+                arm + 1
+            )
+        }
         MeasurementFailure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();
             let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
@@ -96,6 +108,20 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     }
 }
 
+/// Why a run under valgrind has no count.
+fn not_counted(plan: &Plan, exit: i32, uncounted: &Uncounted) -> String {
+    let before = if plan.n_warmups > 0 { ", which it does not without valgrind" } else { "" };
+    let how = match (exit, uncounted.why.as_str()) {
+        (0, "") => "there is no count".into(),
+        (0, why) => why.to_owned(),
+        (exit, _) => format!("under valgrind it {}{before}", exit_in_words(exit)),
+    };
+    match uncounted.said.as_str() {
+        "" => how,
+        said => format!("{how}; valgrind said: {}", shorten(said, LINE_MAX)),
+    }
+}
+
 /// The code of a failure.
 pub fn code(failure: &MeasurementFailure) -> ErrorCode {
     match failure {
@@ -104,7 +130,9 @@ pub fn code(failure: &MeasurementFailure) -> ErrorCode {
             ErrorCode::CommandFailed
         }
         MeasurementFailure::Hook { .. } => ErrorCode::HookFailed,
-        MeasurementFailure::Value { .. } => ErrorCode::ValueMissing,
+        MeasurementFailure::Value { .. } | MeasurementFailure::NotCounted { .. } => {
+            ErrorCode::ValueMissing
+        }
         MeasurementFailure::Worker { .. } => ErrorCode::WorkerFailed,
         MeasurementFailure::Start { .. } => ErrorCode::CannotStart,
         MeasurementFailure::Record { .. } => ErrorCode::RecordFull,

@@ -90,6 +90,9 @@ fn pair(
             let shown = shown_ratio(paired, judgement);
             match judgement.verdict {
                 Verdict::Slower | Verdict::Faster => decided([new, old], shown, judgement, plan),
+                Verdict::Same if paired.repeats_exactly => {
+                    quantity.same_exactly(new, old, shown.ratio)
+                }
                 Verdict::Same => {
                     let same = quantity.same(new, old, &margin(plan.policy));
                     format!("{same}: {}", quantity.range(new, old, shown))

@@ -10,9 +10,10 @@ use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::text::doubt::{doubt_text, mean_text};
-use crate::text::ratios::{ratio_and_interval, ratio_text};
+use crate::text::ratios::{EXACT, exact_percent, is_exact, ratio_and_interval, ratio_text};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
+use analysis::exact::SAME_WORK;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
@@ -144,6 +145,9 @@ pub(super) fn self_check(
 
 /// `1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
 fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
+    if is_exact(ratio) {
+        return ratio_and_interval(ratio);
+    }
     let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
     format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
 }
@@ -205,6 +209,9 @@ pub(crate) fn sentences(
     judgement: &Judgement,
     plan: &Plan,
 ) -> Vec<String> {
+    if paired.repeats_exactly {
+        return exact_sentences(paired, shown, judgement, plan);
+    }
     let mut out = vec![meaning(paired, shown, judgement, plan)];
     out.extend(paired.shape.filter(|_| QuantityWords::of(plan).is_time()).map(shape_text));
     out.extend(mean_text(paired, shown, judgement));
@@ -237,6 +244,24 @@ pub(crate) fn sentences(
         "too few pairs to see any difference".into()
     });
     out
+}
+
+/// The same of counts that repeat exactly.
+fn exact_sentences(
+    paired: &PairedTest,
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> Vec<String> {
+    let quantity = QuantityWords::of(plan);
+    let share = exact_percent((shown.ratio - 1.0).abs());
+    let word = if shown.ratio >= 1.0 { "more" } else { "fewer" };
+    let what = match judgement.verdict {
+        Verdict::Same => format!("the same within {}", exact_percent(SAME_WORK)),
+        verdict => format!("{}, by {share} {word}", quantity.verdict(verdict).to_lowercase()),
+    };
+    let n = paired.n_pairs;
+    vec![what, format!("it {EXACT} in {n} runs of each, so there is no test and no error rate")]
 }
 
 /// The verdict as a sentence.

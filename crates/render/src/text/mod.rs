@@ -30,7 +30,10 @@ pub(super) use comparison::{
     comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
 };
 pub use ratios::ratio_and_interval;
-pub(super) use ratios::{change, interval_ends, percent_ends, ratio_text, size_of};
+pub(super) use ratios::{
+    EXACT, change, exact_percent, exact_text, interval_ends, is_exact, percent_ends, ratio_text,
+    size_of,
+};
 
 /// With more arms than this, no arm has a block of its own.
 const BLOCKS_MAX: usize = 12;

@@ -21,6 +21,9 @@ pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
 /// a lower end only.
 pub fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
+    if is_exact(interval) {
+        return format!("{} exactly", exact_text(interval.ratio));
+    }
     if !half.is_finite() {
         let RatioInterval { ratio, lo, .. } = interval;
         let known = match lo {
@@ -31,6 +34,25 @@ pub fn ratio_and_interval(interval: RatioInterval) -> String {
     }
     let [lo, ratio, hi] = interval_ends(interval);
     format!("{ratio} [{lo}, {hi}]")
+}
+
+/// Decimals of a ratio of counts that repeat exactly.
+const EXACT_DECIMALS: usize = 6;
+
+/// Whether there is no error at all: the ratio is that of counts which repeat exactly.
+pub(crate) fn is_exact(interval: RatioInterval) -> bool {
+    interval.lo.total_cmp(&interval.hi).is_eq()
+}
+
+/// A ratio of counts that repeat exactly: `1.00997`, or `1`.
+pub(crate) fn exact_text(ratio: f64) -> String {
+    let text = uncertain::fixed(ratio, EXACT_DECIMALS);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A share of counts that repeat exactly, as a percentage: `0.997 %`.
+pub(crate) fn exact_percent(share: f64) -> String {
+    format!("{} %", uncertain::significant(share * 100.0, 3))
 }
 
 /// The lower end, the ratio and the upper end, with as many decimals as half of the interval needs.
@@ -46,8 +68,14 @@ pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
     [apart(lo, text(lo)), text(ratio), apart(hi, text(hi))]
 }
 
+/// In the place of an interval.
+pub(crate) const EXACT: &str = "repeats exactly";
+
 /// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
 pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
+    if lo.total_cmp(&hi).is_eq() {
+        return (exact_percent(share), EXACT.into());
+    }
     let [share, lo, hi] = [share, lo, hi].map(|share| share * 100.0);
     let half = (hi - lo) / 2.0;
     let Some(decimals) = uncertain::decimals(share, Some(half)) else {
@@ -112,5 +140,13 @@ mod tests {
         assert_eq!(text(1.00001, f64::INFINITY), "1.04 [at least 1.00001]");
         assert_eq!(text(0.9, f64::INFINITY), "1.04 [no interval]");
         assert_eq!(text(1.01, 1.07), "1.041 [1.010, 1.070]");
+    }
+
+    #[test]
+    fn counts_that_repeat_exactly_have_no_interval() {
+        let exact = |ratio| RatioInterval { ratio, lo: ratio, hi: ratio };
+        assert_eq!(ratio_and_interval(exact(1.009_971_9)), "1.009972 exactly");
+        assert_eq!(ratio_and_interval(exact(1.0)), "1 exactly");
+        assert_eq!(percent_ends([0.009_97; 3]), ("0.997 %".into(), "repeats exactly".into()));
     }
 }

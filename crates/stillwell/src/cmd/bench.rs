@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
-use crate::session::{Guard, SessionEnd, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SessionEnd, SessionStart, count, drawn_seed, place};
 use host::sys::may_raise_priority;
 use host::terminal;
 use host::{Host, Survey, user_of_commands};
@@ -16,7 +16,7 @@ use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
 use model::spec::workers::SessionOptions;
-use model::values::exit_code;
+use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::Readers;
 use record::plan::priority::{HIGHEST, raise};
@@ -76,8 +76,13 @@ fn measure(
         let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
         found.iter_mut().flatten().for_each(|listed| listed.name = name.into());
     }
+    let wanted = names(&spec.benchmark, &found)?;
     if spec.list {
-        return list(&names(&spec.benchmark, &found)?);
+        return list(&wanted);
+    }
+    if spec.session.judgement.decide_on == Some(DecideOn::Instructions) {
+        let timeout = spec.session.workers.timeout;
+        frameworks::time_iterations(commands, &mut found, &wanted, user.as_ref(), timeout)?;
     }
     let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
     let presentation = Presentation::of_workers(&session);
@@ -94,9 +99,10 @@ fn started<T>(
     (maker, guard): (WorkerFactory, &mut Guard),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
 ) -> Result<T> {
-    let SessionOptions { workers, output, .. } = &verb.spec.session;
+    let SessionOptions { workers, output, judgement, .. } = &verb.spec.session;
     let host = Host::new(&verb.host_root);
     raise(&mut plan.process, &workers.machine.priority, || may_raise_priority(HIGHEST));
+    count([&mut plan], judgement.counter, workers.machine.rights.as_root)?;
     place(&host, &mut plan, &workers.machine.placement, guard, &mut survey)?;
     let record = by_suffix(&verb.spec.session)?.output.record;
     let mut start = SessionStart::new(&plan, survey, record.as_deref(), guard);
@@ -139,10 +145,17 @@ pub fn measure_at(
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
     let workers = &spec.session.workers;
-    let maker = WorkerFactory::new(None, user_of_commands(workers.machine.rights.as_root))?;
+    let user = user_of_commands(workers.machine.rights.as_root);
+    let mut found = found.to_vec();
+    if spec.session.judgement.decide_on == Some(DecideOn::Instructions) {
+        let wanted = names(&spec.benchmark, &found)?;
+        let timeout = workers.timeout;
+        frameworks::time_iterations(programs, &mut found, &wanted, user.as_ref(), timeout)?;
+    }
+    let maker = WorkerFactory::new(None, user)?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
-        let mut plan = decide_bench(spec, programs, found, &survey.facts, drawn_seed()?)?;
+        let mut plan = decide_bench(spec, programs, &found, &survey.facts, drawn_seed()?)?;
         change(&mut plan);
         let screen = Presentation::of_workers(&spec.session).screen();
         started(verb, plan, survey, (maker, guard), |start| start.measure(screen))

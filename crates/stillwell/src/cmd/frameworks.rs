@@ -10,11 +10,39 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use host::sys::User;
 use host::terminal;
-use measure::harnesses::{Asker, benchmarks, recognise};
+use measure::harnesses::{Asker, benchmarks, iteration_ns, recognise};
 use model::values::TimeSpan;
 use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Plan};
+
+/// Finds out how long an iteration of these benchmarks takes, by one process of the first program that has each. So many
+/// iterations are counted as take some milliseconds.
+///
+/// # Errors
+/// A program does not end in time.
+pub fn time_iterations(
+    programs: &[Arm],
+    found: &mut [Vec<ProgramBenchmark>],
+    names: &[String],
+    user: Option<&User>,
+    timeout: Option<TimeSpan>,
+) -> Result<()> {
+    let asker = Asker { run_as: user, limit: Duration::from_nanos(timeout.unwrap_or(ASKING).ns) };
+    for name in names {
+        let is_known =
+            found.iter().flatten().any(|it| it.name == *name && it.iteration_ns.is_some());
+        let of_first = found.iter_mut().zip(programs).find_map(|(listed, program)| {
+            Some((listed.iter_mut().find(|it| it.name == *name)?, program))
+        });
+        let Some((listed, program)) = of_first.filter(|_| !is_known) else { continue };
+        if let Some(harness) = listed.harness {
+            let timed = iteration_ns(harness, program, name, asker);
+            listed.iteration_ns = timed.map_err(|why| anyhow!("{name}: {why}"))?;
+        }
+    }
+    Ok(())
+}
 
 /// The directory in that of a gate's results in which the links to its programs stay.
 pub const PROGRAMS: &str = "programs";

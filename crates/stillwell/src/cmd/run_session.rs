@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
-use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, count, drawn_seed, place};
 use host::Host;
 use host::shield::Isolation;
 use host::sys::may_raise_priority;
@@ -101,6 +101,7 @@ fn started<T>(
     guard.bind(&mut plan);
     change(&mut plan);
     if verb.script.is_none() {
+        count([&mut plan], verb.spec.judgement.counter, verb.spec.process.rights.as_root)?;
         place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
     }
     let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);

@@ -60,6 +60,7 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
                 MeasurementFailure::Run { arm, .. }
                 | MeasurementFailure::Start { arm: Some(arm), .. }
                 | MeasurementFailure::Value { arm, .. }
+                | MeasurementFailure::NotCounted { arm, .. }
                 | MeasurementFailure::Worker { arm, .. }
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
                     Ok(Err(Unmeasured::Program(arm, why)))

@@ -2,6 +2,7 @@
 //! the record.
 
 mod core_pairs;
+mod counting;
 mod guard;
 mod placement;
 mod progress;
@@ -15,6 +16,7 @@ mod whole;
 use anyhow::{Context as _, Result};
 
 pub use core_pairs::{core_pairs, hidden_siblings};
+pub use counting::count;
 pub use guard::Guard;
 pub use placement::{place, place_all};
 pub use progress::{LineClock, ProgressLine};

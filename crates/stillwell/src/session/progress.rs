@@ -12,8 +12,10 @@ use analysis::live::LiveTimes;
 use analysis::watch::{ComparisonProgress, SessionComparisons};
 use host::terminal;
 use measure::clock::monotonic_ns;
+use model::values::ValueUnit;
 use record::plan::{BlockRule, Plan};
-use render::{distinct, ratio_and_interval, shorten, units};
+use render::units::{self, DisplayUnit, kind_of_unit};
+use render::{distinct, ratio_and_interval, shorten};
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
@@ -77,8 +79,9 @@ pub struct ProgressLine {
     clock: LineClock,
     colours: bool,
     shown_arms: Vec<usize>,
-    /// The short name of each arm.
+    /// The short name of each arm, and the unit of its values.
     names: Vec<String>,
+    units: Vec<ValueUnit>,
     /// The largest number of blocks, where it is known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
@@ -110,6 +113,7 @@ impl ProgressLine {
             colours,
             shown_arms,
             names,
+            units: plan.arms.iter().map(|arm| arm.unit).collect(),
             n_blocks_max,
             budget_ns,
             beginning,
@@ -200,14 +204,22 @@ impl ProgressLine {
         self.bar.set_message(text);
     }
 
-    /// The smallest time of each of the first arms, with its name if there are several.
+    /// The smallest value of each of the first arms, with its name if there are several.
     fn minima(&self, live: &LiveTimes) -> String {
         let minima = self.shown_arms.iter().filter_map(|&arm| {
-            let time = units::short_time(live.min_ns(arm)?);
+            let least = live.min_ns(arm)?;
+            let unit = self.units[arm];
+            let value = match unit.is_time() {
+                true => units::short_time(least),
+                false => {
+                    let unit = DisplayUnit::for_largest(kind_of_unit(unit), least);
+                    unit.label(&unit.number(least, None))
+                }
+            };
             Some(if self.shown_arms.len() > 1 {
-                format!("{} {time}", self.names[arm])
+                format!("{} {value}", self.names[arm])
             } else {
-                time
+                value
             })
         });
         format!("min {}", minima.collect::<Vec<_>>().join(", "))

@@ -46,6 +46,11 @@ impl SessionState {
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
         let Some(watch) = &self.watch else { return Ok(true) };
+        // What ends a gate is what judges it. Else it could end without an answer.
+        let limits = (plan.slower_limit.ln_1p(), plan.policy.same_within.ln_1p());
+        if is_of_gate && !watch.is_answered(&self.walls, decided, limits)? {
+            return Ok(false);
+        }
         watch.is_sized(&self.walls, decided, share_max)
     }
 }

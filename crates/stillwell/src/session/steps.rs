@@ -17,7 +17,7 @@ use measure::noise::{RunInterval, RunTracer};
 use measure::worker::FailureCause;
 use measure::{Hook, MeasurementFailure, Outcome, Runner};
 use model::values::metric::Metric;
-use record::plan::{Plan, Stopping};
+use record::plan::{BlockRule, Plan, Stopping};
 use record::schedule::{Schedule, Step};
 use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 
@@ -78,7 +78,7 @@ impl SessionState {
         mut each: impl FnMut(&Row),
     ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
-        let keeps_times = watch.is_some() || plan.replaces_warmup();
+        let keeps_times = watch.is_some() || plan.replaces_warmup() || plan.valgrind().is_some();
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);
@@ -93,7 +93,7 @@ impl SessionState {
             row.compared = plan.policy.compared();
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
-            *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);
+            *ended_ns = row.started_ns + row.span_ns().unwrap_or(0);
             match launches.as_mut() {
                 Some(launches) => launches.add(&row, &mut take),
                 None => take(row),
@@ -105,6 +105,12 @@ impl SessionState {
             launches.flush(&mut take);
         }
         Ok(())
+    }
+
+    /// Whether all counts repeat exactly, and the session may end for that.
+    fn is_exact(&self, plan: &Plan) -> bool {
+        let may_end = matches!(plan.blocks, BlockRule::Budget { .. }) && plan.valgrind().is_some();
+        may_end && SessionComparisons::new(plan).is_exact(plan, &self.walls)
     }
 
     /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
@@ -239,6 +245,9 @@ impl<'a> Session<'a> {
     /// Makes the interim analyses that are due. `Some` if they end the session.
     pub(super) fn look(&mut self) -> Result<Option<SessionEnd>> {
         let is_end = |reason| Ok(Some(SessionEnd { reason, failure: None }));
+        if self.state.is_exact(self.plan) {
+            return is_end(EndReason::Decided);
+        }
         if self.state.watch.is_none() {
             return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
         }
@@ -378,6 +387,12 @@ impl<'a> Session<'a> {
                 MeasurementFailure::Run { step, stderr, .. }
                 | MeasurementFailure::Value { step, stderr, .. },
             ) => self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() }),
+            Some(MeasurementFailure::NotCounted { step, stderr, uncounted, .. }) => {
+                let lines = [stderr.trim_end(), &uncounted.why, &uncounted.said];
+                let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+                let stderr = lines.join("\n");
+                self.writer.append_event(&Event::Failure { step: *step, stderr })
+            }
             // The row that did not fit may fit now.
             Some(MeasurementFailure::Record { line, .. }) if !line.is_empty() => {
                 self.writer.append(line)

@@ -94,6 +94,8 @@ impl Session<'_> {
     /// blocks.
     fn warn_of_budget(&mut self, n_run: u32, warmup_ns: Option<u64>) {
         let block_ns = match (n_run, warmup_ns) {
+            // Counts mostly repeat, so few blocks do. A run takes many times as long as its warm-up.
+            _ if self.plan.valgrind().is_some() => return,
             (0, Some(warmup_ns)) => warmup_ns,
             (1, None) => self.state.live.span_ns(),
             _ => return,

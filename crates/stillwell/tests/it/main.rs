@@ -19,6 +19,7 @@ mod clean_time;
 mod compare;
 mod compatibility;
 mod contract;
+mod counting;
 mod disk;
 mod documents;
 mod edges;

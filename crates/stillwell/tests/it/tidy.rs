@@ -196,6 +196,7 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("host/src/guardian/front_end.rs", "the options of the guardian"),
     ("host/src/gaps.rs", "an option of docker"),
     ("measure/src/slices/mod.rs", "an option that only the Python package gives"),
+    ("measure/src/valgrind.rs", "options of valgrind"),
     ("measure/src/worker/mod.rs", "the argument of a worker"),
     ("record/src/plan/arms.rs", "these options of `run` are checked there"),
     ("record/src/plan/decide.rs", "these options of `run` are checked there"),

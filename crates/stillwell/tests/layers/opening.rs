@@ -70,7 +70,7 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("search/pool/manifest.rs", caller),
         ("search/pool/task.rs", "the caller"),
         ("stillwell/cmd/frameworks.rs", own),
-        ("stillwell/cmd/gate/mod.rs", own),
+        ("stillwell/cmd/gate/suite.rs", own),
         ("stillwell/cmd/manual.rs", caller),
         ("stillwell/cmd/output_file.rs", "a device or a pipe"),
         ("stillwell/cmd/race/played.rs", own),

@@ -237,6 +237,7 @@ impl<'a> BisectMeasurer<'a> {
         spec.length.seed = Some(self.seed);
         spec.judgement.same = Some(verb.same.unwrap_or(Percent(defaults::BISECT_SAME_PCT)));
         spec.judgement.decide_on = verb.decide_on;
+        spec.judgement.counter = verb.counter;
         spec.hooks = verb.hooks.clone();
         spec.process = verb.process.clone();
         spec.output = OutputOptions {

@@ -43,6 +43,7 @@ impl ProgramMeasurer {
         .verb()?;
         bench.spec.session.judgement.same = Some(same);
         bench.spec.session.judgement.decide_on = verb.decide_on;
+        bench.spec.session.judgement.counter = verb.counter;
         Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 

@@ -1,34 +1,40 @@
 //! `gate`: finds the benchmark programs of two builds, measures them as one suite, and writes what a pull request shows.
-#![expect(clippy::disallowed_methods, reason = "writes the suite and links to the programs")]
 
+mod counting;
+mod files;
 mod pairs;
 mod same;
+mod suite;
 mod trees;
+mod unknown;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use clap::Parser as _;
 use jiff::Zoned;
-use tempfile::TempDir;
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
-use crate::cmd::open::whole_suite;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::cmd::suites::{self, BuildInterrupted};
+use crate::cmd::suites::BuildInterrupted;
 use host::terminal;
-use model::spec::{Cli, GateVerb, Verb};
+use measure::clock::monotonic_ns;
+use model::spec::GateVerb;
 use model::values::{FailOn, TimeSpan, exit_code};
+use model::words::in_words;
 use record::plan::defaults;
+use render::budget::short_budget_of_gate;
 use render::closing::failed_benchmarks;
 use render::gate_document;
-use render::pull_request::{self, GateResult};
+use render::gate_result::GateResult;
+use render::pull_request;
 
-use pairs::{Changes, Pair};
+use counting::{Counting, Work};
+use pairs::Changes;
+use suite::{SuiteRequest, measure};
 use trees::Trees;
+use unknown::refuse_unknown;
 
 /// The names of the variants.
 const SIDES: [&str; 2] = ["base", "head"];
@@ -40,51 +46,166 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
     }
-    let trees = match Trees::of(verb) {
+    let counting = Counting::of(verb)?;
+    refuse_unknown(verb)?;
+    let found = Trees::of(verb).and_then(|trees| {
+        let changes = Changes::find(&trees, verb)?;
+        Ok((trees, changes))
+    });
+    let (trees, changes) = match found {
         Err(error) if error.is::<BuildInterrupted>() => {
             writeln!(terminal::stderr(), "stillwell: {error}").ok();
             return Ok(exit_code::INTERRUPTED);
         }
-        trees => trees?,
+        Err(error) => {
+            // Whoever reads the comment alone learns of it.
+            write_error(verb, &in_words(&error))?;
+            return Err(error);
+        }
+        Ok(found) => found,
     };
-    let changes = Changes::find(&trees, verb)?;
-    let (measured, code) = match changes.pairs.is_empty() {
-        true => (None, exit_code::SUCCESS),
-        false => measure(verb, &trees, &changes)?,
+    let measured = match changes.pairs.is_empty() {
+        // What has vanished was not found to be as fast as before.
+        true if changes.has_only_lost() => {
+            Measured { code: exit_code::UNDECIDED, ..Measured::default() }
+        }
+        true => Measured::default(),
+        false => Measured::of(verb, &trees, &changes, counting.as_ref())?,
     };
+    write_result(verb, (&trees, changes), &measured)
+}
+
+/// What was measured and counted.
+#[derive(Default)]
+struct Measured {
+    times: Option<Assessment>,
+    work: Work,
+    short_budget: Option<String>,
+    /// The exit code of the times.
+    code: u8,
+}
+
+impl Measured {
+    fn of(
+        verb: &GateVerb,
+        trees: &Trees,
+        changes: &Changes,
+        counting: Option<&Counting>,
+    ) -> Result<Self> {
+        let directory = match &verb.record {
+            Some(directory) => directory.clone(),
+            None => record::new_path(&Zoned::now())?.with_extension("suite"),
+        };
+        let (budget_ns, started_ns) = (budget(verb).ns, monotonic_ns());
+        let alpha_pct = verb.alpha.map_or(defaults::GATE_ALPHA_PCT, |percent| percent.0);
+        let request = SuiteRequest {
+            budget_ns: counting.map_or(budget_ns, |it| it.time_budget_ns(budget_ns)),
+            alpha_pct: counting.map_or(alpha_pct, |_| Counting::alpha_of_times(alpha_pct)),
+            directory: &directory,
+            counter: None,
+            are_named: changes.pairs.len() > 1,
+        };
+        let (times, code) = measure(verb, trees, &changes.pairs, &request, &changes.failing)?;
+        let mut measured = Self { times, code, ..Self::default() };
+        let Some(timed) = &measured.times else { return Ok(measured) };
+        let share = counting.map_or(1.0, |_| counting::SHARE_OF_TIMES);
+        measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
+        let is_over = [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED];
+        if let Some(counting) = counting.filter(|_| is_over.contains(&code)) {
+            // What it takes to analyse the times is not on account of the counts.
+            let kept_ns = budget_ns - counting.time_budget_ns(budget_ns);
+            let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
+            let limits = (left_ns, alpha_pct, fail_on(verb).limit());
+            measured.work = counting.count(verb, (trees, &changes.pairs), timed, limits)?;
+        }
+        Ok(measured)
+    }
+}
+
+/// Judges what was measured, and writes it where the user wants it. Returns the exit code.
+fn write_result(
+    verb: &GateVerb,
+    (trees, changes): (&Trees, Changes),
+    measured: &Measured,
+) -> Result<u8> {
     let mut failing = changes.failing;
-    failing.extend(measured.iter().flat_map(|it| failed_benchmarks(&it.record)));
-    let code = if failing.is_empty() { code } else { exit_code::ERROR };
+    failing.extend(measured.times.iter().flat_map(|it| failed_benchmarks(&it.record)));
     let result = GateResult {
         base: &trees.base,
         head: &trees.head,
-        measured: measured.as_ref().map(|it| (&it.record, &it.analysis, &it.judgements[..])),
+        measured: measured.times.as_ref().map(|it| (&it.record, &it.analysis, &it.judgements[..])),
+        work: &measured.work.counted,
+        counter: measured.work.counter.filter(|_| !measured.work.counted.is_empty()),
+        uncounted: &measured.work.uncounted,
+        short_budget: measured.short_budget.as_deref(),
         fail_on: fail_on(verb),
-        code,
+        code: measured.code,
         same: &changes.same,
         same_loaded: &changes.same_loaded,
         new: &changes.new,
         gone: &changes.gone,
         failing: &failing,
+        left_out: &changes.left_out,
     };
+    let is_answer = [exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&measured.code);
+    let code = match (failing.is_empty(), is_answer && measured.times.is_some()) {
+        (false, _) => exit_code::ERROR,
+        (true, true) => GateResult::code_of(&result.rows()),
+        (true, false) => measured.code,
+    };
+    let result = GateResult { code, ..result };
     print(&pull_request::remarks(&result))?;
+    write_files(verb, &result)?;
+    Ok(code)
+}
+
+/// Writes the files about a gate that could not begin.
+fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
+    let shown = |path: &Option<PathBuf>| {
+        path.as_ref().map_or_else(String::new, |path| path.display().to_string())
+    };
+    let base = verb.base.clone().unwrap_or_else(|| shown(&verb.old));
+    let head = if verb.base.is_some() { "HEAD".into() } else { shown(&verb.new) };
+    let failing = [why.lines().collect::<Vec<_>>().join(" ")];
+    let result = GateResult {
+        base: &base,
+        head: &head,
+        measured: None,
+        work: &[],
+        counter: None,
+        uncounted: &[],
+        short_budget: None,
+        fail_on: fail_on(verb),
+        code: exit_code::ERROR,
+        same: &[],
+        same_loaded: &[],
+        new: &[],
+        gone: &[],
+        failing: &failing,
+        left_out: &[],
+    };
+    write_files(verb, &result)
+}
+
+fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
+    let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
     // One that cannot be written does not keep the others from being written.
     let written = [
         verb.markdown.as_ref().map(|path| {
-            write_one(path, |to| Ok(to.write_all(pull_request::markdown(&result).as_bytes())?))
+            write_one(path, |to| Ok(to.write_all(pull_request::markdown(result).as_bytes())?))
         }),
         verb.junit.as_ref().map(|path| {
-            write_one(path, |to| Ok(to.write_all(pull_request::junit(&result).as_bytes())?))
+            write_one(path, |to| Ok(to.write_all(pull_request::junit(result).as_bytes())?))
         }),
         verb.json
             .as_ref()
-            .map(|path| write_one(path, |mut to| Ok(gate_document::write(&mut to, &result)?))),
+            .map(|path| write_one(path, |mut to| Ok(gate_document::write(&mut to, result)?))),
     ];
     for ((option, path), written) in files.into_iter().zip(written) {
         let shown = path.as_ref().map_or_else(String::new, |path| path.display().to_string());
         written.unwrap_or(Ok(())).with_context(|| format!("{option}: cannot write {shown}"))?;
     }
-    Ok(code)
+    Ok(())
 }
 
 fn fail_on(verb: &GateVerb) -> FailOn {
@@ -98,95 +219,4 @@ fn budget(verb: &GateVerb) -> TimeSpan {
 /// A process that takes longer than all of them may decides nothing.
 fn timeout(verb: &GateVerb) -> TimeSpan {
     verb.timeout.unwrap_or(budget(verb))
-}
-
-/// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
-fn measure(verb: &GateVerb, trees: &Trees, changes: &Changes) -> Result<(Option<Assessment>, u8)> {
-    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let (file, mut known) = suite_of(&folder, trees, &changes.pairs)?;
-    known.failing.clone_from(&changes.failing);
-    let directory = match &verb.record {
-        Some(directory) => directory.clone(),
-        None => record::new_path(&Zoned::now())?.with_extension("suite"),
-    };
-    let words = bench_words(verb, &file, &directory);
-    let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
-        unreachable!("the words begin with bench")
-    };
-    bench.spec.suite.is_gate = true;
-    bench.spec.session.workers.machine = verb.machine.clone();
-    bench.spec.session.workers.seed = verb.seed;
-    let code = suites::bench_known(&bench, &known)?;
-    let whole = if directory.is_dir() { whole_suite(&directory)? } else { None };
-    Ok((whole.map(Assessment::of), code))
-}
-
-/// The command line of the suite.
-fn bench_words(verb: &GateVerb, file: &Path, directory: &Path) -> Vec<std::ffi::OsString> {
-    let seconds = |time: TimeSpan| format!("{}s", time.ns as f64 / 1e9);
-    let mut words: Vec<std::ffi::OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
-    words.push(file.into());
-    let limit = fail_on(verb).to_string();
-    words.extend(["--budget", &seconds(budget(verb)), "--fail-on", &limit].map(Into::into));
-    words.extend(["--timeout", &seconds(timeout(verb)), "-o"].map(Into::into));
-    words.push(directory.into());
-    words.extend(verb.decide_on.iter().flat_map(|it| ["--decide-on".into(), it.name().into()]));
-    for (option, percent) in [("--same", verb.same), ("--alpha", verb.alpha)] {
-        words.extend(percent.iter().flat_map(|it| [option.into(), format!("{}%", it.0).into()]));
-    }
-    words.extend(verb.report.iter().flat_map(|path| ["--report".into(), path.into()]));
-    words
-}
-
-/// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.
-fn suite_of(folder: &TempDir, trees: &Trees, pairs: &[Pair]) -> Result<(PathBuf, KnownPrograms)> {
-    let mut known = KnownPrograms::default();
-    let directories =
-        trees.directories.iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
-    let mut suite = toml::Table::new();
-    suite.insert("name".into(), "gate".into());
-    let variants = SIDES.iter().zip(&directories).map(|(name, directory)| {
-        toml::Table::from_iter([
-            ("name".into(), (*name).into()),
-            ("cwd".into(), directory.clone().into()),
-        ])
-    });
-    suite.insert("variant".into(), variants.map(toml::Value::from).collect::<Vec<_>>().into());
-    let mut benchmarks = Vec::new();
-    for (index, pair) in pairs.iter().enumerate() {
-        let program = match &pair.files {
-            None => pair.name.clone(),
-            Some(files) => {
-                for (side, file) in SIDES.iter().zip(files) {
-                    let place = folder.path().join(side).join(index.to_string());
-                    let parent = place.parent().unwrap_or(folder.path());
-                    std::fs::create_dir_all(parent)?;
-                    std::os::unix::fs::symlink(file, &place)?;
-                    let kept = Path::new(PROGRAMS).join(side).join(index.to_string());
-                    known.links.push((kept, file.clone()));
-                }
-                let path = format!("{}/{{variant}}/{index}", folder.path().display());
-                shell_words::quote(&path).into_owned()
-            }
-        };
-        for ((side, directory), list) in SIDES.iter().zip(&directories).zip(&pair.common) {
-            let argv = shell_words::split(&program.replace("{variant}", side))?;
-            known.keep(argv, directory, list.clone());
-        }
-        let mut benchmark = toml::Table::from_iter([("program".into(), program.into())]);
-        if pairs.len() > 1 {
-            benchmark.insert("name".into(), pair.name.clone().into());
-        }
-        let names = pair.common[0].iter().map(|it| it.name.clone().into());
-        benchmark.insert("only".into(), names.collect::<Vec<toml::Value>>().into());
-        benchmarks.push(toml::Value::from(benchmark));
-    }
-    suite.insert("benchmark".into(), benchmarks.into());
-    let path = folder.path().join("gate.toml");
-    std::fs::write(&path, toml::to_string(&suite)?)
-        .context("cannot write the suite of the gate")?;
-    // The programs may run as another user, who has to reach the links.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).ok();
-    Ok((path, known))
 }

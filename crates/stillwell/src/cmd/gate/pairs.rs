@@ -1,35 +1,23 @@
 //! The programs of both builds in pairs, and what is new, gone or the same.
-#![expect(clippy::disallowed_methods, reason = "looks for programs and reads them")]
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 
 use host::user_of_commands;
-use measure::harnesses::{Asker, BenchmarkList, benchmarks, is_marked, recognise};
+use measure::harnesses::{Asker, BenchmarkList, benchmarks, recognise};
 use model::spec::{GateSelection, GateVerb};
 use model::words::text_of;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Role};
 use render::remedies::Audience;
 
+use super::files::{BuiltFiles, file_named};
 use super::same::{Libraries, Sameness};
 use super::timeout;
 use super::trees::Trees;
-
-/// Directories below a tree are searched so deep.
-const DEPTH_MAX: usize = 7;
-/// Where libtool puts shared libraries. The programs there need a script beside the directory.
-const LIBTOOL: &str = ".libs";
-/// Directories that hold no benchmark programs, but many files.
-const SKIPPED: [&str; 1] = ["node_modules"];
-/// The same beside Cargo's `deps`.
-const SKIPPED_OF_CARGO: [&str; 3] = ["incremental", "build", "examples"];
-/// Digits of the hash that Cargo appends to the name of a program.
-const HASH: usize = 16;
+use super::unknown::run_instead;
 
 /// A program that both builds have.
 pub(super) struct Pair {
@@ -39,6 +27,22 @@ pub(super) struct Pair {
     pub files: Option<[PathBuf; 2]>,
     /// The benchmarks of both, as each build lists them.
     pub common: [Vec<ProgramBenchmark>; 2],
+}
+
+impl Pair {
+    /// The same with these benchmarks alone, each with the time of an iteration.
+    pub(super) fn with(&self, kept: &[(String, Option<f64>)]) -> Self {
+        let of = |list: &Vec<ProgramBenchmark>| {
+            let one = |it: &ProgramBenchmark| {
+                let (_, iteration_ns) = kept.iter().find(|(name, _)| *name == it.name)?;
+                Some(ProgramBenchmark { iteration_ns: *iteration_ns, ..it.clone() })
+            };
+            list.iter().filter_map(one).collect()
+        };
+        let [old, new] = &self.common;
+        let common = [of(old), of(new)];
+        Self { name: self.name.clone(), files: self.files.clone(), common }
+    }
 }
 
 /// What is measured, and what is not.
@@ -56,6 +60,8 @@ pub(super) struct Changes {
     pub gone: Vec<String>,
     /// Programs that do not list their benchmarks, with the reason.
     pub failing: Vec<String>,
+    /// Benchmarks that the user leaves out.
+    pub left_out: Vec<String>,
 }
 
 impl Changes {
@@ -86,6 +92,7 @@ impl Changes {
             );
             all.take(&finder, name, [files[0].as_ref(), files[1].as_ref()], true)?;
         }
+        all.leave_out(verb)?;
         let lists = [&mut all.same, &mut all.same_loaded, &mut all.new, &mut all.gone];
         let n_found: usize = lists.iter().map(|names| names.len()).sum();
         lists.into_iter().for_each(|names| names.sort());
@@ -98,6 +105,42 @@ impl Changes {
             );
         }
         Ok(all)
+    }
+
+    /// Leaves out the benchmarks that --only or --skip does.
+    ///
+    /// # Errors
+    /// None is left.
+    fn leave_out(&mut self, verb: &GateVerb) -> Result<()> {
+        let is_wanted = |name: &str| {
+            (verb.only.is_empty() || verb.only.iter().any(|it| it.is_in(name)))
+                && !verb.skip.iter().any(|it| it.is_in(name))
+        };
+        let n_before = self.pairs.len();
+        let mut known = Vec::new();
+        for pair in &mut self.pairs {
+            for listed in &pair.common[0] {
+                let name = format!("{}: {}", pair.name, listed.name);
+                self.left_out.extend((!is_wanted(&name)).then(|| name.clone()));
+                known.push(name);
+            }
+            for list in &mut pair.common {
+                list.retain(|it| is_wanted(&format!("{}: {}", pair.name, it.name)));
+            }
+        }
+        self.pairs.retain(|pair| !pair.common[0].is_empty());
+        ensure!(
+            n_before == 0 || !self.pairs.is_empty(),
+            "no benchmark is left by --only and --skip; there are {}",
+            known.join(", ")
+        );
+        Ok(())
+    }
+
+    /// Whether all that there was is gone.
+    pub(super) fn has_only_lost(&self) -> bool {
+        let others = [&self.same, &self.same_loaded, &self.failing];
+        self.pairs.is_empty() && others.iter().all(|it| it.is_empty()) && !self.gone.is_empty()
     }
 
     /// Adds one program. `is_named`: the user wants it, so it has to have benchmarks.
@@ -139,7 +182,9 @@ impl Changes {
             (Ok(old), Ok(None))
                 if !is_named && old.as_ref().is_none_or(BenchmarkList::is_empty) => {}
             (Ok(_), Ok(None)) => {
-                self.failing.push(format!("{name} (head): it is of no framework that is known"));
+                let serves = run_instead(finder.verb, name);
+                self.failing
+                    .push(format!("{name} (head): it is of no framework that is known; {serves}"));
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();
@@ -239,97 +284,4 @@ fn has_some(found: Result<Option<BenchmarkList>, String>) -> bool {
 fn joined(why: &str) -> String {
     let lines = why.lines().map(|line| line.trim_start_matches([' ', '|']).trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// What a build has left.
-#[derive(Default)]
-struct BuiltFiles {
-    /// The programs that may be of a framework, by their path without a hash; of several the newest.
-    programs: BTreeMap<String, PathBuf>,
-    /// The shared libraries.
-    libraries: Vec<PathBuf>,
-}
-
-impl BuiltFiles {
-    fn below(root: &Path) -> Self {
-        let mut programs: BTreeMap<String, (SystemTime, PathBuf)> = BTreeMap::new();
-        let (mut libraries, mut left) = (Vec::new(), vec![(root.to_path_buf(), 0)]);
-        while let Some((directory, depth)) = left.pop() {
-            let is_of_cargo = directory.join("deps").is_dir();
-            let skipped = SKIPPED.iter().chain(SKIPPED_OF_CARGO.iter().filter(|_| is_of_cargo));
-            let skipped: Vec<&&str> = skipped.collect();
-            let is_of_libtool = directory.ends_with(LIBTOOL);
-            for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
-                let (path, name) = (entry.path(), entry.file_name());
-                let Ok(kind) = entry.file_type() else { continue };
-                if kind.is_dir() {
-                    let is_skipped = skipped.iter().any(|it| name == **it)
-                        || is_hidden(&name) && name != LIBTOOL;
-                    left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
-                } else if !path.is_file() {
-                    // A FIFO would wait for its other end.
-                } else if name.to_string_lossy().contains(".so") {
-                    libraries.push(path);
-                } else if !is_of_libtool && may_be_benchmark(&path) {
-                    let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
-                    let made = path.metadata().and_then(|meta| meta.modified());
-                    let made = made.unwrap_or(SystemTime::UNIX_EPOCH);
-                    let newest = programs
-                        .entry(without_hash(&name).into())
-                        .or_insert_with(|| (made, path.clone()));
-                    if made > newest.0 {
-                        *newest = (made, path);
-                    }
-                }
-            }
-        }
-        let programs = programs.into_iter().map(|(name, (_, path))| (name, path)).collect();
-        Self { programs, libraries }
-    }
-}
-
-fn is_hidden(name: &std::ffi::OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
-}
-
-fn may_be_benchmark(path: &Path) -> bool {
-    let is_executable = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
-    let is_library = path.extension().is_some_and(|it| it == "rlib" || it == "d");
-    is_executable && !is_library && is_marked(path)
-}
-
-/// The file of a name in a build: itself, or the newest with a hash behind it.
-fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
-    let path = root.join(name);
-    if path.is_file() {
-        return Some(path);
-    }
-    let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
-    let wanted = path.file_name()?.to_string_lossy().into_owned();
-    let is_it = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| name != wanted && without_hash(&name) == wanted)
-            && path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
-    };
-    let found = entries.map(|entry| entry.path()).filter(is_it);
-    found.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
-}
-
-/// A name without the hash that Cargo appends.
-fn without_hash(name: &str) -> &str {
-    let Some((before, hash)) = name.rsplit_once('-') else { return name };
-    let is_hash = hash.len() == HASH && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { before } else { name }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hash_of_cargo_is_no_part_of_a_name() {
-        assert_eq!(without_hash("deps/sort-0123456789abcdef"), "deps/sort");
-        assert_eq!(without_hash("deps/sort-0123456789abcdeg"), "deps/sort-0123456789abcdeg");
-        assert_eq!(without_hash("old-test"), "old-test");
-    }
 }

@@ -14,6 +14,28 @@ use model::spec::suite::{Build, LinkOrder, Variant};
 
 use super::SIDES;
 
+/// The merge base of a revision and HEAD.
+///
+/// # Errors
+/// There is no repository, no such revision, or no common commit.
+fn merge_base(here: &Path, revision: &str) -> Result<String> {
+    git(here, &["rev-parse", "--git-dir"]).context(
+        "--base: this directory is in no git repository; --old and --new name two builds",
+    )?;
+    let commit = format!("{revision}^{{commit}}");
+    git(here, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).with_context(|| {
+        format!("--base: there is no branch or commit {revision:?} here; `git fetch origin` gets those of the remote")
+    })?;
+    git(here, &["merge-base", "--end-of-options", revision, "HEAD"]).with_context(|| {
+        let is_shallow = git(here, &["rev-parse", "--is-shallow-repository"]);
+        let remedy = match is_shallow.is_ok_and(|answer| answer == "true") {
+            true => "; this clone is shallow, `git fetch --unshallow` gets it",
+            false => "",
+        };
+        format!("--base: {revision} and HEAD have no common commit here{remedy}")
+    })
+}
+
 /// The two builds.
 pub(super) struct Trees {
     /// Their directories, the old one first.
@@ -42,11 +64,7 @@ impl Trees {
         }
         let here = Path::new(".");
         let revision = verb.base.as_deref().unwrap_or_default();
-        let base = git(here, &["merge-base", "--end-of-options", revision, "HEAD"]).with_context(|| {
-            format!(
-                "{revision} and HEAD have no common commit here; a shallow clone gets it by `git fetch --unshallow`"
-            )
-        })?;
+        let base = merge_base(here, revision)?;
         let head = git(here, &["rev-parse", "--verify", "HEAD"])?;
         // A bare repository has no such changes, and no status.
         let status = git(here, &["status", "--porcelain", "--untracked-files=no"]);

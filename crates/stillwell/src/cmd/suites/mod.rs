@@ -18,7 +18,7 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, find_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
-use crate::session::{Guard, SessionStart, drawn_seed, place_all};
+use crate::session::{Guard, SessionStart, count, drawn_seed, place_all};
 use host::sys::may_raise_priority;
 use host::terminal;
 use host::user_files::read_whole;
@@ -29,10 +29,10 @@ use measure::worker::FailureCause;
 use model::spec::BenchVerb;
 use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use model::spec::workers::BenchSpec;
-use model::values::exit_code;
+use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::plan::priority::{HIGHEST, raise};
-use record::plan::programs::ProgramBenchmark;
+use record::plan::programs::{self, ProgramBenchmark};
 use record::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
 };
@@ -106,7 +106,12 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         let members = suite.members.iter_mut();
         members.for_each(|member| raise(&mut member.plan.process, priority, || may_raise));
     }
-    let suite = suite.and_then(|suite| placed(verb, suite, &survey));
+    let suite = suite.and_then(|mut suite| {
+        let (judgement, workers) = (&spec.session.judgement, &spec.session.workers);
+        let plans = suite.members.iter_mut().map(|member| &mut member.plan);
+        count(plans, judgement.counter, workers.machine.rights.as_root)?;
+        placed(verb, suite, &survey)
+    });
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
         let copies = (&*copies, &mut are_needed);
@@ -327,14 +332,22 @@ fn listed(
     spec: &BenchSpec,
     (builder, known): (&Builder, &KnownPrograms),
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
-    let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
+    let BenchmarkKind::Programs { arms, only } = &candidate.kind else { return Ok(Vec::new()) };
     if let Some(found) = known.of(arms) {
         return Ok(found);
     }
     let workers = &spec.session.workers;
     let user = host::user_of_commands(workers.machine.rights.as_root);
     let timeout = workers.timeout.or(candidate.policy.timeout);
-    if let Some(found) = frameworks::listed(arms, user.as_ref(), timeout)? {
+    if let Some(mut found) = frameworks::listed(arms, user.as_ref(), timeout)? {
+        let decides = spec.session.judgement.decide_on.or(candidate.policy.decide_on);
+        if decides == Some(DecideOn::Instructions) && !spec.list {
+            let all = programs::names(only, &found)?.into_iter();
+            let wanted =
+                all.filter(|it| is_selected(&candidate.inner_name(it), &candidate.tags, spec));
+            let wanted: Vec<String> = wanted.collect();
+            frameworks::time_iterations(arms, &mut found, &wanted, user.as_ref(), timeout)?;
+        }
         return Ok(found);
     }
     let mut maker = WorkerFactory::new(None, user)?;

@@ -56,6 +56,7 @@ pub fn measure(
         interrupt,
         screen,
         readers: Readers::of(spec.session.output.shared),
+        is_of_gate: spec.suite.is_gate,
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
         of_suspects_ns: 0,
@@ -94,6 +95,8 @@ struct SuiteSession<'a> {
     interrupt: Rc<Interrupt>,
     screen: Screen,
     readers: Readers,
+    /// Whether the verb `gate` says what the budget is too short for.
+    is_of_gate: bool,
     started_ns: u64,
     spent_before_ns: u64,
     /// Time of the visits to suspects, ns.
@@ -120,8 +123,10 @@ impl SuiteSession<'_> {
             stream.shuffle(&mut open);
             let before = self.n_blocks_of_all();
             for (index, &at) in open.iter().enumerate() {
-                // Only the first pass goes on without time: each benchmark gets a block.
-                if first.is_none() && self.left_ns() == 0 {
+                // Only the first pass goes on without time: each benchmark gets a block. Counts take long, and one is not better
+                // than none.
+                let is_counted = self.entries[at].member.plan.valgrind().is_some();
+                if (first.is_none() || is_counted) && self.left_ns() == 0 {
                     break;
                 }
                 // The first visits share the time, so that a short budget is not used up before the last benchmark.
@@ -179,7 +184,7 @@ impl SuiteSession<'_> {
         let paces: Vec<_> = self.entries.iter().map(|it| (&it.member.plan, pace(it))).collect();
         let time_ns = (self.manifest.suite.budget_ns, self.spent_ns());
         let text = short_budget_of_suite(time_ns, &paces);
-        if let Some(text) = text.filter(|_| !self.screen.is_quiet()) {
+        if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !self.is_of_gate) {
             writeln!(terminal::stderr(), "stillwell: {text}").ok();
         }
     }

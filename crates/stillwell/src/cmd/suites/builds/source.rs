@@ -110,9 +110,12 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Checks the submodules out: git leaves them empty in a new work tree, and unchanged in an old one.
+/// Checks the submodules out: git leaves them empty in a new work tree, and unchanged in an old one. Those that the user's
+/// checkout does not have are none of the build: all work trees of a repository have the same list of them.
 fn submodules(path: &Path) -> Result<()> {
-    git(path, &["submodule", "--quiet", "update", "--init", "--recursive", "--force"])?;
+    git(path, &["submodule", "--quiet", "update", "--force"])?;
+    let within = "git submodule --quiet update --init --recursive --force";
+    git(path, &["submodule", "--quiet", "foreach", within])?;
     let clean = "git clean --quiet -dffx";
     git(path, &["submodule", "--quiet", "foreach", "--recursive", clean])?;
     Ok(())

@@ -13,7 +13,6 @@ use host::terminal;
 use model::spec::workers::BenchSpec;
 use model::values::{FailOn, exit_code};
 use record::{EndReason, Record};
-use render::closing::failed_benchmarks;
 use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::failure::{Quote, code as code_of, explain as explain_failure};
@@ -55,7 +54,7 @@ impl SuiteSession<'_> {
             if output.json {
                 judged.print_document(self.error(code, &failures).as_ref())?;
             }
-            if is_text && !self.is_told_by_gate(spec, &judged) {
+            if is_text && !spec.suite.is_gate {
                 judged.print_gate(fail_on, code)?;
             }
         } else {
@@ -73,13 +72,6 @@ impl SuiteSession<'_> {
             writeln!(terminal::stderr(), "{text}").ok();
         }
         Ok(code)
-    }
-
-    /// Whether the verb `gate` goes on to say what fails, with its exit code: then there is no other line about the answer.
-    fn is_told_by_gate(&self, spec: &BenchSpec, judged: &Assessment) -> bool {
-        let fails =
-            || !self.manifest.failing.is_empty() || !failed_benchmarks(&judged.record).is_empty();
-        spec.suite.is_gate && fails()
     }
 
     /// What fails a gate, which `bench --resume` is not told again.

@@ -1,0 +1,102 @@
+//! The runs whose instructions are counted by valgrind, and the process whose count is subtracted from that of a run.
+
+use super::LauncherLoop;
+use crate::child_run::ChildRun;
+use crate::prepared::PreparedCommand;
+use crate::valgrind::{CountTask, Uncounted};
+use crate::wire::{BatchStop, Job};
+use host::sys::{self, Envp};
+use model::values::metric::Metric;
+use record::Row;
+
+impl LauncherLoop {
+    /// Executes the process with half of the iterations, and counts it. Removes what valgrind wrote before.
+    pub(super) fn count_half(
+        &mut self,
+        prepared: &PreparedCommand<'_>,
+        job: &Job,
+        envp: Envp<'_>,
+    ) -> Result<Option<u64>, BatchStop> {
+        let command = prepared.command;
+        let Some((count, id)) = command.count.as_ref().zip(job.row) else { return Ok(None) };
+        count.clear(self.plain.run_as.as_ref());
+        let Some(argv) = &prepared.half else { return Ok(None) };
+        self.counters.before();
+        let ran = self.run_child(prepared, argv, envp, job.row);
+        self.counters.something_ran();
+        let ran = ran?;
+        if sys::take_stop_request() {
+            return Err(BatchStop::Interrupted);
+        }
+        if !command.accept.allows(ran.exit, ran.timed_out) {
+            return Err(self.failed(count, ran, Uncounted::default()));
+        }
+        if count.folder.is_none() {
+            let mut row = ran.row(id, 0);
+            self.counters.after(&mut row, &ran);
+            return Ok(row.get(Metric::Instructions));
+        }
+        let user = self.plain.run_as.clone();
+        let counted = count.count(user.as_ref());
+        count.clear(user.as_ref());
+        counted.map(Some).map_err(|uncounted| self.failed(count, ran, uncounted))
+    }
+
+    /// Appends the row of a run under valgrind: it has a count, and no times of the program.
+    pub(super) fn take_count(
+        &mut self,
+        count: &CountTask,
+        half: Option<u64>,
+        (ran, accepted): (ChildRun, bool),
+        job: &Job,
+        stopped: bool,
+    ) -> Result<(), BatchStop> {
+        let counted = count.count(self.plain.run_as.as_ref());
+        let counted = counted.and_then(|n| match half {
+            None => Ok(n),
+            Some(half) => n.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
+                why: "twice the iterations took no more instructions".into(),
+                said: String::new(),
+            }),
+        });
+        if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
+            let started_ns = ran.launched.exec_ns.saturating_sub(destination.clock_origin_ns);
+            let mut row = Row {
+                cpu: Some(ran.launched.cpu),
+                exit: ran.exit,
+                timed_out: ran.timed_out,
+                ..Row::new(id.step, id.arm, id.block, started_ns)
+            };
+            row.set(Metric::Instructions, counted.as_ref().ok().copied().filter(|_| accepted));
+            row.set(Metric::CountingNs, Some(ran.ended_ns - ran.launched.exec_ns));
+            destination.append(&row)?;
+        }
+        if stopped {
+            return Err(BatchStop::Interrupted);
+        }
+        match counted {
+            Ok(_) if accepted => Ok(()),
+            Ok(_) => Err(self.failed(count, ran, Uncounted::default())),
+            Err(uncounted) => Err(self.failed(count, ran, uncounted)),
+        }
+    }
+
+    /// Why there is no count. A run that took too long has failed as it would without valgrind.
+    fn failed(&self, count: &CountTask, ran: ChildRun, uncounted: Uncounted) -> BatchStop {
+        let ChildRun { exit, timed_out, stderr, .. } = ran;
+        if timed_out || count.folder.is_none() {
+            return BatchStop::Failed { exit, timed_out, stderr };
+        }
+        let said = count.said(self.plain.run_as.as_ref());
+        let said = if uncounted.said.is_empty() { said } else { uncounted.said };
+        BatchStop::NotCounted { exit, uncounted: Uncounted { said, ..uncounted }, stderr }
+    }
+}
+
+/// Takes the count of the other process off.
+pub(super) fn without_half(row: &mut Row, half: Option<u64>) {
+    if half.is_some() {
+        let n = row.get(Metric::Instructions).zip(half).and_then(|(n, half)| n.checked_sub(half));
+        row.set(Metric::Instructions, n.filter(|&n| n > 0));
+    }
+}

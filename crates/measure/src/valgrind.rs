@@ -1,0 +1,198 @@
+//! Runs under valgrind, which counts the instructions that a program executes.
+//!
+//! Cachegrind without a model of caches is the tool: its counts of a program that does the same again are the same. Each
+//! process of the run writes a file when it ends. A process that becomes another program by exec starts anew: what it
+//! executed before is in no file.
+#![expect(clippy::disallowed_methods, reason = "looks for valgrind; reads and removes its files")]
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::as_user;
+use host::environment_for;
+use host::sys::User;
+use host::user_files::read_whole;
+use model::words::{bytes_of, reason, text_of};
+use record::plan::InstructionCounter;
+
+/// Name of the program.
+const PROGRAM: &str = "valgrind";
+/// Beginning of the names of the files with the counts, and of those with what valgrind says.
+const COUNT: &str = "count.";
+const LOG: &str = "log.";
+/// The options before those with the names of files. The user's own settings of valgrind are left out.
+const OPTIONS: [&str; 8] = [
+    "--command-line-only=yes",
+    "--tool=cachegrind",
+    "--cache-sim=no",
+    "--branch-sim=no",
+    "--trace-children=yes",
+    "--vgdb=no",
+    "-q",
+    "--log-file=",
+];
+/// What valgrind puts in front of a line of its own: `==123== `.
+const MARK: &str = "==";
+
+/// The valgrind in PATH, with its version; `None` if there is none that runs.
+pub fn found(run_as: Option<&User>) -> Option<InstructionCounter> {
+    let path = environment_for(run_as).into_iter().find(|(name, _)| name == "PATH")?.1;
+    let mut files = std::env::split_paths(&path).map(|directory| directory.join(PROGRAM));
+    let file = files.find(|file| file.is_file())?;
+    let said = Command::new(&file).arg("--version").output().ok()?;
+    let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    let path = text_of(file.as_os_str().as_bytes());
+    said.status.success().then_some(InstructionCounter::Valgrind { path, version })
+}
+
+/// How a run is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountTask {
+    /// The directory of valgrind's files; `None` if the processor counts.
+    pub folder: Option<Vec<u8>>,
+    /// The arguments of a process whose count is subtracted.
+    pub half: Option<Vec<Vec<u8>>>,
+}
+
+/// Why a run has no count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncounted {
+    /// The reason, if valgrind does not say it.
+    pub why: String,
+    /// The last line that valgrind said.
+    pub said: String,
+}
+
+impl CountTask {
+    /// The arguments of valgrind in front of those of the program.
+    pub fn wrapped(folder: &[u8], valgrind: &str, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let file = |option: &str, name: &str| {
+            [option.as_bytes(), folder, b"/", name.as_bytes(), b"%p"].concat()
+        };
+        let (log, options) = OPTIONS.split_last().unwrap_or((&"", &[]));
+        let options = options.iter().map(|option| option.as_bytes().to_vec());
+        let files = [file(log, LOG), file("--cachegrind-out-file=", COUNT), b"--".to_vec()];
+        std::iter::once(bytes_of(valgrind)).chain(options).chain(files).chain(argv).collect()
+    }
+
+    /// Removes the files of an earlier run.
+    pub fn clear(&self, user: Option<&User>) {
+        as_user(user, || {
+            for file in self.files("") {
+                std::fs::remove_file(file).ok();
+            }
+        });
+    }
+
+    /// The instructions of all processes of the run that has ended.
+    ///
+    /// # Errors
+    /// valgrind has written no count, or only a part of one.
+    pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
+        as_user(user, || {
+            let failed = |why: &str| Uncounted { why: why.into(), said: self.said_here() };
+            let files = self.files(COUNT);
+            if files.is_empty() {
+                return Err(failed("valgrind wrote no count"));
+            }
+            let mut sum: u64 = 0;
+            for file in files {
+                let text = match read_whole(&file) {
+                    Ok(text) => text,
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    Err(error) => return Err(failed(&reason(error))),
+                };
+                let n = total(&text).ok_or_else(|| {
+                    failed("a process ended before valgrind had written its count")
+                })?;
+                sum = sum.saturating_add(n);
+            }
+            if sum == 0 { Err(failed("valgrind counted nothing")) } else { Ok(sum) }
+        })
+    }
+
+    /// The last line that valgrind said in this run.
+    pub fn said(&self, user: Option<&User>) -> String {
+        as_user(user, || self.said_here())
+    }
+
+    fn said_here(&self) -> String {
+        let texts = self.files(LOG).into_iter().filter_map(|file| read_whole(&file).ok());
+        let texts: Vec<String> =
+            texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect();
+        texts.iter().find_map(|text| last_line(text)).unwrap_or_default()
+    }
+
+    fn files(&self, prefix: &str) -> Vec<PathBuf> {
+        let folder = self.folder.as_deref().map(|folder| Path::new(OsStr::from_bytes(folder)));
+        let entries = folder.map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
+        let named = entries.filter(|it| it.file_name().as_bytes().starts_with(prefix.as_bytes()));
+        let mut files: Vec<PathBuf> = named.map(|it| it.path()).collect();
+        files.sort();
+        files
+    }
+}
+
+/// The total in a file of counts: its last line is `summary: 37924226`.
+fn total(text: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("summary:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The last line with words in it, without the number of the process.
+fn last_line(text: &str) -> Option<String> {
+    let words = |line: &str| match line.strip_prefix(MARK) {
+        Some(rest) => rest.split_once(MARK).map_or("", |(_, rest)| rest).trim().to_owned(),
+        None => line.trim().to_owned(),
+    };
+    text.lines().rev().map(words).find(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> (tempfile::TempDir, CountTask) {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().as_os_str().as_bytes().to_vec();
+        (folder, CountTask { folder: Some(name), half: None })
+    }
+
+    #[test]
+    fn the_counts_of_all_processes_are_added() {
+        let (folder, task) = task();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        assert_eq!(task.count(None).unwrap_err().why, "valgrind wrote no count");
+        write("count.1", "events: Ir\nfn=a\n1 5\nsummary: 5\n");
+        write("count.22", "events: Ir\nfn=a\n1 7\nsummary:  7 0 0\n");
+        write("log.1", "==1== \n==1== warning: x\n==1== \n");
+        assert_eq!(task.count(None), Ok(12));
+        write("count.3", "events: Ir\nfn=a\n1 7\n");
+        let failed = task.count(None).unwrap_err();
+        assert!(failed.why.starts_with("a process ended before"), "{failed:?}");
+        assert_eq!(failed.said, "warning: x");
+        task.clear(None);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_program_follows_the_options_of_valgrind() {
+        let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
+        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", argv);
+        let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
+        assert_eq!(words[0], "/usr/bin/valgrind");
+        assert!(words.contains(&"--cachegrind-out-file=/t/count.%p".to_owned()), "{words:?}");
+        assert_eq!(
+            words[words.len() - 4..],
+            ["--cachegrind-out-file=/t/count.%p", "--", "./p", "--log-file=x"]
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! What counts the instructions of the runs, and what that means for a session.
+//!
+//! valgrind executes each instruction itself, so its counts mostly repeat exactly. Its runs take some 50 times as long:
+//! their times are no times of the program, and their rows have none.
+
+use anyhow::{Result, bail};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{BlockRule, Plan};
+use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
+
+/// So many runs of each arm have to agree before a count is taken to repeat exactly.
+pub const AGREEING_RUNS: u32 = 3;
+
+/// What counts the instructions of the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum InstructionCounter {
+    /// The counters of the processor.
+    Pmu,
+    /// valgrind.
+    Valgrind {
+        /// The program.
+        path: String,
+        /// What it says of its version: `valgrind-3.19.0`.
+        version: String,
+    },
+}
+
+impl InstructionCounter {
+    /// Its name in tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pmu => CounterChoice::Pmu.name(),
+            Self::Valgrind { .. } => CounterChoice::Valgrind.name(),
+        }
+    }
+}
+
+/// Iterations of a benchmark of a framework. A process with twice as many has the same fixed part, which cancels in the
+/// difference of the two counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountedIterations {
+    /// The iterations in the difference.
+    pub n: u64,
+    /// The words of the process with half of the iterations.
+    pub half: Vec<String>,
+}
+
+/// Chooses what counts. `pmu` says why the processor counts none for this user, `valgrind` is the one of this machine.
+///
+/// # Errors
+/// valgrind is asked for and not there, or nothing counts.
+pub fn choose(
+    choice: CounterChoice,
+    pmu: impl FnOnce() -> Result<(), String>,
+    valgrind: Option<InstructionCounter>,
+) -> Result<InstructionCounter> {
+    let install = "install it, for example with `apt install valgrind`";
+    match (choice, valgrind) {
+        (CounterChoice::Pmu, _) => Ok(InstructionCounter::Pmu),
+        (CounterChoice::Valgrind, Some(valgrind)) => Ok(valgrind),
+        (CounterChoice::Valgrind, None) => {
+            bail!("⟦counter⟧ valgrind: there is no valgrind in PATH; {install}")
+        }
+        (CounterChoice::Auto, valgrind) => match (pmu(), valgrind) {
+            (Ok(()), _) => Ok(InstructionCounter::Pmu),
+            (Err(_), Some(valgrind)) => Ok(valgrind),
+            (Err(why), None) => bail!(
+                "⟦decide-on⟧ instructions: the processor counts none here ({why}); valgrind would, and is not in PATH; {install}"
+            ),
+        },
+    }
+}
+
+impl Plan {
+    /// Whether instructions decide, so that something has to count them.
+    pub fn needs_counter(&self) -> bool {
+        self.policy.decide_on == Some(DecideOn::Instructions)
+    }
+
+    /// The path of valgrind, if the runs are executed by it.
+    pub fn valgrind(&self) -> Option<&str> {
+        match &self.counter {
+            Some(InstructionCounter::Valgrind { path, .. }) => Some(path),
+            Some(InstructionCounter::Pmu) | None => None,
+        }
+    }
+
+    /// Whether a run of this block is executed by valgrind. A warm-up is not: it shows that the program works, and writes
+    /// what the program keeps for later runs.
+    pub fn is_under_valgrind(&self, block: Option<u32>) -> bool {
+        block.is_some() && self.valgrind().is_some()
+    }
+
+    /// Sets what counts. Under valgrind everything that a count depends on is the same in all runs.
+    pub fn count_by(&mut self, counter: InstructionCounter) {
+        self.counter = Some(counter);
+        if self.valgrind().is_none() {
+            return;
+        }
+        self.process.no_aslr = true;
+        self.process.env_padding = Padding::Off;
+        // An event of the processor would count valgrind.
+        self.evidence = false;
+        self.precision = None;
+        let name = DecideOn::Instructions.name();
+        self.metrics = vec![MetricChoice { name, unit: None }];
+        if let BlockRule::Budget { max, firm, .. } = &mut self.blocks {
+            *firm = (*firm).max(AGREEING_RUNS).min((*max).max(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::decide_run;
+    use host::Facts;
+    use model::spec::RunSpec;
+
+    fn valgrind() -> InstructionCounter {
+        InstructionCounter::Valgrind { path: "/v".into(), version: "valgrind-3.19.0".into() }
+    }
+
+    #[test]
+    fn the_processor_counts_where_it_can() {
+        let no_pmu = || Err("no counter".to_owned());
+        let auto =
+            |pmu: Result<(), String>, valgrind| choose(CounterChoice::Auto, || pmu, valgrind);
+        assert_eq!(auto(Ok(()), Some(valgrind())).unwrap(), InstructionCounter::Pmu);
+        assert_eq!(auto(no_pmu(), Some(valgrind())).unwrap(), valgrind());
+        let error = auto(no_pmu(), None).unwrap_err().to_string();
+        assert!(error.contains("(no counter)") && error.contains("apt install"), "{error}");
+        let error = choose(CounterChoice::Valgrind, || Ok(()), None).unwrap_err().to_string();
+        assert!(error.starts_with("⟦counter⟧ valgrind: there is no valgrind"), "{error}");
+        let pmu = choose(CounterChoice::Pmu, no_pmu, Some(valgrind())).unwrap();
+        assert_eq!(pmu, InstructionCounter::Pmu);
+    }
+
+    #[test]
+    fn under_valgrind_all_runs_have_the_same_surroundings() {
+        let commands = ["a", "b"].map(String::from).to_vec();
+        let mut spec = RunSpec { commands, ..RunSpec::default() };
+        spec.judgement.decide_on = Some(DecideOn::Instructions);
+        let mut plan = decide_run(&spec, &Facts::default(), 1).unwrap();
+        assert!(plan.needs_counter() && plan.evidence);
+        plan.count_by(InstructionCounter::Pmu);
+        assert!(plan.evidence && !plan.process.no_aslr && plan.valgrind().is_none());
+        plan.count_by(valgrind());
+        assert!(!plan.evidence && plan.process.no_aslr);
+        assert_eq!(plan.process.env_padding, Padding::Off);
+        assert_eq!(plan.blocks.firm(), AGREEING_RUNS);
+        assert!(plan.is_under_valgrind(Some(0)) && !plan.is_under_valgrind(None));
+        spec.length.max_runs = Some(2);
+        let mut few = decide_run(&spec, &Facts::default(), 1).unwrap();
+        few.count_by(valgrind());
+        assert_eq!(few.blocks.firm(), 2, "the user's number goes before it");
+    }
+}

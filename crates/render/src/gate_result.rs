@@ -1,0 +1,363 @@
+//! The result of a gate, and what it says of each benchmark by times and by instructions.
+
+use crate::closing::failing_prefix;
+use crate::columns::one_line;
+use crate::exported::{net_t0, shown_ratio};
+use crate::t0;
+use crate::text::{change, exact_percent, is_exact, no_test, ratio_and_interval};
+use crate::uncertain;
+use crate::units::{counted, percent, unit_of_arm};
+use analysis::verdict::{GateAnswer, Judgement, Verdict};
+use analysis::work::{DecidedBy, WorkCounted, answer};
+use analysis::{Analysis, ArmSummary, Comparison, Evidence, RatioInterval};
+use model::values::{FailOn, exit_code};
+use record::Record;
+
+/// A record with its analysis and its verdicts.
+pub type Judged<'a> = (&'a Record, &'a Analysis, &'a [Judgement]);
+
+/// The result of a gate.
+#[derive(Clone, Copy, Debug)]
+pub struct GateResult<'a> {
+    /// What the old build is.
+    pub base: &'a str,
+    /// What the new build is.
+    pub head: &'a str,
+    /// What was measured; `None` if nothing had to be.
+    pub measured: Option<Judged<'a>>,
+    /// The work of benchmarks by their names, if it was counted.
+    pub work: &'a [(String, WorkCounted)],
+    /// What counted the work.
+    pub counter: Option<&'a str>,
+    /// Benchmarks whose work was to be counted and was not, with the reason.
+    pub uncounted: &'a [String],
+    /// What the budget was too short for.
+    pub short_budget: Option<&'a str>,
+    /// The slowdowns that fail.
+    pub fail_on: FailOn,
+    /// The exit code of the gate.
+    pub code: u8,
+    /// Programs that are the same, byte for byte.
+    pub same: &'a [String],
+    /// Programs that differ only in the directory and the number of the build, and in what is not loaded.
+    pub same_loaded: &'a [String],
+    /// Programs and benchmarks that only the new build has.
+    pub new: &'a [String],
+    /// Those that only the old build has.
+    pub gone: &'a [String],
+    /// Programs that do not list their benchmarks and benchmarks that failed, with the reason.
+    pub failing: &'a [String],
+    /// Benchmarks that the user leaves out.
+    pub left_out: &'a [String],
+}
+
+/// One benchmark.
+pub struct GateRow {
+    /// Its name.
+    pub(super) name: String,
+    pub(super) base: String,
+    pub(super) head: String,
+    pub(super) ratio: Option<RatioInterval>,
+    pub(super) numbers: String,
+    /// What it means, in a few words.
+    pub(super) meaning: String,
+    pub(super) verdict: Verdict,
+    /// Its answer by times and work together.
+    pub answer: GateAnswer,
+    pub(super) by: DecidedBy,
+    pub(super) work: Option<WorkCounted>,
+    pub(super) smallest_visible: Option<f64>,
+}
+
+impl GateRow {
+    /// By how much it is worse, for the order of rows with the same answer.
+    pub(super) fn badness(&self) -> f64 {
+        let work = self.work.filter(|_| self.by == DecidedBy::MoreWork);
+        work.map(|work| work.ratio).or(self.ratio).map_or(0.0, |ratio| ratio.ratio)
+    }
+
+    /// The instructions in the table: `+9.6 %`, `the same`.
+    pub(super) fn instructions(&self) -> String {
+        let Some(work) = &self.work else { return String::new() };
+        match (work.ratio, work.is_known) {
+            (ratio, _) if is_exact(ratio) && ratio.ratio.total_cmp(&1.0).is_eq() => {
+                "the same".into()
+            }
+            (ratio, true) => format!("{}{}", sign(ratio.ratio), work_percent(ratio)),
+            (ratio, false) => format!("about {}{}", sign(ratio.ratio), work_percent(ratio)),
+        }
+    }
+
+    /// Whether it belongs into the first table.
+    pub(super) fn is_remarkable(&self) -> bool {
+        self.answer == GateAnswer::Fail
+            || matches!(self.verdict, Verdict::Slower | Verdict::Faster)
+            || self.by == DecidedBy::TimeInSpiteOfWork
+    }
+}
+
+fn sign(ratio: f64) -> &'static str {
+    if ratio < 1.0 { "-" } else { "+" }
+}
+
+fn work_percent(ratio: RatioInterval) -> String {
+    let share = (ratio.ratio - 1.0).abs();
+    if is_exact(ratio) { exact_percent(share) } else { percent(share) }
+}
+
+impl GateResult<'_> {
+    pub(super) fn word(&self) -> &'static str {
+        match self.code {
+            exit_code::SUCCESS => "pass",
+            exit_code::CHECK_FAILED => "fail",
+            exit_code::UNDECIDED => "not decided",
+            _ => "error",
+        }
+    }
+
+    /// All benchmarks that were measured.
+    pub fn rows(&self) -> Vec<GateRow> {
+        let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
+        let pairs = analysis.comparisons.iter().zip(judgements);
+        pairs.map(|(found, judgement)| self.row(record, analysis, found, judgement)).collect()
+    }
+
+    /// The exit code of these rows.
+    pub fn code_of(rows: &[GateRow]) -> u8 {
+        let has = |answer| rows.iter().any(|row| row.answer == answer);
+        if has(GateAnswer::Fail) {
+            exit_code::CHECK_FAILED
+        } else if has(GateAnswer::Undecided) {
+            exit_code::UNDECIDED
+        } else {
+            exit_code::SUCCESS
+        }
+    }
+
+    fn row(
+        &self,
+        record: &Record,
+        analysis: &Analysis,
+        found: &Comparison,
+        judgement: &Judgement,
+    ) -> GateRow {
+        let plan = &record.header.plan;
+        let name = plan.arms[found.arm].benchmark.clone().unwrap_or_default();
+        let paired = match &found.evidence {
+            Evidence::Paired(paired) => Some(paired),
+            Evidence::Unpaired { .. } | Evidence::None { .. } => None,
+        };
+        let ratio = paired.map(|paired| shown_ratio(paired, judgement));
+        let work = self.work.iter().find(|(benchmark, _)| *benchmark == name).map(|it| it.1);
+        let (answer, by) = answer(judgement, work.as_ref(), self.fail_on.limit());
+        let [base, head] = values(record, analysis, found, ratio);
+        let open = match &found.evidence {
+            Evidence::Unpaired { because, .. } | Evidence::None { because } => {
+                no_test(*because, plan.policy)
+            }
+            Evidence::Paired(_) => "undecided".into(),
+        };
+        let row = GateRow {
+            name,
+            base,
+            head,
+            ratio,
+            numbers: ratio.map_or_else(String::new, numbers),
+            meaning: open,
+            verdict: judgement.verdict,
+            answer,
+            by,
+            work,
+            smallest_visible: paired.map(|it| it.smallest_visible).filter(|it| it.is_finite()),
+        };
+        GateRow { meaning: self.meaning(&row), ..row }
+    }
+
+    /// What a row means. Its own meaning is that of times that are open.
+    fn meaning(&self, row: &GateRow) -> String {
+        let work = row.work.map(|work| work_percent(work.ratio)).unwrap_or_default();
+        let by_time = match (row.verdict, row.ratio) {
+            (Verdict::Slower | Verdict::Faster, Some(ratio)) => change(ratio.ratio),
+            (Verdict::Same, _) => "the same".into(),
+            _ if row.answer == GateAnswer::Pass => {
+                format!(
+                    "not slower by more than {}",
+                    uncertain::trimmed(self.fail_on.slower_pct, 6) + " %"
+                )
+            }
+            _ => row.meaning.clone(),
+        };
+        match row.by {
+            DecidedBy::MoreWork => format!("does {work} more work"),
+            DecidedBy::SameWork => match told_to(row.ratio) {
+                Some(share) => {
+                    format!("the same work; time could not be told to better than {share}")
+                }
+                None => "the same work; too few blocks to tell the time".into(),
+            },
+            DecidedBy::TimeInSpiteOfWork => format!("{by_time}, with {work} more instructions"),
+            DecidedBy::TimeAtTheSameWork => format!(
+                "{by_time} with the same instructions: layout, caches or memory, which `stillwell why` shows"
+            ),
+            DecidedBy::NothingForTheKernel => {
+                let share = row.work.map_or(0.0, |work| work.system_share);
+                format!(
+                    "undecided: the same instructions, but {} of the CPU time is the kernel's, which are not counted",
+                    percent(share)
+                )
+            }
+            DecidedBy::Time | DecidedBy::Nothing => by_time,
+        }
+    }
+
+    /// The verdict in a sentence.
+    pub(super) fn sentence(&self, rows: &[GateRow]) -> String {
+        if self.measured.is_none() {
+            return self.nothing();
+        }
+        let n = |is_it: &dyn Fn(&GateRow) -> bool| rows.iter().filter(|row| is_it(row)).count();
+        let is_open = |row: &GateRow| row.answer == GateAnswer::Undecided;
+        let by_time = |row: &GateRow, verdict| {
+            row.verdict == verdict
+                && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork)
+                && !is_open(row)
+        };
+        let all = [
+            (n(&|row| by_time(row, Verdict::Slower)), "slower"),
+            (n(&|row| row.by == DecidedBy::MoreWork), "with more work"),
+            (n(&|row| by_time(row, Verdict::Faster)), "faster"),
+            (n(&|row| by_time(row, Verdict::Same)), "the same"),
+            (n(&|row| row.by == DecidedBy::SameWork), "with the same work"),
+            (n(&|row| by_time(row, Verdict::Undecided)), "not slower"),
+            (n(&is_open), "undecided"),
+        ];
+        let said = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+        let said: Vec<String> = said.collect();
+        let of = format!("{} against {}", one_line(self.head), one_line(self.base));
+        let what = counted(rows.len(), "benchmark");
+        format!("{of}, {what}: {}.", if said.is_empty() { "none".into() } else { said.join(", ") })
+    }
+
+    /// Why nothing was measured.
+    fn nothing(&self) -> String {
+        let n = self.same.len() + self.same_loaded.len();
+        if !self.failing.is_empty() {
+            return "Nothing was measured.".into();
+        }
+        if n == 0 && !self.gone.is_empty() && self.new.is_empty() {
+            return "Nothing was measured: all benchmarks are gone.".into();
+        }
+        if n == 0 {
+            return "Nothing was measured: the builds have no benchmark in common.".into();
+        }
+        let how = if self.same_loaded.is_empty() {
+            ", byte for byte"
+        } else {
+            " but for the directory and the number of the build"
+        };
+        format!(
+            "Nothing was measured: {} the same in both builds{how}.",
+            if n == 1 { "the program is".into() } else { format!("all {n} programs are") }
+        )
+    }
+
+    /// How much the values of one program vary, and the smallest differences that were visible.
+    pub(super) fn noise(&self, rows: &[GateRow]) -> Option<String> {
+        let (_, analysis, _) = self.measured?;
+        let mut cvs: Vec<f64> =
+            analysis.arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
+        cvs.sort_by(f64::total_cmp);
+        let middle = *cvs.get(cvs.len() / 2)?;
+        let visible: Vec<f64> = rows.iter().filter_map(|row| row.smallest_visible).collect();
+        let least = visible.iter().copied().reduce(f64::min);
+        let most = visible.iter().copied().reduce(f64::max);
+        let visible = match least.zip(most) {
+            None => String::new(),
+            Some((least, most)) if least == most => {
+                format!(" Smallest visible difference: {}.", percent(least))
+            }
+            Some((least, most)) => {
+                format!(" Smallest visible difference: {} to {}.", percent(least), percent(most))
+            }
+        };
+        Some(format!(
+            "Runner: the values of one build vary by {} (standard deviation).{visible}",
+            percent(middle)
+        ))
+    }
+
+    /// The line about a benchmark that fails.
+    pub(super) fn failure_of(&self, row: &GateRow) -> Option<&String> {
+        let prefix = failing_prefix(&row.name);
+        self.failing.iter().find(|line| line.starts_with(&prefix))
+    }
+
+    /// The row that decides: the worst of those with the worst answer.
+    pub(super) fn worst<'a>(&self, rows: &'a [GateRow]) -> Option<&'a GateRow> {
+        let rank = |row: &GateRow| match row.answer {
+            GateAnswer::Fail => 2,
+            GateAnswer::Undecided => 1,
+            GateAnswer::Pass => 0,
+        };
+        let key = |row: &GateRow| (rank(row), row.badness());
+        rows.iter().rev().max_by(|one, other| {
+            let ((one, bad), (other, worse)) = (key(one), key(other));
+            one.cmp(&other).then(bad.total_cmp(&worse))
+        })
+    }
+
+    /// What was not measured, each with its heading.
+    pub(super) fn lists(&self) -> [(&'static str, &[String]); 7] {
+        [
+            ("Failing", self.failing),
+            ("New, nothing to compare with", self.new),
+            ("Gone", self.gone),
+            ("Left out by --only and --skip", self.left_out),
+            ("Not measured, the same byte for byte", self.same),
+            ("Not measured, the same but for directory and number of the build", self.same_loaded),
+            ("Instructions not counted", self.uncounted),
+        ]
+    }
+}
+
+/// The values of both builds. The ratio is that of the blocks, in which both ran side by side; so the new value is the old
+/// one times the ratio, where there is one.
+fn values(
+    record: &Record,
+    analysis: &Analysis,
+    found: &Comparison,
+    ratio: Option<RatioInterval>,
+) -> [String; 2] {
+    let arm = |arm: usize| {
+        let summary = analysis.arms.get(arm)?;
+        let unit = unit_of_arm(&record.header.plan.arms[arm], net_t0(summary)?.value);
+        Some((unit, summary))
+    };
+    let own = |of: usize| {
+        let (unit, summary): (_, &ArmSummary) = arm(of)?;
+        Some(unit.label(&t0::of_arm(unit, summary)?))
+    };
+    let base = own(found.reference).unwrap_or_default();
+    let ratio = ratio.filter(|ratio| (ratio.hi - ratio.lo).is_finite());
+    let by_ratio = ratio.zip(arm(found.reference)).and_then(|(ratio, (unit, summary))| {
+        let old = net_t0(summary)?;
+        let decimals = unit.decimals(old.value, old.err);
+        Some(unit.label(&unit.number(old.value * ratio.ratio, decimals)))
+    });
+    [base, by_ratio.or_else(|| own(found.arm)).unwrap_or_default()]
+}
+
+/// A ratio with its interval, or how little is known of it.
+fn numbers(ratio: RatioInterval) -> String {
+    if (ratio.hi - ratio.lo).is_finite() || ratio.lo >= 1.0 {
+        return ratio_and_interval(ratio);
+    }
+    format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
+}
+
+/// To how much a time was told, if there is an interval.
+fn told_to(ratio: Option<RatioInterval>) -> Option<String> {
+    let ratio = ratio?;
+    let share = (ratio.hi - 1.0).max(1.0 - ratio.lo);
+    (share.is_finite() && share > 0.0).then(|| percent(share))
+}

@@ -1,0 +1,221 @@
+//! The instructions of the benchmarks of a gate: which are counted, in how much of the budget, and what they tell.
+
+use anyhow::Result;
+
+use crate::cmd::assessment::Assessment;
+use analysis::verdict::GateAnswer;
+use analysis::work::WorkCounted;
+use analysis::{Evidence, RatioInterval};
+use host::user_of_commands;
+use measure::{can_count_instructions, valgrind};
+use model::harness::with_exact_iterations;
+use model::spec::{GateCounting, GateVerb};
+use model::values::metric::Metric;
+use record::Record;
+use record::plan::InstructionCounter;
+use record::plan::counting::choose;
+use render::closing::uncounted_benchmarks;
+
+use super::pairs::Pair;
+use super::suite::{SuiteRequest, measure};
+use super::trees::Trees;
+
+/// This share of the budget is for times if instructions may be counted, and the rest for these.
+pub(super) const SHARE_OF_TIMES: f64 = 0.6;
+/// This share of the error rate is that of the times. Counts that need a test are so sharp that a small share does.
+const ALPHA_OF_TIMES: f64 = 0.9;
+/// The processes of a count: two in each of three blocks of both builds.
+const PROCESSES: f64 = 12.0;
+/// Start of valgrind, and its time for that of the program.
+const START_NS: f64 = 0.3e9;
+const SLOWER: f64 = 40.0;
+/// Where the records of the counts are in those of the gate.
+const FOLDER: &str = "instructions";
+
+/// How a gate shares its time and its error rate.
+pub(super) struct Counting {
+    pub counter: InstructionCounter,
+    when: GateCounting,
+}
+
+/// What the counts tell.
+#[derive(Default)]
+pub(super) struct Work {
+    pub counted: Vec<(String, WorkCounted)>,
+    pub counter: Option<&'static str>,
+    /// Benchmarks that were not counted, with the reason.
+    pub uncounted: Vec<String>,
+}
+
+impl Counting {
+    /// How to count; `None` if nothing is counted.
+    ///
+    /// # Errors
+    /// The user asks for counts, and nothing counts here.
+    pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
+        let when = verb.instructions.unwrap_or_default();
+        if when == GateCounting::Off || verb.decide_on.is_some() {
+            return Ok(None);
+        }
+        let user = user_of_commands(verb.machine.rights.as_root);
+        let valgrind = valgrind::found(user.as_ref());
+        match choose(verb.counter.unwrap_or_default(), can_count_instructions, valgrind) {
+            Ok(counter) => Ok(Some(Self { counter, when })),
+            Err(_) if when == GateCounting::Auto && verb.counter.is_none() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The time for the times, ns.
+    pub(super) fn time_budget_ns(&self, budget_ns: u64) -> u64 {
+        (budget_ns as f64 * SHARE_OF_TIMES) as u64
+    }
+
+    /// The error rate of the times, in percent.
+    pub(super) fn alpha_of_times(alpha_pct: f64) -> f64 {
+        alpha_pct * ALPHA_OF_TIMES
+    }
+
+    /// Counts the instructions of benchmarks whose times are open, or of all, in what is left of the budget.
+    ///
+    /// # Errors
+    /// The session cannot start.
+    pub(super) fn count(
+        &self,
+        verb: &GateVerb,
+        (trees, pairs): (&Trees, &[Pair]),
+        timed: &Assessment,
+        (left_ns, alpha_pct, limit): (u64, f64, f64),
+    ) -> Result<Work> {
+        let counter = self.counter.name();
+        let mut work = Work { counter: Some(counter), ..Work::default() };
+        let all = Timed::of(&timed.record, timed, limit);
+        let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);
+        let wanted: Vec<Timed> = wanted.collect();
+        let chosen = choose_pairs(pairs, &wanted, left_ns, &mut work.uncounted);
+        if chosen.is_empty() {
+            return Ok(work);
+        }
+        let directory = timed.record.path.join(FOLDER);
+        let request = SuiteRequest {
+            budget_ns: left_ns,
+            alpha_pct: alpha_pct * (1.0 - ALPHA_OF_TIMES),
+            directory: &directory,
+            counter: Some(counter),
+            are_named: pairs.len() > 1,
+        };
+        let (counted, _) = measure(verb, trees, &chosen, &request, &[])?;
+        let Some(counted) = counted else {
+            work.uncounted.push("no program could be executed by what counts".into());
+            return Ok(work);
+        };
+        work.uncounted.extend(uncounted_benchmarks(&counted.record));
+        work.counted = of_assessment(&counted, &wanted);
+        Ok(work)
+    }
+}
+
+/// What the times of a benchmark tell of how to count it.
+struct Timed {
+    name: String,
+    is_open: bool,
+    /// Of an iteration, ns.
+    iteration_ns: Option<f64>,
+    /// Of a process, ns.
+    process_ns: f64,
+    system_share: f64,
+}
+
+impl Timed {
+    fn of(record: &Record, timed: &Assessment, limit: f64) -> Vec<Self> {
+        let pairs = timed.analysis.comparisons.iter().zip(&timed.judgements);
+        let one = |(found, judgement): (&analysis::Comparison, &analysis::verdict::Judgement)| {
+            let arms = [found.reference, found.arm];
+            let times = timed.analysis.arms[found.reference].times.as_ref();
+            let plan = &record.header.plan;
+            Self {
+                name: plan.arms[found.arm].benchmark.clone().unwrap_or_default(),
+                is_open: judgement.answer(limit) == GateAnswer::Undecided,
+                iteration_ns: times.map(|times| times.median.value),
+                process_ns: mean(record, Metric::WallNs, &arms).unwrap_or(0.0),
+                system_share: arms
+                    .map(|arm| system_share(record, arm))
+                    .into_iter()
+                    .fold(0.0, f64::max),
+            }
+        };
+        pairs.map(one).collect()
+    }
+
+    /// How long its counts may take, ns.
+    fn expected_ns(&self) -> f64 {
+        PROCESSES * (START_NS + SLOWER * self.process_ns)
+    }
+}
+
+fn mean(record: &Record, metric: Metric, arms: &[usize]) -> Option<f64> {
+    let rows = &record.rows;
+    let of = (0..rows.len()).filter(|&at| arms.contains(&rows.arm(at)) && rows.is_measurement(at));
+    let values: Vec<f64> = of.filter_map(|at| rows.get(at, metric)).map(|it| it as f64).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The share of the CPU time of an arm's processes in the kernel.
+fn system_share(record: &Record, arm: usize) -> f64 {
+    let us = |metric| mean(record, metric, &[arm]).unwrap_or(0.0);
+    let (user_us, system_us) = (us(Metric::UserUs), us(Metric::SysUs));
+    let all_us = user_us + system_us;
+    if all_us > 0.0 { system_us / all_us } else { 0.0 }
+}
+
+/// The pairs with the benchmarks that are counted. Those that do not fit into the time, or whose framework has no fixed number
+/// of iterations, are named with the reason.
+fn choose_pairs(
+    pairs: &[Pair],
+    wanted: &[Timed],
+    left_ns: u64,
+    uncounted: &mut Vec<String>,
+) -> Vec<Pair> {
+    let mut left_ns = left_ns as f64;
+    let mut chosen = Vec::new();
+    for pair in pairs {
+        let full = |inner: &str| {
+            if pairs.len() > 1 { format!("{}/{inner}", pair.name) } else { inner.to_owned() }
+        };
+        let mut kept = Vec::new();
+        for listed in &pair.common[0] {
+            let Some(timed) = wanted.iter().find(|it| it.name == full(&listed.name)) else {
+                continue;
+            };
+            let Some(harness) = listed.harness else { continue };
+            let command = harness.command(&["program".into()], &listed.name, None);
+            if let Err(why) = with_exact_iterations(harness, &command, 1) {
+                uncounted.push(format!("{}: {why}", timed.name));
+            } else if timed.expected_ns() > left_ns {
+                let seconds = (timed.expected_ns() / 1e9).ceil();
+                uncounted.push(format!("{}: no time is left for it, some {seconds} s", timed.name));
+            } else {
+                left_ns -= timed.expected_ns();
+                kept.push((listed.name.clone(), timed.iteration_ns));
+            }
+        }
+        if !kept.is_empty() {
+            chosen.push(pair.with(&kept));
+        }
+    }
+    chosen
+}
+
+/// What the counts of each benchmark tell.
+fn of_assessment(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCounted)> {
+    let plan = &counted.record.header.plan;
+    let of = |found: &analysis::Comparison| {
+        let name = plan.arms[found.arm].benchmark.clone()?;
+        let system_share = timed.iter().find(|it| it.name == name)?.system_share;
+        let Evidence::Paired(paired) = &found.evidence else { return None };
+        let ratio: RatioInterval = paired.ratio;
+        let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();
+        Some((name, WorkCounted { ratio, is_known, system_share }))
+    };
+    counted.analysis.comparisons.iter().filter_map(of).collect()
+}

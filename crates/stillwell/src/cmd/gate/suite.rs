@@ -1,0 +1,135 @@
+//! The suite of a gate: the programs of both builds under one name each.
+#![expect(clippy::disallowed_methods, reason = "writes the suite and links to the programs")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser as _;
+use tempfile::TempDir;
+
+use crate::cmd::assessment::Assessment;
+use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
+use crate::cmd::open::whole_suite;
+use crate::cmd::suites;
+use model::spec::{Cli, GateVerb, Verb};
+
+use super::pairs::Pair;
+use super::trees::Trees;
+use super::{SIDES, fail_on, timeout};
+
+/// What a suite of the gate is asked for.
+pub(super) struct SuiteRequest<'a> {
+    pub budget_ns: u64,
+    pub alpha_pct: f64,
+    /// Where its records go.
+    pub directory: &'a Path,
+    /// What counts the instructions; `None` if they do not decide.
+    pub counter: Option<&'a str>,
+    /// Whether the names of benchmarks begin with that of their program.
+    pub are_named: bool,
+}
+
+/// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
+pub(super) fn measure(
+    verb: &GateVerb,
+    trees: &Trees,
+    pairs: &[Pair],
+    request: &SuiteRequest<'_>,
+    failing: &[String],
+) -> Result<(Option<Assessment>, u8)> {
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let (file, mut known) = suite_of(&folder, trees, (pairs, request.are_named))?;
+    known.failing = failing.to_vec();
+    let directory = request.directory;
+    let words = bench_words(verb, &file, request);
+    let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
+        unreachable!("the words begin with bench")
+    };
+    bench.spec.suite.is_gate = true;
+    bench.spec.session.workers.machine = verb.machine.clone();
+    bench.spec.session.workers.seed = verb.seed;
+    let code = suites::bench_known(&bench, &known)?;
+    let whole = if directory.is_dir() { whole_suite(directory)? } else { None };
+    Ok((whole.map(Assessment::of), code))
+}
+
+/// The command line of the suite.
+fn bench_words(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Vec<OsString> {
+    let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
+    let mut words: Vec<OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
+    words.push(file.into());
+    let limit = fail_on(verb).to_string();
+    let alpha = format!("{}%", request.alpha_pct);
+    words.extend(["--budget", &seconds(request.budget_ns), "--fail-on", &limit].map(Into::into));
+    words.extend(["--alpha", &alpha, "--timeout", &seconds(timeout(verb).ns)].map(Into::into));
+    words.extend(["-o".into(), request.directory.into()]);
+    words.extend(verb.same.iter().flat_map(|it| ["--same".into(), format!("{}%", it.0).into()]));
+    if let Some(counter) = request.counter {
+        // The gate says itself what they tell.
+        words.extend(["--decide-on", "instructions", "-q", "--counter", counter].map(Into::into));
+        return words;
+    }
+    words.extend(verb.decide_on.iter().flat_map(|it| ["--decide-on".into(), it.name().into()]));
+    let counter = verb.counter.filter(|_| verb.decide_on.is_some());
+    words.extend(counter.iter().flat_map(|it| ["--counter".into(), it.name().into()]));
+    words.extend(verb.report.iter().flat_map(|path| ["--report".into(), path.into()]));
+    words
+}
+
+/// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.
+fn suite_of(
+    folder: &TempDir,
+    trees: &Trees,
+    (pairs, are_named): (&[Pair], bool),
+) -> Result<(PathBuf, KnownPrograms)> {
+    let mut known = KnownPrograms::default();
+    let directories =
+        trees.directories.iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
+    let mut suite = toml::Table::new();
+    suite.insert("name".into(), "gate".into());
+    let variants = SIDES.iter().zip(&directories).map(|(name, directory)| {
+        toml::Table::from_iter([
+            ("name".into(), (*name).into()),
+            ("cwd".into(), directory.clone().into()),
+        ])
+    });
+    suite.insert("variant".into(), variants.map(toml::Value::from).collect::<Vec<_>>().into());
+    let mut benchmarks = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let program = match &pair.files {
+            None => pair.name.clone(),
+            Some(files) => {
+                for (side, file) in SIDES.iter().zip(files) {
+                    let place = folder.path().join(side).join(index.to_string());
+                    let parent = place.parent().unwrap_or(folder.path());
+                    std::fs::create_dir_all(parent)?;
+                    std::os::unix::fs::symlink(file, &place)?;
+                    let kept = Path::new(PROGRAMS).join(side).join(index.to_string());
+                    known.links.push((kept, file.clone()));
+                }
+                let path = format!("{}/{{variant}}/{index}", folder.path().display());
+                shell_words::quote(&path).into_owned()
+            }
+        };
+        for ((side, directory), list) in SIDES.iter().zip(&directories).zip(&pair.common) {
+            let argv = shell_words::split(&program.replace("{variant}", side))?;
+            known.keep(argv, directory, list.clone());
+        }
+        let mut benchmark = toml::Table::from_iter([("program".into(), program.into())]);
+        if are_named {
+            benchmark.insert("name".into(), pair.name.clone().into());
+        }
+        let names = pair.common[0].iter().map(|it| it.name.clone().into());
+        benchmark.insert("only".into(), names.collect::<Vec<toml::Value>>().into());
+        benchmarks.push(toml::Value::from(benchmark));
+    }
+    suite.insert("benchmark".into(), benchmarks.into());
+    let path = folder.path().join("gate.toml");
+    std::fs::write(&path, toml::to_string(&suite)?)
+        .context("cannot write the suite of the gate")?;
+    // The programs may run as another user, who has to reach the links.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).ok();
+    Ok((path, known))
+}

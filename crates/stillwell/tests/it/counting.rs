@@ -1,0 +1,216 @@
+//! Instructions that valgrind counts: with the real valgrind.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, skipped};
+
+/// A bench with C, if this machine has valgrind and a compiler.
+fn bench() -> Option<Bench> {
+    let bench = Bench::new();
+    for tool in ["valgrind", "cc"] {
+        if bench.command(tool).arg("--version").output().is_err() {
+            skipped(&format!("there is no {tool}"));
+            return None;
+        }
+    }
+    Some(bench)
+}
+
+fn compile(bench: &Bench, program: &str, options: &[&str]) {
+    let words = ["-O1", "-o", program, "p.c"];
+    let mut compiler = Command::new("cc");
+    let compiler = compiler.args(words).args(options).current_dir(bench.path("."));
+    let built = compiler.output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+}
+
+/// Programs `old` and `new` that do so many rounds of a loop.
+fn loops(rounds: [u32; 2]) -> Option<Bench> {
+    let bench = bench()?;
+    bench.write(
+        "p.c",
+        "int main(void) { volatile unsigned x = 1;\n\
+         for (int i = 0; i < ROUNDS * 1000; i++) x = x * 1664525 + 1013904223;\n\
+         return 0; }\n",
+    );
+    for (program, rounds) in ["old", "new"].into_iter().zip(rounds) {
+        compile(&bench, program, &[&format!("-DROUNDS={rounds}")]);
+    }
+    Some(bench)
+}
+
+const COUNTED: [&str; 4] = ["--decide-on", "instructions", "--counter", "valgrind"];
+
+fn run(bench: &Bench, options: &[&str]) -> Ran {
+    bench.run(&[&COUNTED[..], options].concat())
+}
+
+#[test]
+fn counts_that_repeat_exactly_need_no_test() {
+    let Some(bench) = loops([600, 606]) else { return };
+    let ran = run(&bench, &["--fail-on", "slower:0.5%", "./old", "./new"]).ends_with(1);
+    let said = ran.stdout.replace('\n', " ");
+    assert!(said.contains("./new executes 0.9") && said.contains("repeats exactly"), "{said}");
+    assert!(said.contains("more instructions (valgrind) than ./old"), "{said}");
+    let record = bench.record();
+    let plan = &record.header["plan"];
+    assert_eq!(plan["counter"]["by"], "valgrind");
+    assert_eq!(
+        (&plan["process"]["no_aslr"], &plan["process"]["env_padding"]),
+        (&true.into(), &"off".into())
+    );
+    let counted: Vec<_> = record.timed().collect();
+    // Three of each agree, and there is no more to learn.
+    assert_eq!(counted.len(), 6);
+    for row in counted {
+        let times = ["wall_ns", "user_us", "sys_us", "maxrss_kib"].map(|column| row.get(column));
+        assert_eq!(times, [None; 4], "valgrind's times are none of the program");
+        assert!(row.get("counting_ns").is_some_and(|ns| ns > 0));
+        assert!(row.get("instructions").is_some_and(|n| n > 600_000));
+    }
+    let again = bench.stillwell(&["show", "r.swell", "--json"]).ends_with(0);
+    let shown: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(shown["conclusion"]["effects"][0]["verdict"], "slower");
+}
+
+#[test]
+fn the_same_program_executes_the_same_number() {
+    let Some(bench) = loops([300, 300]) else { return };
+    let ran = run(&bench, &["--fail-on", "slower", "./old", "./new"]).ends_with(0);
+    assert!(ran.stdout.contains("execute the same number of instructions (valgrind)"), "{ran:#?}");
+}
+
+#[test]
+fn all_processes_of_a_run_are_counted() {
+    let Some(bench) = loops([300, 600]) else { return };
+    bench.script("both", "#!/bin/sh\n./old\n./new\n");
+    run(&bench, &["--runs", "1", "./old", "./both"]).ends_with(0);
+    let record = bench.record();
+    let counts: Vec<i64> = record.timed().map(|row| row.get("instructions").unwrap()).collect();
+    let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    // 300 000 rounds alone, and with 600 000 more.
+    assert!((2.5..4.0).contains(&(*most as f64 / *least as f64)), "{counts:?}");
+}
+
+#[test]
+fn what_valgrind_cannot_run_says_so() {
+    let Some(bench) = bench() else { return };
+    // valgrind loads a library of its own into each program.
+    let refuses =
+        "#!/bin/sh\ncase \"$LD_PRELOAD\" in *vgpreload*) echo 'not like this' >&2; exit 9;; esac\n";
+    bench.script("refuses", refuses);
+    let ran = run(&bench, &["./refuses"]).ends_with(2);
+    let parts =
+        ["under valgrind it exited with 9, which it does not without valgrind", "not like this"];
+    ran.says(&parts);
+    let counted = bench.record();
+    assert!(counted.timed().all(|row| row.get("instructions").is_none()), "never a zero");
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_one_without_valgrind_too() {
+    let Some(bench) = bench() else { return };
+    bench.script("waits", "#!/bin/sh\nexec sleep 1000\n");
+    let ran = run(&bench, &["--timeout", "3s", "--warmup", "0", "./waits"]).ends_with(124);
+    ran.says(&["took longer than --timeout"]);
+}
+
+#[test]
+fn standard_input_and_exits_are_those_of_the_program() {
+    let Some(bench) = bench() else { return };
+    bench.write("in", "a line\n");
+    bench.script("reads", "#!/bin/sh\nread line; echo \"$line\" >> seen; exit 4\n");
+    let ran = run(&bench, &["--runs", "2", "--input", "in", "--expect-exit", "4", "./reads"]);
+    ran.ends_with(0);
+    assert_eq!(bench.read("seen").lines().filter(|line| *line == "a line").count(), 2);
+}
+
+/// Both programs of a pair have the same variables of the same length, and each pair other hashes.
+#[test]
+fn the_surroundings_of_a_pair_are_the_same() {
+    let Some(bench) = bench() else { return };
+    let script = "#!/bin/sh\necho \"$PYTHONHASHSEED $(env | grep -c 'STILLWELL_ITERATION\\|STILLWELL_PADDING')\" >> seen\n";
+    bench.script("a", script);
+    bench.script("b", script);
+    run(&bench, &["--runs", "3", "--warmup", "0", "./a", "./b"]).ends_with(0);
+    let seen = bench.read("seen");
+    let lines: Vec<&str> = seen.lines().collect();
+    assert_eq!(lines.len(), 6, "{seen}");
+    for pair in lines.chunks(2) {
+        assert_eq!(pair[0], pair[1]);
+        assert!(pair[0].len() == 12 && pair[0].ends_with(" 0"), "{seen}");
+    }
+    assert!(lines[0] != lines[2] && lines[2] != lines[4], "{seen}");
+}
+
+/// A program of Google Benchmark in C, in two builds, whose times vary by more than half from process to process, and whose
+/// iterations take so many rounds.
+fn noisy(rounds: [u32; 2]) -> Option<Bench> {
+    let bench = bench()?;
+    let code = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int n, char **words) {
+    long iterations = 100;
+    for (int i = 1; i < n; i++) {
+        if (!strcmp(words[i], "--help"))
+            return puts("[--benchmark_list_tests={true|false}] [--benchmark_filter=<regex>]") < 0;
+        if (strstr(words[i], "list_tests")) return puts("BM_loop") < 0;
+        if (strstr(words[i], "min_time=") && strchr(words[i], 'x')) iterations = atol(strchr(words[i], '=') + 1);
+    }
+    volatile unsigned x = 1;
+    for (long i = 0; i < iterations * ROUNDS; i++) x = x * 1664525 + 1013904223;
+    unsigned noise = getpid() * 2654435761u >> 20;
+    printf("{\"benchmarks\": [{\"name\": \"BM_loop\", \"real_time\": %u, \"time_unit\": \"ns\"}]}\n", 3000 + noise);
+}
+"#;
+    bench.write("p.c", code);
+    for (side, rounds) in ["old", "new"].into_iter().zip(rounds) {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        compile(&bench, &format!("{side}/sums"), &[&format!("-DROUNDS={rounds}")]);
+    }
+    Some(bench)
+}
+
+fn gate(bench: &Bench, options: &[&str]) -> Ran {
+    let fixed =
+        ["gate", "--old", "old", "--new", "new", "--select", "all", "--counter", "valgrind"];
+    let files = ["--json", "g.json", "--markdown", "c.md", "--junit", "j.xml", "-o", "out.suite"];
+    bench.stillwell(&[&fixed[..], &files, options].concat())
+}
+
+fn document(bench: &Bench) -> Value {
+    serde_json::from_str(&bench.read("g.json")).unwrap()
+}
+
+#[test]
+fn more_work_fails_a_gate_whose_times_cannot_tell() {
+    let Some(bench) = noisy([1000, 1100]) else { return };
+    let ran = gate(&bench, &["--budget", "30s"]).ends_with(1);
+    let found = &document(&bench)["benchmarks"][0];
+    assert_eq!((&found["answer"], &found["by"]), (&"fail".into(), &"more_work".into()));
+    let ratio = found["instructions"]["ratio"]["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.1).abs() < 0.001, "the fixed part cancels: {ratio}");
+    assert!(ran.stdout.contains("gate: fail: BM_loop: does 10.0 % more work"), "{ran:#?}");
+    let comment = bench.read("c.md");
+    assert!(comment.contains("| instructions (valgrind) |"), "{comment}");
+    assert!(comment.contains("| +10.0 % | **does 10.0 % more work** |"), "{comment}");
+    assert!(comment.contains("1 benchmark: 1 with more work."), "{comment}");
+    assert!(bench.read("j.xml").contains("<failure message=\"does 10.0 % more work"));
+    assert!(bench.path("out.suite/instructions").is_dir());
+}
+
+#[test]
+fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
+    let Some(bench) = noisy([1000, 1000]) else { return };
+    gate(&bench, &["--budget", "30s"]).ends_with(0);
+    let found = &document(&bench)["benchmarks"][0];
+    assert_eq!((&found["answer"], &found["by"]), (&"pass".into(), &"same_work".into()));
+    assert!(bench.read("c.md").contains("the same work; "), "{}", bench.read("c.md"));
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
+    assert_eq!(document(&bench)["counter"], Value::Null);
+}
