@@ -137,7 +137,7 @@ fn sizes(out: &mut String, found: &PowerCalibration) {
     wrap(out, "", 0, text);
 }
 
-pub(super) fn visible(visible: VisibleSlowdown) -> String {
+fn visible(visible: VisibleSlowdown) -> String {
     match visible {
         VisibleSlowdown::Below(at) => format!("< {}", slowdown(at)),
         VisibleSlowdown::At(at) => slowdown(at),
@@ -155,7 +155,7 @@ fn level(alpha: f64) -> String {
 }
 
 /// A time budget: `10 s`, `10 min`.
-pub(super) fn length(budget_ns: f64) -> String {
+fn length(budget_ns: f64) -> String {
     let time_s = budget_ns / 1e9;
     let (value, unit) = if time_s < 60.0 { (time_s, "s") } else { (time_s / 60.0, "min") };
     format!("{} {unit}", uncertain::trimmed(value, 3))

@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use crate::closing::failing_prefix;
 use crate::columns::{one_line, wrap};
-use crate::exported::{net_t0, shown_ratio};
 use crate::t0;
 use crate::text::{change, no_test, ratio_and_interval};
-use crate::uncertain::PLUS_MINUS_SIGN;
+use crate::uncertain::signs;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
-use analysis::{Analysis, Comparison, Evidence, RatioInterval};
+use analysis::{Analysis, ComparedTimes, Comparison, Evidence, RatioInterval};
 use model::values::{FailOn, exit_code};
 use record::Record;
+use record::plan::Plan;
 
 /// Most rows of the first table; the folded one has all.
 const ROWS_MAX: usize = 30;
@@ -68,28 +68,28 @@ impl GateResult<'_> {
 
     pub(super) fn rows(&self) -> Vec<GateRow> {
         let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
+        let times = ComparedTimes::of(analysis, judgements);
         let pairs = analysis.comparisons.iter().zip(judgements);
-        pairs.map(|(found, judgement)| self.row(record, analysis, found, judgement)).collect()
+        pairs.map(|(found, judgement)| self.row(&record.header.plan, &times, found, judgement)).collect()
     }
 
     fn row(
         &self,
-        record: &Record,
-        analysis: &Analysis,
+        plan: &Plan,
+        times: &ComparedTimes,
         found: &Comparison,
         judgement: &Judgement,
     ) -> GateRow {
-        let plan = &record.header.plan;
         let value = |arm: usize| {
-            let summary = analysis.arms.get(arm)?;
-            let unit = unit_of_arm(&plan.arms[arm], net_t0(summary)?.value);
-            Some(unit.label(&t0::of_arm(unit, summary)?))
+            let time = times.get(arm)?;
+            let unit = unit_of_arm(&plan.arms[arm], time.value);
+            Some(unit.label(&t0::beside_ratio(unit, time)))
         };
         let paired = match &found.evidence {
             Evidence::Paired(paired) => Some(paired),
             Evidence::Unpaired { .. } | Evidence::None { .. } => None,
         };
-        let ratio = paired.map(|paired| shown_ratio(paired, judgement));
+        let ratio = paired.map(|paired| judgement.shown(paired));
         let meaning = match (&found.evidence, judgement.verdict, ratio) {
             (Evidence::Unpaired { because, .. } | Evidence::None { because }, ..) => {
                 no_test(*because, plan.policy)
@@ -250,11 +250,6 @@ fn list(out: &mut String, heading: &str, names: &[String]) {
     if !names.is_empty() {
         write!(out, "\n{heading}: {}\n", names.join(", ")).ok();
     }
-}
-
-/// A text with `±` in place of the terminal's `+-`.
-fn signs(text: &str) -> String {
-    text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 
 /// A name as code. Nothing in it is taken for the end of the code or of a line.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
-use crate::values::{Average, FailOn, Percent, TimShape};
+use crate::values::{FileStatistic, FailOn, Percent, TimShape};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]
@@ -250,7 +250,7 @@ pub struct TableOptions {
     /// Pair benchmarks of Go whatever their number of processors is: BenchmarkGet-8 with BenchmarkGet-4
     #[arg(long)]
     pub ignore_procs: bool,
-    /// What the ratio is of [default: mean]
+    /// What the ratio is of [default: t0]
     #[arg(long, value_name = "STATISTIC", value_enum)]
-    pub by: Option<Average>,
+    pub by: Option<FileStatistic>,
 }

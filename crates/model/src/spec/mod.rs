@@ -26,6 +26,7 @@ pub mod run;
 mod schema;
 mod shell_option;
 mod shield;
+mod short_help;
 pub mod suite;
 mod system;
 pub mod verb_groups;

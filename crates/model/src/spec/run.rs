@@ -12,7 +12,7 @@ use crate::spec::groups::{
 use crate::spec::revisions::RevisionOptions;
 use crate::values::{
     Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
-    Shell, TimeSpan,
+    Shell, TimeSpan, TimeUnit,
 };
 use crate::words::command_parser;
 
@@ -82,6 +82,13 @@ pub struct DisplayOptions {
     /// which is fastest [default: wall, CPU times, memory]
     #[arg(long, value_name = "METRIC[:UNIT],...")]
     pub metrics: Option<MetricList>,
+    /// Unit of the times: microsecond, millisecond, second, or ns, us, ms, s, min, h [default: the one that fits]
+    #[arg(short = 'u', long, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnit>,
+    /// Order of the table, and of exported ones: auto (the fastest first, a scan and exports in their order), command (as on
+    /// the command line) or mean-time (the fastest first) [default: auto]
+    #[arg(long, value_name = "ORDER")]
+    pub sort: Option<TableOrder>,
     /// Show also the statistics behind the answer: spread, means, histograms, p, the statistic and the level of each
     /// comparison, every note, and what perf stat counts
     #[arg(short = 'v', long, conflicts_with = "json")]
@@ -341,6 +348,31 @@ pub struct ExportOptions {
     /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+/// The order of the rows of a table, as hyperfine names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableOrder {
+    /// The fastest first; a scan in its order.
+    #[default]
+    Auto,
+    /// As on the command line.
+    Command,
+    /// The fastest first.
+    MeanTime,
+}
+
+impl TableOrder {
+    /// The order that a command line asks for.
+    pub fn of(words: &[String]) -> Self {
+        let value = |(at, word): (usize, &String)| match word.strip_prefix("--sort") {
+            Some("") => words.get(at + 1).cloned(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        let asked = words.iter().enumerate().find_map(value);
+        asked.and_then(|value| Self::from_str(&value, false).ok()).unwrap_or_default()
+    }
 }
 
 /// How much the terminal gets, as hyperfine names it.

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
 use model::spec::{DumpFormat, PlotKind};
-use model::values::{Average, ErrorControl, Estimate, FailOn, Percent, TimShape, TimeSpan};
+use model::values::{FileStatistic, ErrorControl, Estimate, FailOn, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, where the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
@@ -24,7 +24,7 @@ pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
 /// `compare --table-format`.
 pub const TABLE: TableStyle = TableStyle::Text;
 /// `compare --by`.
-pub const COMPARED_AVERAGE: Average = Average::Mean;
+pub const COMPARED_STATISTIC: FileStatistic = FileStatistic::T0;
 /// `convert --warmup`.
 pub const CONVERT_WARMUPS: u32 = 0;
 /// `calibrate --budget`.
@@ -135,7 +135,7 @@ mod tests {
         check("plot", "height", PLOT_HEIGHT);
         check("dump", "format", name(&DUMP_FORMAT));
         check("slowest", "n", N_SLOWEST);
-        check("compare", "by", name(&COMPARED_AVERAGE));
+        check("compare", "by", name(&COMPARED_STATISTIC));
         check("convert", "warmup", CONVERT_WARMUPS);
         check("calibrate", "budget", format!("{}s", CALIBRATION_BUDGET.ns / 1_000_000_000));
         check("calibrate", "replays", N_REPLAYS);

@@ -39,6 +39,7 @@ pub use revisions::{BuiltRevision, across};
 pub use suite::SuiteMembership;
 pub use trial::TrialRule;
 pub use value::{ValueReader, ValueRule, ValueSource};
+pub use shell::shell_syntax;
 use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.

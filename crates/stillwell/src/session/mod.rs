@@ -2,6 +2,7 @@
 //! the record.
 
 mod core_pairs;
+mod forecast;
 mod guard;
 mod placement;
 mod progress;

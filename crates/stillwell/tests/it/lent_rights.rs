@@ -103,7 +103,7 @@ const PLACES: [(&str, &str, &[&str]); 10] = [
     ("a record", "r.swell", &["run", "-r2", "-o", "d/r.swell", "true"]),
     ("the output of a run", "out", &["run", "-r2", "-o", "r.swell", "--output", "d/out", "echo"]),
     ("a suite", "s", &["bench", "s.toml", "-p", "1", "-o", "d/s"]),
-    ("raw data", "w.csv", &["noise", "--for", "1ms", "--no-verdict", "--raw", "d/w.csv"]),
+    ("raw data", "w.csv", &["noise", "--for", "1ms", "--raw", "d/w.csv"]),
     ("a campaign", "c", &["campaign", "new", "d/c", "--", "true"]),
     (
         "a record as another format",
@@ -273,7 +273,7 @@ fn no_file_of_root_stays_in_a_directory_of_the_caller() {
         &["campaign", "new", "c", "--", "true"],
         &["history", "add", "--revision", "a", "root.swell"],
         &["system", "show"],
-        &["noise", "--for", "1ms", "--no-verdict"],
+        &["noise", "--for", "1ms"],
     ] {
         let ran = under_sudo(&bench, words);
         assert!(ran.code.is_some_and(|code| code != 2), "{words:?}: {ran:#?}");
