@@ -136,7 +136,7 @@ fn base(reference: &ArmSummary, has_net: bool) -> Option<ComparedTime> {
 fn digits(ratios: impl Iterator<Item = RatioInterval>) -> i32 {
     let relative = ratios.map(|it| (it.hi - it.lo) / 2.0 / it.ratio);
     let least = relative.filter(|half| half.is_finite() && *half > 0.0).fold(1.0, f64::min);
-    ((-least.log10()).ceil() + 1.0).clamp(*DIGITS.start(), *DIGITS.end()) as i32
+    ((-least.log10()).ceil() + 2.0).clamp(*DIGITS.start(), *DIGITS.end()) as i32
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(value(0), 32.1);
         assert!((value(1) / value(0) - 1.334).abs() < 1e-12 && value(2) == 16.05);
         assert!(found.has_ratios() && !found.is_as_measured());
-        assert_eq!(found.get(1).unwrap().n_digits, Some(3));
+        assert_eq!(found.get(1).unwrap().n_digits, Some(4));
     }
 
     #[test]
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn more_digits_for_a_ratio_that_is_known_better() {
         let of = |lo, hi| digits(std::iter::once(RatioInterval { ratio: 1.0, lo, hi }));
-        assert_eq!(of(0.999, 1.001), 4);
-        assert_eq!(of(0.9999, 1.0001), 5);
+        assert_eq!(of(0.998, 1.002), 5);
+        assert_eq!(of(0.9998, 1.0002), 6);
         assert_eq!((of(0.5, f64::INFINITY), of(1.0, 1.0)), (3, 3));
     }
 }
