@@ -252,7 +252,7 @@ mod tests {
         let text = table(Markup::Markdown, &record, &analysis, &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"), "{text}");
-        assert!(lines[2].ends_with("| 1.020 | 2048 |  |"), "{text}");
+        assert!(lines[2].ends_with("| 1.030 | 2048 |  |"), "{text}");
     }
 
     #[test]

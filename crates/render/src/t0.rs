@@ -27,7 +27,11 @@ pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
 
 /// The heading of a column of times: `t0`, or `t0 × ratio` where the reference's time and its multiples are shown.
 pub fn heading(location: &str, times: &ComparedTimes) -> String {
-    if times.has_ratios() { format!("{location} × ratio") } else { location.into() }
+    match (times.has_ratios(), times.is_as_measured()) {
+        (true, true) => format!("{location} as measured × ratio"),
+        (true, false) => format!("{location} × ratio"),
+        _ => location.into(),
+    }
 }
 
 fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
