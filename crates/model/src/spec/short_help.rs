@@ -37,8 +37,8 @@ const LIST: [ShortHelp; 8] = [
     ShortHelp {
         verb: "timeit",
         groups: &[
-            ("What is compared", &["setup", "vs", "python", "command_names"]),
-            ("How long", &["budget", "runs", "loops", "precision"]),
+            ("What is compared", &["setup", "vs", "python", "arm_name"]),
+            ("How long", &["budget", "processes", "loops", "precision"]),
             ("What is measured", &["decide_on", "gc", "duplicate"]),
             ("The processes", &["affinity", "tune", "inherit_environ"]),
             ("The answer", &["same", "fail_on", "record", "verbose", "json"]),
@@ -52,9 +52,9 @@ const LIST: [ShortHelp; 8] = [
     ShortHelp {
         verb: "bench",
         groups: &[
-            ("What is compared", &["arms", "command_names", "revisions", "build"]),
+            ("What is compared", &["arms", "arm_name", "revisions", "build"]),
             ("Which benchmarks", &["benchmark", "filter", "list"]),
-            ("How long", &["budget", "runs", "precision", "resume"]),
+            ("How long", &["budget", "processes", "precision", "resume"]),
             ("The processes", &["affinity", "tune", "timeout"]),
             ("The answer", &["same", "fail_on", "record", "verbose", "json"]),
         ],
@@ -86,7 +86,7 @@ const LIST: [ShortHelp; 8] = [
             ("How long", &["budget", "layouts"]),
             ("The verdict", &["same", "alpha", "decide_on"]),
             ("The processes", &["prepare", "affinity", "tune"]),
-            ("The answer", &["resume", "record", "report", "history", "json"]),
+            ("The answer", &["resume", "directory", "report", "history", "json"]),
         ],
         examples: &[
             "stillwell bisect --build 'make -j2' v1.0 HEAD -- ./prog input",
@@ -101,7 +101,7 @@ const LIST: [ShortHelp; 8] = [
             ("How long", &["budget", "timeout"]),
             ("The verdict", &["within", "alpha", "decide_on"]),
             ("The processes", &["setup", "prepare", "affinity", "isolate", "tune"]),
-            ("The answer", &["resume", "record", "json"]),
+            ("The answer", &["resume", "directory", "json"]),
         ],
         examples: &[
             "stillwell race ./a ./b ./c ./d",

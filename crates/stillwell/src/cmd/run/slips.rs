@@ -41,7 +41,8 @@ fn refuse_arguments(spec: &RunSpec, is_found: &dyn Fn(&str) -> bool) -> Result<(
     let commands = &spec.commands;
     let is_bare = |command: &String| !command.contains(char::is_whitespace);
     let [first, others @ ..] = &commands[..] else { return Ok(()) };
-    if others.is_empty() || !commands.iter().all(is_bare) || !is_found(first) {
+    let has_empty = commands.iter().any(String::is_empty);
+    if others.is_empty() || has_empty || !commands.iter().all(is_bare) || !is_found(first) {
         return Ok(());
     }
     let missing = others.iter().find(|word| shell_syntax(word).is_none() && !is_found(word));
