@@ -116,7 +116,7 @@ const LIST: [ShortHelp; 8] = [
             ("How long", &["budget", "runs", "warmup"]),
             ("The samples", &["rate", "stack_kib"]),
             ("The processes", &["prepare", "input", "affinity", "isolate", "tune"]),
-            ("The answer", &["page", "firefox", "folded", "record", "json"]),
+            ("The answer", &["page", "folded", "record", "json"]),
         ],
         examples: &[
             "stillwell why ./old ./new",
@@ -162,7 +162,7 @@ fn text(short: &ShortHelp, command: &Command) -> String {
         out += &format!("\n{heading}:\n");
         for id in *ids {
             let arg = verb.get_arguments().find(|arg| arg.get_id() == *id);
-            out += &line(arg.expect("the table names arguments"));
+            out += &line(arg.unwrap_or_else(|| panic!("{} has no argument {id}", short.verb)));
         }
     }
     out += "\nExamples:\n";

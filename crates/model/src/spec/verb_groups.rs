@@ -28,7 +28,7 @@ pub const USAGE: &str = "stillwell <VERB> [...]\n       stillwell [OPTIONS of ru
 /// Below the name of the program.
 const EXAMPLES: [&str; 3] = [
     "stillwell run './old input' './new input'     # which command is faster?",
-    "stillwell timeit -s 'x = [3, 1]' 'sorted(x)'  # how long does a statement take?",
+    "stillwell timeit -s 'x = [3, 1]' 'sorted(x)'  # how long does this take?",
     "stillwell report                              # the newest result in a browser",
 ];
 
