@@ -3,27 +3,35 @@
 use record::plan::Plan;
 use render::budget::{has_room, short_budget};
 
-/// Blocks after which a forecast is made, and how many times too long the fewest blocks have to be by then. The first
-/// block is often the slowest: caches are cold.
-const FORECASTS: [(u32, f64); 2] = [(1, 3.0), (5, 1.5)];
+/// Blocks after which a forecast is made (0: after a round of the warm-up), and how many times too long the fewest blocks
+/// have to be by then. The first block is often the slowest, because caches are cold; later forecasts leave it out.
+const FORECASTS: [(u32, f64); 3] = [(0, 3.0), (1, 3.0), (3, 1.5)];
 
 /// The forecast of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BudgetForecast {
     is_short: bool,
+    /// The time of the first block.
+    first_ns: u64,
 }
 
 impl BudgetForecast {
-    /// What to tell after `n_run` blocks, or warm-up rounds before the first block, that took `span_ns`.
+    /// What to tell after `n_run` blocks that took `span_ns`, or after a round of the warm-up.
     pub(super) fn after(&mut self, plan: &Plan, n_run: u32, span_ns: u64) -> Option<String> {
         let (min, _, budget_ns) = plan.blocks.bounds();
+        if n_run == 1 {
+            self.first_ns = span_ns;
+        }
         if self.is_short {
             let has_fitted = n_run >= min && span_ns <= budget_ns;
             self.is_short = !has_fitted;
             return has_fitted.then(|| has_room(min));
         }
         let (_, factor) = FORECASTS.into_iter().find(|(n_blocks, _)| *n_blocks == n_run)?;
-        let block_ns = span_ns / u64::from(n_run.max(1));
+        let block_ns = match n_run {
+            0 | 1 => span_ns,
+            n => span_ns.saturating_sub(self.first_ns) / u64::from(n - 1),
+        };
         let is_far = block_ns as f64 * f64::from(min) >= factor * budget_ns as f64;
         let text = short_budget(plan, block_ns).filter(|_| is_far)?;
         self.is_short = true;

@@ -94,8 +94,8 @@ impl Session<'_> {
     /// Tells whether the budget is too short for the fewest blocks, by the warm-up or by the first blocks.
     fn forecast(&mut self, n_run: u32, warmup_ns: Option<u64>) {
         let (n_run, span_ns) = match (n_run, warmup_ns) {
-            (0, Some(warmup_ns)) => (1, warmup_ns),
-            (1, Some(_)) => return,
+            (0, Some(warmup_ns)) => (0, warmup_ns),
+            (0, None) => return,
             _ => (n_run, self.state.live.span_ns()),
         };
         if let Some(text) = self.budget_forecast.after(self.plan, n_run, span_ns) {
