@@ -13,7 +13,7 @@ impl DocumentBody for PowerCalibration {
     const NAME: &'static str = "calibration";
 }
 
-/// Default of --max-blocks.
+/// Default of --max-runs.
 const PAIRS_BY_DEFAULT: usize = 500;
 /// Columns of a bar for 100 %.
 const BAR: usize = 50;
@@ -128,7 +128,7 @@ fn sizes(out: &mut String, found: &PowerCalibration) {
             format!("in {}", length(budget.budget_ns)),
             visible(budget.visible),
             budget.n_pairs,
-            if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-blocks" } else { "" }
+            if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-runs" } else { "" }
         )
         .ok();
     }

@@ -171,7 +171,7 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         if first > 0 {
             writeln!(
                 out,
-                "{first} older ones are not shown; -n {} shows all",
+                "{first} older ones are not shown; --last {} shows all",
                 series.entries.len()
             )
             .ok();

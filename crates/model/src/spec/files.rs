@@ -88,7 +88,7 @@ pub struct HistVerb {
     #[command(flatten)]
     pub files: FilesVerb,
     /// Number of bins [default: 20]
-    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: Option<u16>,
     /// As many bins as the terminal has lines for
     #[arg(long, conflicts_with = "bins")]
@@ -110,7 +110,7 @@ pub struct PlotVerb {
     #[arg(short = 'k', long, value_enum)]
     pub kind: Option<PlotKind>,
     /// With --kind hist: number of bins [default: 20]
-    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: Option<u16>,
     /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
     #[arg(long)]
@@ -183,7 +183,7 @@ pub struct SlowestVerb {
     #[command(flatten)]
     pub files: FilesVerb,
     /// How many to show [default: 5]
-    #[arg(short = 'n', value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "first", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub n: Option<u32>,
 }
 

@@ -100,7 +100,7 @@ pub struct DisplayOptions {
 #[command(next_help_heading = "What is compared")]
 pub struct ArmOptions {
     /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
-    #[arg(long, visible_alias = "baseline-cmd", value_name = "COMMAND", value_parser = command_parser())]
+    #[arg(long, value_name = "COMMAND", value_parser = command_parser())]
     pub reference: Option<String>,
     /// Name to show for the command of --reference [default: the command itself]
     #[arg(long, value_name = "NAME", requires = "reference")]
@@ -147,10 +147,10 @@ pub struct LengthOptions {
     pub warmup: Option<u32>,
     /// Fewest timed runs of each command, which is also the fewest blocks; they are made even if the budget is too short
     /// [default: 10, or 24 for a single command, as far as they fit the budget]
-    #[arg(short = 'm', long, visible_alias = "min-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'm', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub min_runs: Option<u32>,
     /// Most timed runs of each command [default: 500, or no limit for a single command]
-    #[arg(short = 'M', long, visible_alias = "max-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
     /// Exactly this many timed runs of each command that count, whatever they show: blocks that are left out as warm-up are
     /// made up for. With --budget fewer, if that is used up before
@@ -319,32 +319,26 @@ pub struct NumberOptions {
 /// Files for other programs; `-` is standard output.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Write a file in a format: pyperf, bmf (Bencher), csv, markdown, hyperfine or json (the whole analysis); can be
-    /// repeated. A name that ends with .gz is compressed
+    /// Write a file in a format: json (the whole analysis), markdown, asciidoc, org, csv, times (TIME<TAB>COMMAND of each run,
+    /// as tim -s), hyperfine, hyperfine-1 (as its versions 1.x did), pyperf or bmf (Bencher); can be repeated. A name that
+    /// ends with .gz is compressed. hyperfine's --export-json and the like are known too
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], action = clap::ArgAction::Append)]
     pub export: Vec<String>,
     /// Write hyperfine's JSON, schema 2, with our fields beside it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
-    /// Write hyperfine's JSON as its versions 1.x did, with our fields beside it
-    #[arg(long, value_name = "FILE")]
-    pub export_json_v1: Option<PathBuf>,
     /// Write one line of comma-separated values for each command
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
     /// Write a Markdown table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
     /// Write an AsciiDoc table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_asciidoc: Option<PathBuf>,
     /// Write an org-mode table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_orgmode: Option<PathBuf>,
-    /// Write one line TIME<TAB>COMMAND for each run, in seconds and in the order of execution, warm-ups included, as tim -s
-    /// does
-    #[arg(long, value_name = "FILE")]
-    pub export_times: Option<PathBuf>,
     /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

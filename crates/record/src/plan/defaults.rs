@@ -43,7 +43,7 @@ pub const HISTORY_ALPHA: Percent = Percent(1.0);
 pub const N_HISTORY_RESULTS: usize = 20;
 /// `pool run --repetitions`.
 pub const POOL_REPETITIONS: u32 = 10;
-/// `pool run --blocks`.
+/// `pool run --runs`.
 pub const POOL_BLOCKS: u32 = 3;
 /// `gate --budget`.
 pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };

@@ -3,7 +3,7 @@
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use model::spec::command;
+use model::spec::{command, renamed};
 
 /// Whether an error of clap is a text that was asked for, such as the help.
 pub fn is_answer(error: &Error) -> bool {
@@ -95,6 +95,11 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
     let argument = context(ContextKind::InvalidArg)?;
     if error.kind() == ErrorKind::ArgumentConflict && argument.starts_with("--parameter-scan") {
         return Some("one -P scans one parameter; several: -L a 1,2,3 -L b 4,5 takes every pair".into());
+    }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(now) = renamed(words.get(1).map_or("", |verb| verb), argument)
+    {
+        return Some(format!("{argument} is now {now}"));
     }
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
         // clap names the first letter of what could be short options: `-1` of `-1s`.

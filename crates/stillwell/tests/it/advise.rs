@@ -35,7 +35,7 @@ fn arguments(n_blocks: &str) -> [String; 10] {
         "host",
         "--only",
         "governor",
-        "--blocks",
+        "--runs",
         n_blocks,
         "--json",
     ]

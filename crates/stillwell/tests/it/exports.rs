@@ -63,7 +63,7 @@ fn hyperfine_schema_2() {
 #[test]
 fn hyperfine_schema_1() {
     check_superset(
-        "--export-json-v1",
+        "--export", "hyperfine-1",
         include_str!("../../../formats/samples/hyperfine_1.20.json"),
     );
 }
@@ -82,12 +82,12 @@ fn an_export_to_standard_output_is_alone_there() {
     let bench = scripted();
     for option in [
         "--export-json",
-        "--export-json-v1",
+        "--export", "hyperfine-1",
         "--export-csv",
         "--export-markdown",
         "--export-asciidoc",
         "--export-orgmode",
-        "--export-times",
+        "--export", "times",
     ] {
         bench.stillwell(&["show", "r.swell", option, "file", "--json"]).ends_with(0);
         let shown = bench.stillwell(&["show", "r.swell", option, "-"]).ends_with(0);
