@@ -33,6 +33,9 @@ pub struct ShowVerb {
     /// Print the analysis as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
+    /// List the records in $XDG_STATE_HOME/stillwell instead, the newest first; with FILE, those whose commands contain it
+    #[arg(long, conflicts_with_all = ["verbose", "json", "metadata", "slowest", "fail_on"])]
+    pub list: bool,
     /// Show what is known beside the values instead: machine, interpreter, plan
     #[arg(long, conflicts_with_all = ["verbose", "slowest", "fail_on"])]
     pub metadata: bool,

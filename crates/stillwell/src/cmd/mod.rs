@@ -24,6 +24,7 @@ mod git;
 mod histograms;
 mod history;
 mod link_order;
+mod listing;
 mod load;
 mod made_up;
 mod manual;
