@@ -195,7 +195,8 @@ mod tests {
     #[test]
     fn nothing_left_of_an_arm_is_no_time() {
         let net = |value| Some((value, 1.0));
-        let arms = vec![arm(0, 100.0, net(50.0)), arm(1, 150.0, net(100.0)), arm(2, 50.0, net(0.0))];
+        let arms =
+            vec![arm(0, 100.0, net(50.0)), arm(1, 150.0, net(100.0)), arm(2, 50.0, net(0.0))];
         let with_net = |ratio: f64| PairedTest {
             net_ratio: Some(RatioInterval { ratio, lo: ratio, hi: ratio }),
             ..paired(1.5, 1.4, 1.6)

@@ -166,8 +166,11 @@ fn t0(arm: &ArmSummary) -> Option<UncertainValue> {
 pub fn compare(compared: &[ComparedFile], by: FileStatistic) -> FilesComparison {
     let files: Vec<&Results> = compared.iter().map(|file| &file.results).collect();
     let labels: Vec<Vec<String>> = files.iter().map(|file| file.labels()).collect();
-    let places: Vec<BenchmarkPlaces<'_>> =
-        files.iter().zip(&labels).map(|(&file, labels)| BenchmarkPlaces::of(file, labels)).collect();
+    let places: Vec<BenchmarkPlaces<'_>> = files
+        .iter()
+        .zip(&labels)
+        .map(|(&file, labels)| BenchmarkPlaces::of(file, labels))
+        .collect();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -250,7 +253,13 @@ fn statistic(
 ) -> FileStatistic {
     let mut found = files.iter().zip(places).filter_map(|(file, at)| Some((file, (*at)?)));
     match wanted {
-        FileStatistic::T0 if found.clone().any(|(file, at)| file.results.benchmarks[at].unit.more_is_better()) => FileStatistic::Median,
+        FileStatistic::T0
+            if found
+                .clone()
+                .any(|(file, at)| file.results.benchmarks[at].unit.more_is_better()) =>
+        {
+            FileStatistic::Median
+        }
         FileStatistic::T0 if !found.all(|(file, at)| file.t0s[at].is_some()) => FileStatistic::Mean,
         wanted => wanted,
     }
@@ -280,7 +289,8 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
             }
         })
         .collect();
-    let of_launches = || stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
+    let of_launches =
+        || stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
     let err = t0.map_or_else(of_launches, |t0| t0.err);
     Some(FileCell {
         middle: UncertainValue { value, err },

@@ -44,7 +44,10 @@ pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
 
 /// Withdraws [`short_budget`].
 pub fn has_room(min: u32) -> String {
-    format!("the later blocks took less time: the budget has room for {} after all", counted(min as usize, "block"))
+    format!(
+        "the later blocks took less time: the budget has room for {} after all",
+        counted(min as usize, "block")
+    )
 }
 
 /// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: the plan of
@@ -112,9 +115,15 @@ mod tests {
                         --budget 24s has room for all";
         assert_eq!(text(two, 10, 10, 1, 2_100_000_000).as_deref(), Some(expected));
         let nine = text(two, 10, 10, 1, 1_100_000_000).unwrap();
-        assert!(nine.contains("some 9 of 10 blocks; --budget 13s"), "nine pairs can decide: {nine}");
+        assert!(
+            nine.contains("some 9 of 10 blocks; --budget 13s"),
+            "nine pairs can decide: {nine}"
+        );
         let one = text(&["sleep 1"], 3, 24, 1, SECOND_NS).unwrap();
-        assert!(one.contains("--budget 3s has room for some 3 of 24 blocks: a rough time"), "{one}");
+        assert!(
+            one.contains("--budget 3s has room for some 3 of 24 blocks: a rough time"),
+            "{one}"
+        );
         assert_eq!(text(two, 10, 10, 1, SECOND_NS), None, "they fit");
         assert_eq!(text(two, 10, 10, 10, 9 * SECOND_NS), None, "the user wants them");
     }

@@ -78,11 +78,7 @@ fn whole_note(out: &mut String, note: &Note, plan: &Plan) {
 
 /// Appends the notes that matter most, in at most two lines. The first one is there even without its advice. Returns
 /// their number.
-fn brief_notes<'a>(
-    out: &mut String,
-    notes: impl Iterator<Item = &'a Note>,
-    plan: &Plan,
-) -> usize {
+fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan: &Plan) -> usize {
     let (mut n_shown, mut n_lines) = (0, 0);
     for note in notes {
         let what = notes::brief(&note.finding, plan);

@@ -2,9 +2,7 @@
 
 use crate::units::{UnitKind, kind_of};
 use analysis::verdict::Judgement;
-use analysis::{
-    Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, UncertainValue,
-};
+use analysis::{Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, UncertainValue};
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
 use record::plan::Plan;

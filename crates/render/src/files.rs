@@ -301,8 +301,7 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
         }
         writeln!(out, "{heading}, by the estimate of {} ({}):", singular(by), these.len()).ok();
         let rows = these.iter().map(|(line, cell, found)| {
-            let old =
-                line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
+            let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
             let name = one_line(&line.name);
             vec![name, old, "→".into(), middle(line, cell, by), ratio(*found)]
         });

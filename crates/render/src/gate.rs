@@ -77,8 +77,7 @@ fn evidence(
         }
     };
     let limit = fail_on.limit();
-    let (of_costs, shown) =
-        (judgement.interval.unwrap_or(paired.ratio), judgement.shown(paired));
+    let (of_costs, shown) = (judgement.interval.unwrap_or(paired.ratio), judgement.shown(paired));
     let quantity = QuantityWords::of(plan);
     let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
     let times = quantity.times(&ratio_and_interval(shown));

@@ -59,12 +59,12 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
     let plan = &record.header.plan;
     let times = ComparedTimes::of(analysis, judgements);
     let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
-    let unit =
-        unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
+    let unit = unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
     let metrics = metrics(record, analysis);
     let has_ratios = !analysis.comparisons.is_empty();
     let row = |arm: &ArmSummary| {
-        let time = times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
+        let time =
+            times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
         let pairs = analysis.comparisons.iter().zip(judgements);
         let found = pairs.filter(|(found, _)| found.arm == arm.arm).last();
@@ -88,10 +88,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
 }
 
 /// The candidates that have a run, in the order that the user asked for.
-fn ordered<'a>(
-    record: &Record,
-    analysis: &'a Analysis,
-) -> impl Iterator<Item = &'a ArmSummary> {
+fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = &'a ArmSummary> {
     let plan = &record.header.plan;
     let mut all: Vec<&ArmSummary> = results(analysis).collect();
     let is_by_time = TableOrder::of(&record.header.command_line) == TableOrder::MeanTime;
@@ -251,7 +248,10 @@ mod tests {
         found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
         let text = table(Markup::Markdown, &record, &analysis, &[]);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"), "{text}");
+        assert!(
+            lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"),
+            "{text}"
+        );
         assert!(lines[2].ends_with("| 1.030 | 2048 |  |"), "{text}");
     }
 

@@ -70,7 +70,9 @@ impl GateResult<'_> {
         let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
         let times = ComparedTimes::of(analysis, judgements);
         let pairs = analysis.comparisons.iter().zip(judgements);
-        pairs.map(|(found, judgement)| self.row(&record.header.plan, &times, found, judgement)).collect()
+        pairs
+            .map(|(found, judgement)| self.row(&record.header.plan, &times, found, judgement))
+            .collect()
     }
 
     fn row(

@@ -53,10 +53,7 @@ fn a_file_against_itself_is_within() {
     assert!(found.differences.is_empty());
     let near = UncertainValue { value: 1.001, err: None };
     assert_eq!(ChangeGroup::of(near), ChangeGroup::Unknown);
-    assert_eq!(
-        ChangeGroup::of(UncertainValue { err: Some(0.0001), ..near }),
-        ChangeGroup::More
-    );
+    assert_eq!(ChangeGroup::of(UncertainValue { err: Some(0.0001), ..near }), ChangeGroup::More);
 }
 
 /// `compare` and `show` have one number.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
-use crate::values::{FileStatistic, FailOn, Percent, TimShape};
+use crate::values::{FailOn, FileStatistic, Percent, TimShape};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]

@@ -153,7 +153,8 @@ pub(super) fn asked(words: &[OsString], command: &Command) -> Option<String> {
 
 fn text(short: &ShortHelp, command: &Command) -> String {
     let mut words = short.verb.split(' ');
-    let verb = words.try_fold(command.clone(), |command, word| command.find_subcommand(word).cloned());
+    let verb =
+        words.try_fold(command.clone(), |command, word| command.find_subcommand(word).cloned());
     let mut verb = verb.expect("the table names verbs");
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
     verb = verb.bin_name(format!("stillwell {}", short.verb));

@@ -10,14 +10,31 @@ pub const GROUPS: [(&str, &[&str]); 2] = [
     (
         "Every day",
         &[
-            "run", "timeit", "bench", "gate", "compare", "show", "report", "why", "bisect", "history",
+            "run", "timeit", "bench", "gate", "compare", "show", "report", "why", "bisect",
+            "history",
         ],
     ),
     (
         "The machine, and more",
         &[
-            "system", "noise", "shield", "load", "calibrate", "check", "stats", "plot", "convert",
-            "dump", "race", "campaign", "pool", "link-order", "mcp", "help", "man", "completions",
+            "system",
+            "noise",
+            "shield",
+            "load",
+            "calibrate",
+            "check",
+            "stats",
+            "plot",
+            "convert",
+            "dump",
+            "race",
+            "campaign",
+            "pool",
+            "link-order",
+            "mcp",
+            "help",
+            "man",
+            "completions",
         ],
     ),
 ];
@@ -33,7 +50,8 @@ const EXAMPLES: [&str; 3] = [
 ];
 
 /// The last lines of `stillwell --help`.
-pub const AFTER: &str = "`stillwell VERB -h` shows a verb in short, `stillwell VERB --help` all of it.";
+pub const AFTER: &str =
+    "`stillwell VERB -h` shows a verb in short, `stillwell VERB --help` all of it.";
 
 /// The template of `stillwell --help`, with the verbs in groups.
 pub fn template() -> StyledStr {

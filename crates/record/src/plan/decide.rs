@@ -12,7 +12,8 @@ use host::Facts;
 use model::spec::RunSpec;
 use model::values::metric::{Metric, Quantity};
 use model::values::{
-    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, TimeUnit, VALUE,
+    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, TimeUnit,
+    VALUE,
 };
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;

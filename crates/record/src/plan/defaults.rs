@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
 use model::spec::{DumpFormat, PlotKind};
-use model::values::{FileStatistic, ErrorControl, Estimate, FailOn, Percent, TimShape, TimeSpan};
+use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, where the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;

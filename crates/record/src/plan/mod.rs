@@ -36,10 +36,10 @@ pub use blocks::{BlockRule, Stopping};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};
+pub use shell::shell_syntax;
 pub use suite::SuiteMembership;
 pub use trial::TrialRule;
 pub use value::{ValueReader, ValueRule, ValueSource};
-pub use shell::shell_syntax;
 use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.

@@ -1,8 +1,8 @@
 //! A session and its verdicts → its conclusion.
 
 use crate::conclusion::next::{find_noise, measure_longer};
-use crate::exported::net_t0;
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
+use crate::exported::net_t0;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     Analysis, ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue,

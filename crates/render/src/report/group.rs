@@ -62,7 +62,9 @@ impl<'a> GroupContext<'a> {
 
     /// Whether a time of the group is ratio × reference.
     pub fn has_ratios(&self) -> bool {
-        (0..self.group.arms.len()).filter_map(|place| self.compared(place)).any(|it| it.is_from_ratio)
+        (0..self.group.arms.len())
+            .filter_map(|place| self.compared(place))
+            .any(|it| it.is_from_ratio)
     }
 
     /// t0 of an arm with its unit.

@@ -51,7 +51,8 @@ pub(super) fn times(
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
     let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
-    let beside = beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
+    let beside =
+        beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
     let own = [
         signs(&t0::of_arm(unit, arm).unwrap_or_default()),
         number(wall.median.value),

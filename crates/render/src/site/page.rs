@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::columns::one_line;
 use crate::history::{SeriesChange, no_change, unit, value};
-use crate::uncertain::signs;
 use crate::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
 use crate::site::{HistorySite, page_of};
+use crate::uncertain::signs;
 use crate::units::counted;
 use crate::units::signed_percent;
 use model::values::Estimate;

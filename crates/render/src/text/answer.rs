@@ -341,4 +341,3 @@ fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
     let share = stalls.stalled_mean_ns / stalls.wall_mean_ns;
     (share >= LOST_SHOWN).then_some(share)
 }
-

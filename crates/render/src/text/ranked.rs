@@ -10,9 +10,9 @@ use crate::columns::{one_line, room_for_names, shorten, width, wrap};
 use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::styles::paint;
+use crate::text::SummaryContext;
 use crate::text::comparison::margin;
 use crate::text::ratios::ratio_and_interval;
-use crate::text::SummaryContext;
 use crate::{t0, uncertain};
 use analysis::verdict::{Judgement, Verdict};
 
@@ -45,7 +45,12 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
     let times = t0::heading(page.quantity.location(page.plan), &page.compared);
     draw(out, [&heading, &times, "ratio", "verdict"].map(String::from), rows);
     if page.compared.is_as_measured() {
-        wrap(out, "", 0, "nothing is subtracted: the reference takes hardly longer than what would be");
+        wrap(
+            out,
+            "",
+            0,
+            "nothing is subtracted: the reference takes hardly longer than what would be",
+        );
     }
 }
 

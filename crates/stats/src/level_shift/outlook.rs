@@ -79,7 +79,8 @@ mod tests {
     use super::super::find;
     use super::*;
 
-    const OPTIONS: ShiftOptions = ShiftOptions { alpha: 0.01, level_min: 3, n_orders: 199, seed: 1 };
+    const OPTIONS: ShiftOptions =
+        ShiftOptions { alpha: 0.01, level_min: 3, n_orders: 199, seed: 1 };
 
     /// Values that scatter by some 3, with a step of 6 after the tenth of 16.
     fn history() -> Vec<f64> {

@@ -94,7 +94,9 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
 fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
     let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
-    let style = ProgressStyle::with_template("watching the CPUs for {prefix}, {elapsed} so far; ^C ends it");
+    let style = ProgressStyle::with_template(
+        "watching the CPUs for {prefix}, {elapsed} so far; ^C ends it",
+    );
     bar.set_style(style.expect("the template is constant"));
     bar.set_prefix(short_time(length_ns as f64));
     bar

@@ -94,7 +94,9 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
     };
     let argument = context(ContextKind::InvalidArg)?;
     if error.kind() == ErrorKind::ArgumentConflict && argument.starts_with("--parameter-scan") {
-        return Some("one -P scans one parameter; several: -L a 1,2,3 -L b 4,5 takes every pair".into());
+        return Some(
+            "one -P scans one parameter; several: -L a 1,2,3 -L b 4,5 takes every pair".into(),
+        );
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(now) = renamed(words.get(1).map_or("", |verb| verb), argument)

@@ -59,8 +59,7 @@ mod tests {
     /// The first block is up to four times as slow as the others, which scatter by a half.
     fn session(seed: u64) -> MadeUp {
         let mut plan = record(&["a", "b"]).header.plan;
-        plan.blocks =
-            BlockRule::Budget { budget_ns: BUDGET_NS, min: MIN, max: u32::MAX, firm: 1 };
+        plan.blocks = BlockRule::Budget { budget_ns: BUDGET_NS, min: MIN, max: u32::MAX, firm: 1 };
         let mut stream = Stream::new(seed);
         let block_ns = 10_f64.powf(8.0 + 2.0 * stream.unit());
         let first = 1.0 + 3.0 * stream.unit();

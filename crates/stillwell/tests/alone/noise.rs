@@ -100,9 +100,8 @@ fn the_culprit_is_the_largest_source() {
 fn pauses_are_written_and_time_is_kept() {
     let _alone = alone();
     let bench = Bench::new();
-    let ran = bench
-        .stillwell(&["noise", "--for", "50ms", "--json", "--raw", "pauses.csv"])
-        .ends_with(0);
+    let ran =
+        bench.stillwell(&["noise", "--for", "50ms", "--json", "--raw", "pauses.csv"]).ends_with(0);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     adds_up(&report);
     let n_pauses: i64 =

@@ -22,7 +22,8 @@ pub use measure::{
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
     if verb.script.is_none() {
-        let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into()).collect();
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into()).collect();
         slips::refuse(&verb.spec, &words)?;
     }
     let (path, code) = measure_and_show(verb)?;

@@ -13,7 +13,8 @@ use model::values::Shell;
 use record::plan::shell_syntax;
 
 /// Options whose letter an interpreter has too: `python3 -c pass`.
-const LETTERS: [(&str, &str); 3] = [("-c", "--cleanup"), ("-s", "--setup"), ("-i", "--ignore-failure")];
+const LETTERS: [(&str, &str); 3] =
+    [("-c", "--cleanup"), ("-s", "--setup"), ("-i", "--ignore-failure")];
 const INTERPRETERS: [&str; 10] =
     ["python", "perl", "ruby", "node", "sh", "bash", "dash", "zsh", "php", "lua"];
 /// Words that do something only if a shell reads them.
@@ -108,13 +109,17 @@ mod tests {
     use super::*;
 
     fn spec(commands: &[&str]) -> RunSpec {
-        RunSpec { commands: commands.iter().map(ToString::to_string).collect(), ..RunSpec::default() }
+        RunSpec {
+            commands: commands.iter().map(ToString::to_string).collect(),
+            ..RunSpec::default()
+        }
     }
 
     #[track_caller]
     fn check_arguments(commands: &[&str], meant: Option<&str>) {
         let is_found = |word: &str| ["sleep", "gzip", "true"].contains(&word) || word.contains('/');
-        let error = refuse_arguments(&spec(commands), &is_found).err().map(|error| error.to_string());
+        let error =
+            refuse_arguments(&spec(commands), &is_found).err().map(|error| error.to_string());
         assert_eq!(error.is_some(), meant.is_some(), "{error:?}");
         if let Some((error, meant)) = error.zip(meant) {
             assert!(error.ends_with(&format!("did you mean: stillwell run {meant}?")), "{error}");
