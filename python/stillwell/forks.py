@@ -172,7 +172,7 @@ def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optio
     own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     command = ["bench", "--fork-server=%d" % theirs.fileno(), "--quiet", "--record", record] + [w for w in words if w != "--quiet"]
     for name, _, inner_loops in arms:
-        command += ["--arm", name]
+        command += ["--command-name", name]
     # A terminal shows the progress and the errors. Elsewhere, as in a notebook, the exception must contain the error.
     to_terminal = os.isatty(2)
     with own, theirs, tempfile.TemporaryFile() as stderr_file, Interrupts() as interrupts:

@@ -32,6 +32,9 @@ VALUES = {
     "inherit-environ": (None, "environment variables for the workers, separated by commas"),
 }
 
+# Options that Stillwell calls otherwise.
+NAMES = {"processes": "runs"}
+
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Benchmark")
@@ -104,7 +107,7 @@ def to_words(args: argparse.Namespace) -> List[str]:
     for name in VALUES:
         value = getattr(args, name.replace("-", "_"))
         if value is not None and (name, value) != ("loops", 0) and name not in left_out:
-            words += ["--" + name, "%.15g" % value if isinstance(value, float) else str(value)]
+            words += ["--" + NAMES.get(name, name), "%.15g" % value if isinstance(value, float) else str(value)]
     if args.python_names is not None and args.compare_to is not None:
         for arm_name in args.python_names:
             words += ["--command-name", arm_name]

@@ -65,7 +65,7 @@ def bench(words):
 def serve_forks(words, fd):
     host = socket.socket(fileno=fd)
     lines = host.makefile("r")
-    names = [words[place + 1] for place, word in enumerate(words) if word == "--arm"]
+    names = [words[place + 1] for place, word in enumerate(words) if word == "--command-name"]
     rows = []
 
     def ask(text, fds=()):

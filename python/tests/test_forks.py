@@ -52,7 +52,7 @@ class Forks(ScriptCase):
         server = [word for word in asked if word.startswith("--fork-server=")]
         self.assertEqual(len(server), 1)
         record = asked[asked.index("--record") + 1]
-        self.assertEqual(asked, ["bench", server[0], "--quiet", "--record", record] + "--budget 5s --fast --tag a --tag b --arm old --arm new".split())
+        self.assertEqual(asked, ["bench", server[0], "--quiet", "--record", record] + "--budget 5s --fast --tag a --tag b --command-name old --command-name new".split())
         self.assertEqual(self.log("group"), [[True]] * 4)
         self.assertEqual(self.log("quit"), [["bye", None]] * 4)
 
@@ -140,7 +140,7 @@ class Forks(ScriptCase):
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first, second = sorted(os.listdir(self.path("state/stillwell")), key=lambda name: os.path.getmtime(self.path("state/stillwell/" + name)))
         self.assertEqual(done.stdout.decode().splitlines(), ["TEXT <of> " + first, "n 2", "TEXT <of> " + second], done.stderr.decode())
-        self.assertIn("--arm", self.log("asked")[0])
+        self.assertIn("--command-name", self.log("asked")[0])
 
 
 class Histogram(unittest.TestCase):

@@ -50,7 +50,7 @@ class Manager(ScriptCase):
         words = self.asked()[0]
         given = words[3:words.index("--record")]
         # A number of processes leaves nothing to --fast and --rigorous, and the program refuses them together.
-        self.assertEqual(given, "--track-memory --verbose --quiet --processes 5 --values 2 --warmups 0 --loops 256 "
+        self.assertEqual(given, "--track-memory --verbose --quiet --runs 5 --values 2 --warmups 0 --loops 256 "
                          "--min-time 0.05 --timeout 3 --affinity 0-1 --inherit-environ A,B --append out.json".split())
         self.assertIn("-p 5 -n 2", words[-1])
 
@@ -58,7 +58,7 @@ class Manager(ScriptCase):
         path = self.write("bench.py", "import stillwell\nstillwell.Runner(values=1, processes=2, loops=8, warmups=3, min_time=0.5).bench_func('a', len, ())")
         self.run_python(path, "-n", "7")
         words = self.asked()[0]
-        self.assertEqual(words[3:words.index("--record")], "--processes 2 --values 7 --warmups 3 --loops 8 --min-time 0.5".split())
+        self.assertEqual(words[3:words.index("--record")], "--runs 2 --values 7 --warmups 3 --loops 8 --min-time 0.5".split())
 
     def test_a_single_value_needs_no_numbers(self):
         path = self.write("bench.py", "import stillwell\nstillwell.Runner(values=3, processes=2).bench_func('a', len, ())")
@@ -67,7 +67,7 @@ class Manager(ScriptCase):
         self.assertEqual(words[3:words.index("--record")], ["--debug-single-value"])
         self.run_python(path, "--fast", "-n", "4", "-p", "1")
         words = self.asked()[1]
-        self.assertEqual(words[3:words.index("--record")], "--processes 1 --values 4".split())
+        self.assertEqual(words[3:words.index("--record")], "--runs 1 --values 4".split())
 
     def test_output_must_be_new(self):
         path = self.write("bench.py", SMALL)

@@ -185,15 +185,15 @@ class Options(unittest.TestCase):
         return options.to_words(args, given), args
 
     def test_every_combination_has_words_without_conflicts(self):
-        # The program refuses --fast with --processes, and --debug-single-value with any number.
+        # The program refuses --fast with --runs, and --debug-single-value with any number.
         for words, defaults, expected in (
-            ([], {}, ["--processes", "20"]),
-            (["--fast"], {}, ["--processes", "10"]),
-            (["--fast"], {"processes": 30}, ["--processes", "15"]),
-            (["--fast"], {"values": 9}, ["--processes", "10", "--values", "6"]),
-            (["--rigorous"], {"processes": 3}, ["--processes", "6"]),
+            ([], {}, ["--runs", "20"]),
+            (["--fast"], {}, ["--runs", "10"]),
+            (["--fast"], {"processes": 30}, ["--runs", "15"]),
+            (["--fast"], {"values": 9}, ["--runs", "10", "--values", "6"]),
+            (["--rigorous"], {"processes": 3}, ["--runs", "6"]),
             (["--debug-single-value"], {"values": 3, "processes": 2, "loops": 5}, ["--debug-single-value"]),
-            (["-p3", "-n2", "-w0", "-l2^3"], {}, ["--processes", "3", "--values", "2", "--warmups", "0", "--loops", "8"]),
+            (["-p3", "-n2", "-w0", "-l2^3"], {}, ["--runs", "3", "--values", "2", "--warmups", "0", "--loops", "8"]),
         ):
             self.assertEqual(self.words(*words, **defaults)[0], expected, (words, defaults))
 

@@ -207,7 +207,7 @@ class PyperfScripts(RealCase):
         out, _ = self.run_words(program, "bench", "--as-pyperf", "bench.py", "--list", **environment)
         self.assertEqual(out, "sort\ntimed\nlines\ntrue\n")
         record = self.path("two.swell")
-        words = ["bench", "--as-pyperf", "bench.py", "%s bench.py" % sys.executable, "-b", "timed", "-p", "2", "-n", "2"]
+        words = ["bench", "--as-pyperf", "bench.py", "%s bench.py" % sys.executable, "-b", "timed", "-r", "2", "--values", "2"]
         self.run_words(program, *words, "-o", record, **environment)
         with open(record) as lines:
             header = json.loads(lines.readline())

@@ -44,8 +44,8 @@ class Plugin(ScriptCase):
         self.assertIn("3 passed", out)
         self.assertRegex(out, r"test_it\.py::test_alone  [0-9.]+ .?s  n 2\n")
         self.assertRegex(out, r"test_it\.py::test_pair   SLOWER 1\.500  \[1\.250, 2\.000\]\n")
-        self.assertEqual([words[-2:] for words in self.asked("bench")], [["--arm", "work"]] * 2)
-        self.assertEqual(self.asked("bench")[1][-4:], ["--arm", "baseline", "--arm", "work"])
+        self.assertEqual([words[-2:] for words in self.asked("bench")], [["--command-name", "work"]] * 2)
+        self.assertEqual(self.asked("bench")[1][-4:], ["--command-name", "baseline", "--command-name", "work"])
 
     def test_disable(self):
         out = self.pytest("--stillwell-disable")
@@ -95,7 +95,7 @@ class Plugin(ScriptCase):
 
     def test_options_for_the_program(self):
         self.pytest("--stillwell-option=--budget=2s", "--stillwell-option=--fast")
-        self.assertIn("--budget 2s --fast --arm work", " ".join(self.asked("bench")[0]))
+        self.assertIn("--budget 2s --fast --command-name work", " ".join(self.asked("bench")[0]))
 
     def test_mistakes(self):
         out = self.pytest(tests="""

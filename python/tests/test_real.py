@@ -177,7 +177,7 @@ class TwoPrograms(RealCase):
         program, python = self.environment["STILLWELL"], sys.executable
         out, _ = self.run_words(program, "bench", "--list", python + " old.py", python + " new.py")
         self.assertEqual(out.split(), ["one", "two"])
-        out, _ = self.run_words(program, "bench", "--json", "-p", str(N_PAIRS), "-n", "3", python + " old.py", python + " new.py")
+        out, _ = self.run_words(program, "bench", "--json", "-r", str(N_PAIRS), "--values", "3", python + " old.py", python + " new.py")
         self.assertEqual(self.verdicts(out)[1], ["slower", "faster"])
 
     def test_two_interpreters(self):
@@ -315,7 +315,7 @@ class Pytest(RealCase):
         assert stillwell(much).verdict == "slower"
     """)
         out, _ = self.run_python(
-            "-m", "pytest", "-p", "no:cacheprovider", "-p", "stillwell.pytest_plugin", "-q", path, "--stillwell-option=--processes=%d" % N_PAIRS,
+            "-m", "pytest", "-p", "no:cacheprovider", "-p", "stillwell.pytest_plugin", "-q", path, "--stillwell-option=--runs=%d" % N_PAIRS,
             "--stillwell-option=--values=3", *words, status=status)
         return out
 
@@ -357,13 +357,13 @@ class Listing(RealCase):
                 open("listed", "w").close()
                 runner.bench_func("goes", len, ())
         """)
-        _, err = self.run_words(PROGRAM, "bench", "%s bench.py" % sys.executable, "-p", "2", "-n", "2", status=2)
+        _, err = self.run_words(PROGRAM, "bench", "%s bench.py" % sys.executable, "-r", "2", "--values", "2", status=2)
         self.assertIn("there is no benchmark 'goes'; the program has 'stays'", err)
 
 
 class ResultFile(RealCase):
     def test_the_suffix_says_the_format(self):
-        words = [PROGRAM, "timeit", "--python", sys.executable, "-p", "2", "-n", "2", "1+1"]
+        words = [PROGRAM, "timeit", "--python", sys.executable, "-r", "2", "--values", "2", "1+1"]
         for name in ("x.json", "x.json.gz"):
             self.run_words(*words, "-o", name)
             [benchmark] = BenchmarkSuite.load(self.path(name))

@@ -97,14 +97,14 @@ class Wheel(unittest.TestCase):
         package = self.used(self.python, "-c", "import stillwell; print('stillwell', stillwell.__version__)")
         self.assertEqual(package, version, "the package and the program say different versions")
         self.assertEqual(self.used(self.python, "-c", "import stillwell.binary as b; print(b.find())").strip(), os.path.join(self.prefix, "bin/stillwell"))
-        out = self.used(os.path.join(self.prefix, "bin/stillwell"), "timeit", "--python", self.python, "--json", "-p", "2", "-n", "2", "1 + 1")
+        out = self.used(os.path.join(self.prefix, "bin/stillwell"), "timeit", "--python", self.python, "--json", "-r", "2", "--values", "2", "1 + 1")
         self.assertEqual(len(json.loads(out)["analysis"]["arms"]), 1)
 
     def test_script(self):
         self.assertIn("record: " + self.folder, self.used(self.python, self.write("bench.py", SCRIPT), "-p", "2", "-n", "2"))
 
     def test_pytest(self):
-        out = self.used(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--stillwell-option=--processes=3", self.write("test_sort.py", TESTS))
+        out = self.used(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--stillwell-option=--runs=3", self.write("test_sort.py", TESTS))
         self.assertIn("1 passed", out)
         self.assertIn("test_sort.py::test_sort", out)
 

@@ -10,16 +10,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::PointEstimate;
 
-use crate::summary::UncertainValue;
+use crate::arm::summarise;
+use crate::convert::of_record;
+use crate::convert::to_record::{self, ImportOptions};
+use crate::launches::gather;
+use crate::summary::{ArmSummary, UncertainValue};
 pub use differences::{Difference, OtherProcessors};
 use differences::{differences, other_processors};
-use model::values::Average;
+use model::values::FileStatistic;
+use record::Record;
 
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
-    /// Mean or median of all values, in the base unit. The error is that of the mean of the launches. A summary, or a
-    /// single launch, has no error.
+    /// t0, or the mean or median of all values, in the base unit. The error of a mean or median is that of the mean of the
+    /// launches. A summary, or a single launch, has no error.
     pub middle: UncertainValue,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
@@ -59,6 +64,8 @@ pub struct BenchmarkLine {
     pub more_is_better: bool,
     /// Tags of the benchmark.
     pub tags: Vec<String>,
+    /// The statistic that is compared: files without values have no t0.
+    pub by: FileStatistic,
     /// One cell for each file; `None` if the file lacks the benchmark.
     pub cells: Vec<Option<FileCell>>,
 }
@@ -66,8 +73,8 @@ pub struct BenchmarkLine {
 /// The comparison of several files.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FilesComparison {
-    /// The kind of average that is compared.
-    pub by: Average,
+    /// The statistic that most benchmarks are compared by.
+    pub by: FileStatistic,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
     /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file: those of which
@@ -110,20 +117,73 @@ impl ChangeGroup {
     }
 }
 
+/// A file with the t0 of its benchmarks.
+#[derive(Debug)]
+pub struct ComparedFile {
+    /// Its benchmarks.
+    pub results: Results,
+    t0s: Vec<Option<UncertainValue>>,
+}
+
+impl ComparedFile {
+    /// A file of another program.
+    pub fn of_results(results: Results) -> Self {
+        let n = results.benchmarks.len();
+        let record = to_record::record(&results, &ImportOptions::default());
+        // A file without values has no t0.
+        let t0s = record.map_or_else(
+            |_| vec![None; n],
+            |record| {
+                let arms = summarise(&gather(record));
+                to_record::arms_of(&results).into_iter().map(|arm| t0(arms.get(arm)?)).collect()
+            },
+        );
+        Self { results, t0s }
+    }
+
+    /// A record of our own.
+    pub fn of_record(record: Record) -> Self {
+        let record = gather(record);
+        let results = of_record::results(&record);
+        let names = (0..record.header.plan.arms.len()).map(|arm| of_record::name(&record, arm));
+        let arms: Vec<ArmSummary> = match &record.parts[..] {
+            [] => summarise(&record),
+            parts => parts.iter().flat_map(summarise).collect(),
+        };
+        let mut arms = names.zip(arms);
+        // The benchmarks are the arms that have values, in their order.
+        let mut of = |name: &str| arms.find(|(other, arm)| other == name && arm.times.is_some());
+        let t0s = results.benchmarks.iter().map(|it| t0(&of(&it.name)?.1)).collect();
+        Self { results, t0s }
+    }
+}
+
+fn t0(arm: &ArmSummary) -> Option<UncertainValue> {
+    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|times| times.t0))
+}
+
 /// Compares the benchmarks of the first file with those of the others, by name.
-pub fn compare(files: &[Results], by: Average) -> FilesComparison {
-    let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
-    let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let places: Vec<BenchmarkPlaces<'_>> =
-        files.iter().zip(&labels).map(|(file, labels)| BenchmarkPlaces::of(file, labels)).collect();
+pub fn compare(compared: &[ComparedFile], by: FileStatistic) -> FilesComparison {
+    let files: Vec<&Results> = compared.iter().map(|file| &file.results).collect();
+    let labels: Vec<Vec<String>> = files.iter().map(|file| file.labels()).collect();
+    let places: Vec<BenchmarkPlaces<'_>> = files
+        .iter()
+        .zip(&labels)
+        .map(|(&file, labels)| BenchmarkPlaces::of(file, labels))
+        .collect();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
     for (at, benchmark) in first.iter().enumerate() {
         let name = &labels[0][at];
-        let reference = found[0][at].clone();
+        let places: Vec<Option<usize>> = std::iter::once(Some(at))
+            .chain((1..files.len()).map(|file| places[file].find(benchmark, name)))
+            .collect();
+        let by = statistic(compared, &places, by);
+        let cell = |file: usize| cell(&compared[file], places[file]?, by);
+        let reference = cell(0);
         let of_file = |file: usize| {
-            let mut cell = found[file][places[file].find(benchmark, name)?].clone()?;
+            let mut cell = cell(file)?;
             if let Some(old) = &reference {
                 cell.ratio = ratio(old.middle, cell.middle);
                 let difference = cell.middle.value - old.middle.value;
@@ -137,9 +197,9 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
             continue;
         }
         let cells = std::iter::once(reference.clone()).chain(others).collect();
-        let (unit, tags) = (benchmark.unit.clone(), tags(&files[0], benchmark));
+        let (unit, tags) = (benchmark.unit.clone(), tags(files[0], benchmark));
         let more_is_better = unit.more_is_better();
-        lines.push(BenchmarkLine { name: name.clone(), unit, more_is_better, tags, cells });
+        lines.push(BenchmarkLine { name: name.clone(), unit, more_is_better, tags, by, cells });
     }
     for file in 1..files.len() {
         let is_alone =
@@ -149,8 +209,9 @@ pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     }
     let means = |file| geometric_mean(lines.iter(), file);
     let geometric_means = (0..files.len()).map(means).collect();
-    let other_processors = other_processors(files, &labels, &alone);
-    let differences = differences(files);
+    let other_processors = other_processors(&files, &labels, &alone);
+    let differences = differences(&files);
+    let by = most_common(&lines).unwrap_or(by);
     FilesComparison { by, geometric_means, lines, alone, differences, other_processors }
 }
 
@@ -184,24 +245,53 @@ impl<'a> BenchmarkPlaces<'a> {
     }
 }
 
-fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
-    file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
+/// The statistic of one benchmark: t0 if all files that have the benchmark have values.
+fn statistic(
+    files: &[ComparedFile],
+    places: &[Option<usize>],
+    wanted: FileStatistic,
+) -> FileStatistic {
+    let mut found = files.iter().zip(places).filter_map(|(file, at)| Some((file, (*at)?)));
+    match wanted {
+        FileStatistic::T0
+            if found
+                .clone()
+                .any(|(file, at)| file.results.benchmarks[at].unit.more_is_better()) =>
+        {
+            FileStatistic::Median
+        }
+        FileStatistic::T0 if !found.all(|(file, at)| file.t0s[at].is_some()) => FileStatistic::Mean,
+        wanted => wanted,
+    }
 }
 
-fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
+fn most_common(lines: &[BenchmarkLine]) -> Option<FileStatistic> {
+    let n = |by: FileStatistic| lines.iter().filter(|line| line.by == by).count();
+    let all = [FileStatistic::Median, FileStatistic::Mean, FileStatistic::T0];
+    all.into_iter().max_by_key(|by| n(*by)).filter(|by| n(*by) > 0)
+}
+
+fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
+    let benchmark = &file.results.benchmarks[at];
     let summary = summary(benchmark);
+    let t0 = file.t0s[at].filter(|_| by == FileStatistic::T0);
     let value = match by {
-        Average::Mean => summary.mean.or(summary.center()),
-        Average::Median => summary.center(),
+        FileStatistic::T0 => t0.map(|t0| t0.value),
+        FileStatistic::Mean => summary.mean.or(summary.center()),
+        FileStatistic::Median => summary.center(),
     }?;
     let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
     let middles: Vec<f64> = with_values
         .filter_map(|launch| match by {
-            Average::Mean => stats::mean(launch.values).ok(),
-            Average::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
+            FileStatistic::Mean | FileStatistic::T0 => stats::mean(launch.values).ok(),
+            FileStatistic::Median => {
+                stats::SortedSample::new(launch.values).ok().map(|it| it.median())
+            }
         })
         .collect();
-    let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
+    let of_launches =
+        || stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
+    let err = t0.map_or_else(of_launches, |t0| t0.err);
     Some(FileCell {
         middle: UncertainValue { value, err },
         sd: summary.stddev,
@@ -210,7 +300,7 @@ fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
         ratio: None,
         difference: None,
         estimate: benchmark.values.is_empty().then(|| match (summary.median, summary.mean) {
-            (_, Some(mean)) if value == mean && by == Average::Mean => EstimateKind::Mean,
+            (_, Some(mean)) if value == mean && by == FileStatistic::Mean => EstimateKind::Mean,
             (Some(_), _) => EstimateKind::Median,
             (None, Some(_)) => EstimateKind::Mean,
             (None, None) => EstimateKind::Unknown,
@@ -263,65 +353,4 @@ fn tags(file: &Results, benchmark: &BenchmarkValues) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use formats::LaunchInfo;
-
-    fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
-        let mut results = Results::default();
-        results.metadata.insert("hostname".into(), host.into());
-        for (name, launches) in benchmarks {
-            let mut made = BenchmarkValues::new(name, ResultUnit::Time);
-            for values in *launches {
-                made.values.extend(*values);
-                made.end_launch(LaunchInfo::default());
-            }
-            results.benchmarks.push(made);
-        }
-        results
-    }
-
-    #[test]
-    fn pairs_by_name_with_the_error_of_the_launches() {
-        let old = file(&[("a", &[&[1.0, 3.0], &[4.0]]), ("only old", &[&[1.0]])], "x");
-        let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
-        let found = compare(&[old, new], Average::Mean);
-        let cell = found.lines[0].cells[1].as_ref().unwrap();
-        assert_eq!(cell.middle, UncertainValue { value: 6.0, err: Some(2.0) });
-        let ratio = cell.ratio.unwrap();
-        // 8/3 in the reference, with the error 1 of the launch means 2 and 4.
-        assert_eq!(ratio.value, 6.0 / (8.0 / 3.0));
-        let expected = ratio.value * (2.0_f64 / 6.0).hypot(1.0 / (8.0 / 3.0));
-        assert!((ratio.err.unwrap() - expected).abs() < 1e-12, "{ratio:?}");
-        assert_eq!(found.alone, [vec!["only old"], vec!["only new"]]);
-        assert_eq!(found.differences.len(), 1);
-        assert_eq!(found.geometric_means[1].unwrap().value, ratio.value);
-        assert_eq!(found.geometric_means[0], None);
-    }
-
-    /// Equal values, single values, and launches of unequal lengths: a file against itself is never different.
-    #[test]
-    fn a_file_against_itself_is_within() {
-        let same = file(
-            &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
-            "x",
-        );
-        let found = compare(&[same.clone(), same], Average::Median);
-        for line in &found.lines {
-            let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
-            assert_eq!(
-                (ratio.value, ChangeGroup::of(ratio)),
-                (1.0, ChangeGroup::Within),
-                "{}",
-                line.name
-            );
-        }
-        assert!(found.differences.is_empty());
-        let near = UncertainValue { value: 1.001, err: None };
-        assert_eq!(ChangeGroup::of(near), ChangeGroup::Unknown);
-        assert_eq!(
-            ChangeGroup::of(UncertainValue { err: Some(0.0001), ..near }),
-            ChangeGroup::More
-        );
-    }
-}
+mod tests;

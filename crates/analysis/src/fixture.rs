@@ -1,7 +1,7 @@
 //! Summaries for the tests, built in memory.
 
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
-use crate::summary::{SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
+use crate::summary::{ArmSummary, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
 
 /// Times whose statistics all have this value and this error.
 pub fn times(value: f64, err: f64) -> TimeSummary {
@@ -21,6 +21,29 @@ pub fn times(value: f64, err: f64) -> TimeSummary {
         cv: Some(0.0),
         quantiles: [value; 4],
         slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+    }
+}
+
+/// An arm without times.
+pub fn no_runs() -> ArmSummary {
+    ArmSummary {
+        arm: 0,
+        label: "x".into(),
+        is_hidden: false,
+        n_runs: 30,
+        n_timed_out: 0,
+        n_failed: 0,
+        n_nonzero_exits: 0,
+        times: None,
+        net: None,
+        clean: None,
+        no_clean: None,
+        wall: None,
+        cpu: None,
+        stalls: None,
+        interruptions: None,
+        metrics: Vec::new(),
+        sliced: None,
     }
 }
 

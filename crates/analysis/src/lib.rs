@@ -9,6 +9,7 @@ mod arm_values;
 pub mod calibrate;
 mod clocks;
 mod compare;
+mod compared_times;
 mod comparison;
 pub mod convert;
 pub mod distributions;
@@ -58,6 +59,7 @@ use record::Record;
 
 pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
+pub use compared_times::{ComparedTime, ComparedTimes};
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
     RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,

@@ -15,6 +15,8 @@ use record::{Event, Header, Record, Survivors};
 
 /// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;
+/// Smallest share of it that a property of the machine has to take for a note on that.
+const SUFFERED_MIN: f64 = 0.01;
 
 /// All notes, the heaviest first.
 pub fn notes(
@@ -51,7 +53,9 @@ pub fn notes(
         notes.extend(migrations(arms));
         notes.extend(counters_disagree(record, arms, comparisons));
         notes.extend(neighbours.and_then(on_the_core));
-        notes.extend(load(record));
+        // A load that took nothing is no news.
+        let took = ledger.is_none_or(|ledger| largest_share(ledger) >= SUFFERED_MIN);
+        notes.extend(load(record).filter(|_| took));
     }
     notes.extend(floors(arms));
     notes.extend(lone_runs(arms));
@@ -74,8 +78,9 @@ const SHARED_CORE_MIN: f64 = 0.05;
 
 fn on_the_core(found: Neighbours) -> Option<Note> {
     let cost = found.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
-    let is_worth_it = found.share() >= SHARED_CORE_MIN && cost > 0.0;
-    is_worth_it.then(|| Note { finding: Finding::Neighbours(found), weight: found.share() * cost })
+    let weight = found.share() * cost;
+    let is_worth_it = found.share() >= SHARED_CORE_MIN && weight >= SUFFERED_MIN;
+    is_worth_it.then_some(Note { finding: Finding::Neighbours(found), weight })
 }
 
 /// Sum of a metric over the measured runs; `None` if no run has it.
@@ -91,9 +96,16 @@ const PARTS_MAX: usize = 3;
 /// Smallest share of the lost time for a part in the note.
 const PART_MIN: f64 = 0.05;
 
+/// The share of the measured time that the largest source of noise took.
+fn largest_share(ledger: &RecordLedger) -> f64 {
+    let largest_ns = ledger.total.largest().map_or(0, |entry| entry.ns);
+    largest_ns as f64 / ledger.measured_ns as f64
+}
+
 fn lost(ledger: &RecordLedger) -> Option<Note> {
     let total_ns = ledger.total.total_ns;
-    let share = ledger.total.largest()?.ns as f64 / ledger.measured_ns as f64;
+    ledger.total.largest()?;
+    let share = largest_share(ledger);
     let is_worth_a_word = |entry: &&LedgerEntry| {
         !entry.source.is_unexplained() && entry.ns as f64 >= PART_MIN * total_ns as f64
     };
@@ -155,6 +167,7 @@ fn priority(record: &Record) -> Vec<Note> {
     let wall_ns = total(record, Metric::WallNs).unwrap_or(f64::INFINITY);
     let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| (ns / wall_ns).min(1.0));
     let nice = gap(NICE)
+        .filter(|_| preempted >= SUFFERED_MIN)
         .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
     let is_long = (0..rows.len()).any(|at| {
         rows.is_measurement(at)

@@ -77,28 +77,10 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::times;
+    use crate::fixture::{no_runs, times};
 
     fn session(t0: f64) -> ArmSummary {
-        ArmSummary {
-            arm: 0,
-            label: "x".into(),
-            is_hidden: false,
-            n_runs: 30,
-            n_timed_out: 0,
-            n_failed: 0,
-            n_nonzero_exits: 0,
-            times: Some(times(t0, 1.0)),
-            net: None,
-            clean: None,
-            no_clean: None,
-            wall: None,
-            cpu: None,
-            stalls: None,
-            interruptions: None,
-            metrics: Vec::new(),
-            sliced: None,
-        }
+        ArmSummary { times: Some(times(t0, 1.0)), ..no_runs() }
     }
 
     #[test]

@@ -157,6 +157,12 @@ impl Gate {
 }
 
 impl Judgement {
+    /// The interval that is shown. For values of which more is better it is the inverse of the costs' interval.
+    pub fn shown(&self, paired: &PairedTest) -> RatioInterval {
+        let of_costs = self.interval.unwrap_or(paired.ratio);
+        if self.better.is_lower() { of_costs } else { of_costs.inverse() }
+    }
+
     /// Whether the slowdown is above this limit of the ratio.
     pub fn answer(&self, limit: f64) -> GateAnswer {
         let is_too_slow = self.verdict == Verdict::Slower

@@ -1,4 +1,4 @@
-//! Reads `TIME<TAB>COMMAND`, one run a line, as `--export-times` and `tim -s` write it. A line without a tab is a
+//! Reads `TIME<TAB>COMMAND`, one run a line, as `--export times` and `tim -s` write it. A line without a tab is a
 //! time alone. The reader skips blank lines and lines that start with `#`.
 
 use std::collections::HashMap;

@@ -32,7 +32,9 @@ use host::shield::Isolation;
 use host::{Facts, Gap, Git};
 
 pub use folder::{SuiteManifest, is_suite};
-pub use place::{builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path};
+pub use place::{
+    all_records, builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path,
+};
 pub use read::{Record, RecordLine, RecordTail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;

@@ -102,6 +102,20 @@ pub fn pools_path() -> Result<PathBuf> {
     Ok(directory.join("pools.jsonl"))
 }
 
+/// All records and suites in the default place.
+///
+/// # Errors
+/// No directory for them is known, or it cannot be read.
+pub fn all_records() -> Result<Vec<PathBuf>> {
+    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
+    let cannot_read = || format!("cannot read {}", directory.display());
+    let entries = std::fs::read_dir(&directory).with_context(cannot_read)?;
+    let is_record =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| is_record(path) || is_suite(path)).collect())
+}
+
 /// The newest record or suite in the default place.
 ///
 /// # Errors
@@ -114,11 +128,7 @@ pub fn newest() -> Result<PathBuf> {
             directory.display()
         )
     };
-    let entries = std::fs::read_dir(&directory).map_err(|_| none())?;
-    let records = entries.flatten().map(|entry| entry.path());
-    let is_record =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
-    let records = records.filter(|path| is_record(path) || is_suite(path));
+    let records = all_records().map_err(|_| none())?.into_iter();
     let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
     records.max_by_key(|path| modified(path)).ok_or_else(none)
 }

@@ -2,7 +2,7 @@
 
 use crate::remedies::Audience;
 use crate::uncertain;
-use crate::units::{counted, short_time};
+use crate::units::counted;
 use analysis::end_reason;
 use model::values::Order;
 use record::plan::suite::SUSPECT_PARTS;
@@ -12,8 +12,8 @@ use record::{EndReason, Record};
 /// More time than the estimate, so that the advice holds also when the blocks take a little longer.
 const MARGIN: f64 = 1.1;
 
-/// `10 blocks need about 21 s, and --budget 10s has room for 4: an estimate, no verdict`. `None` if the fewest blocks fit,
-/// or if they are measured in any case.
+/// `at this pace --budget 10s has room for some 4 of 10 blocks: too few for a verdict; --budget 24s has room for all`. `None`
+/// if the fewest blocks fit, or if they are measured in any case.
 pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
     let BlockRule::Budget { budget_ns, min, .. } = plan.blocks else { return None };
     let needed_ns = u64::from(min).saturating_mul(block_ns);
@@ -28,9 +28,8 @@ pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
     let outcome = match fewest {
         _ if !is_compared => ": a rough time",
         Some(fewest) if fitting as usize >= fewest => "",
-        _ => ": an estimate, no verdict",
+        _ => ": too few for a verdict",
     };
-    let needed = short_time(needed_ns as f64);
     let has = budget(budget_ns as f64);
     let enough = budget(MARGIN * needed_ns as f64);
     let (option, remedy) = match Audience::of(plan) {
@@ -41,8 +40,16 @@ pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
     };
     let blocks = counted(min as usize, "block");
     Some(format!(
-        "{blocks} need about {needed}, and {option} {has} has room for {fitting}{outcome}; {remedy} has room for all"
+        "at this pace {option} {has} has room for some {fitting} of {blocks}{outcome}; {remedy} has room for all"
     ))
+}
+
+/// Withdraws [`short_budget`].
+pub fn has_room(min: u32) -> String {
+    format!(
+        "the later blocks took less time: the budget has room for {} after all",
+        counted(min as usize, "block")
+    )
 }
 
 /// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: the plan of
@@ -127,13 +134,19 @@ mod tests {
             short_budget(&plan, block_ns)
         };
         let two = &["sleep 1.0", "sleep 1.1"];
-        let expected = "10 blocks need about 21.0 s, and --budget 10s has room for 4: an estimate, no verdict; \
+        let expected = "at this pace --budget 10s has room for some 4 of 10 blocks: too few for a verdict; \
                         --budget 24s has room for all";
         assert_eq!(text(two, 10, 10, 1, 2_100_000_000).as_deref(), Some(expected));
         let nine = text(two, 10, 10, 1, 1_100_000_000).unwrap();
-        assert!(nine.contains("has room for 9; --budget 13s"), "nine pairs can decide: {nine}");
+        assert!(
+            nine.contains("some 9 of 10 blocks; --budget 13s"),
+            "nine pairs can decide: {nine}"
+        );
         let one = text(&["sleep 1"], 3, 24, 1, SECOND_NS).unwrap();
-        assert!(one.contains("--budget 3s has room for 3: a rough time"), "{one}");
+        assert!(
+            one.contains("--budget 3s has room for some 3 of 24 blocks: a rough time"),
+            "{one}"
+        );
         assert_eq!(text(two, 10, 10, 1, SECOND_NS), None, "they fit");
         assert_eq!(text(two, 10, 10, 10, 9 * SECOND_NS), None, "the user wants them");
     }

@@ -13,7 +13,7 @@ impl DocumentBody for PowerCalibration {
     const NAME: &'static str = "calibration";
 }
 
-/// Default of --max-blocks.
+/// Default of --max-runs.
 const PAIRS_BY_DEFAULT: usize = 500;
 /// Columns of a bar for 100 %.
 const BAR: usize = 50;
@@ -128,7 +128,7 @@ fn sizes(out: &mut String, found: &PowerCalibration) {
             format!("in {}", length(budget.budget_ns)),
             visible(budget.visible),
             budget.n_pairs,
-            if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-blocks" } else { "" }
+            if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-runs" } else { "" }
         )
         .ok();
     }
@@ -137,7 +137,7 @@ fn sizes(out: &mut String, found: &PowerCalibration) {
     wrap(out, "", 0, text);
 }
 
-pub(super) fn visible(visible: VisibleSlowdown) -> String {
+fn visible(visible: VisibleSlowdown) -> String {
     match visible {
         VisibleSlowdown::Below(at) => format!("< {}", slowdown(at)),
         VisibleSlowdown::At(at) => slowdown(at),
@@ -155,7 +155,7 @@ fn level(alpha: f64) -> String {
 }
 
 /// A time budget: `10 s`, `10 min`.
-pub(super) fn length(budget_ns: f64) -> String {
+fn length(budget_ns: f64) -> String {
     let time_s = budget_ns / 1e9;
     let (value, unit) = if time_s < 60.0 { (time_s, "s") } else { (time_s / 60.0, "min") };
     format!("{} {unit}", uncertain::trimmed(value, 3))

@@ -13,7 +13,8 @@ use model::values::{MemoryMode, Order};
 use record::plan::{Plan, ShellReason, Stopping};
 use record::{EndReason, Event, Record, Row};
 
-const NOTES_MAX: usize = 3;
+/// Lines of the notes in the brief form.
+const LINES_MAX: usize = 2;
 /// Smallest share of the time above t0 by one source that is worth a note.
 const LOST_MIN: f64 = 0.02;
 /// Widest name of a failed command, columns.
@@ -37,14 +38,12 @@ pub(super) fn lines(
     let is_open = !has_failed
         && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
     let is_shown = |note: &&Note| is_verbose || is_worth_reading(note, plan, is_open);
-    let n_max = if is_verbose { usize::MAX } else { NOTES_MAX };
-    let shown: Vec<&Note> = analysis.notes.iter().filter(is_shown).take(n_max).collect();
-    for note in &shown {
-        wrap(out, "note: ", 6, &notes::what(&note.finding, plan));
-        if let Some(advice) = notes::advice(&note.finding, plan) {
-            wrap(out, "      ", 6, &advice);
-        }
-    }
+    let shown = analysis.notes.iter().filter(is_shown);
+    let n_shown = if is_verbose {
+        shown.map(|note| whole_note(out, note, plan)).count()
+    } else {
+        brief_notes(out, shown, plan)
+    };
     not_measured(out, plan, analysis);
     if is_verbose {
         priority(out, plan);
@@ -59,7 +58,7 @@ pub(super) fn lines(
         writeln!(out, "record: {}", record.path.display()).ok();
     }
     if !is_verbose {
-        let n_more = analysis.notes.len() - shown.len();
+        let n_more = analysis.notes.len() - n_shown;
         let notes = match n_more {
             0 => String::new(),
             1 => " and another note".into(),
@@ -68,6 +67,33 @@ pub(super) fn lines(
         let p = if analysis.comparisons.is_empty() { "" } else { "p, " };
         wrap(out, "details: ", 9, &format!("`stillwell show -v` has {p}means, histograms{notes}"));
     }
+}
+
+fn whole_note(out: &mut String, note: &Note, plan: &Plan) {
+    wrap(out, "note: ", 6, &notes::what(&note.finding, plan));
+    if let Some(advice) = notes::advice(&note.finding, plan) {
+        wrap(out, "      ", 6, &advice);
+    }
+}
+
+/// Appends the notes that matter most, in at most two lines. The first one is there even without its advice. Returns
+/// their number.
+fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan: &Plan) -> usize {
+    let (mut n_shown, mut n_lines) = (0, 0);
+    for note in notes {
+        let what = notes::brief(&note.finding, plan);
+        let advice = notes::advice(&note.finding, plan).map(|advice| format!("{what}: {advice}"));
+        let texts = advice.into_iter().chain([what]).map(|text| {
+            let mut lines = String::new();
+            wrap(&mut lines, "note: ", 6, &text);
+            lines
+        });
+        let mut fitting = texts.filter(|text| n_lines + text.lines().count() <= LINES_MAX);
+        let Some(text) = fitting.next() else { break };
+        (n_shown, n_lines) = (n_shown + 1, n_lines + text.lines().count());
+        out.push_str(&text);
+    }
+    n_shown
 }
 
 /// Whether a note changes what the reader should do. What makes times less sharp matters only as long as something is
@@ -82,11 +108,12 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
         // The failure is at the top.
         Finding::RejectedRuns { .. } => false,
         Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
+        // The lost time is the larger note, and has the same remedy.
+        Finding::NiceInTerminal { .. } => false,
         Finding::Unstable { .. }
         | Finding::NoFloor { .. }
         | Finding::SlowStart { .. }
         | Finding::Neighbours(_)
-        | Finding::NiceInTerminal { .. }
         | Finding::RealTimePauses { .. }
         | Finding::Migrations { .. } => is_open && notes::advice(&note.finding, plan).is_some(),
         _ => notes::advice(&note.finding, plan).is_some(),

@@ -2,9 +2,7 @@
 
 use crate::units::{UnitKind, kind_of};
 use analysis::verdict::Judgement;
-use analysis::{
-    Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
-};
+use analysis::{Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, UncertainValue};
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
 use record::plan::Plan;
@@ -176,12 +174,6 @@ pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }
 
-/// The interval that the verdict comes from. That of values of which more is better is the inverse of that of costs.
-pub(super) fn shown_ratio(paired: &PairedTest, judgement: &Judgement) -> RatioInterval {
-    let of_costs = judgement.interval.unwrap_or(paired.ratio);
-    if judgement.better.is_lower() { of_costs } else { of_costs.inverse() }
-}
-
 /// A ratio of costs as that of the values.
 pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
     if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }
@@ -196,7 +188,7 @@ pub(super) fn half_width(interval: RatioInterval) -> f64 {
 pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<UncertainValue> {
     match evidence {
         Evidence::Paired(paired) => {
-            let shown = shown_ratio(paired, judgement);
+            let shown = judgement.shown(paired);
             Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
         }
         Evidence::Unpaired { ratio, .. } => Some(*ratio),

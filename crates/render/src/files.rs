@@ -22,7 +22,7 @@ use analysis::files::{BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geo
 pub use limits::other_processors;
 use limits::{has_unknown, limits};
 use model::spec::convert::TableStyle;
-use model::values::Average;
+use model::values::FileStatistic;
 
 const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
                           them interleaved with stillwell bench or timeit";
@@ -68,10 +68,13 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
         wrap(&mut out, "", 0, &text);
     }
     if !found.lines.is_empty() {
-        let of = if found.by == Average::Mean { "means" } else { "medians" };
         let text = format!(
-            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
-             that of the scatter between processes"
+            "ratios of {}, new ÷ reference: above 1 is slower, or more. They are estimates; {}",
+            plural(found.by),
+            match found.by {
+                FileStatistic::T0 => "the error is that of t0",
+                _ => "the error is that of the scatter between processes",
+            }
         );
         wrap(&mut out, "", 0, &text);
         limits(&mut out, found);
@@ -130,7 +133,7 @@ fn part(
             }
         }
     } else if !kept.is_empty() || lines.len() > 1 {
-        out.push_str(&benchmarks(&kept, lines, n_files, shown));
+        out.push_str(&benchmarks(&kept, lines, found, shown));
     }
     if !hidden.is_empty() {
         let names: Vec<&str> = hidden.iter().map(|line| line.name.as_str()).collect();
@@ -151,9 +154,10 @@ fn differs(line: &BenchmarkLine, by: f64) -> bool {
 fn benchmarks(
     kept: &[&BenchmarkLine],
     all: &[&BenchmarkLine],
-    n_files: usize,
+    found: &FilesComparison,
     shown: ComparisonLayout,
 ) -> String {
+    let n_files = found.alone.len();
     let less = || all.iter().filter(|line| !line.more_is_better);
     let words = match (less().count(), less().all(|line| line.unit == ResultUnit::Time)) {
         (0, _) => RATE,
@@ -165,14 +169,15 @@ fn benchmarks(
         (Some(found), _) => ratio(found),
         (None, difference) => difference.map_or_else(String::new, |it| signed(&line.unit, it)),
     };
-    let mut heading = vec!["benchmark".to_owned(), "1".into()];
+    let by = singular(found.by);
+    let mut heading = vec!["benchmark".to_owned(), format!("{by} of 1")];
     for file in 2..=n_files {
-        heading.extend([file.to_string(), format!("{file} ÷ 1")]);
+        heading.extend([format!("{by} of {file}"), format!("{file} ÷ 1")]);
     }
     let row = |line: &&BenchmarkLine| {
         let mut row = vec![one_line(&line.name)];
         for (index, cell) in line.cells.iter().enumerate() {
-            row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
+            row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(line, cell, found.by)));
             if index > 0 {
                 row.push(cell.as_ref().map_or_else(String::new, |cell| change(line, cell)));
             }
@@ -225,7 +230,29 @@ fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
     }
 }
 
-fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
+fn singular(by: FileStatistic) -> &'static str {
+    match by {
+        FileStatistic::T0 => "t0",
+        FileStatistic::Mean => "mean",
+        FileStatistic::Median => "median",
+    }
+}
+
+fn plural(by: FileStatistic) -> &'static str {
+    match by {
+        FileStatistic::T0 => "t0",
+        FileStatistic::Mean => "means",
+        FileStatistic::Median => "medians",
+    }
+}
+
+/// The number of a cell. Its statistic is named if it is another one than that of the table.
+fn middle(line: &BenchmarkLine, cell: &FileCell, by: FileStatistic) -> String {
+    let text = value_of(&line.unit, cell);
+    if line.by == by { text } else { format!("{text} {}", singular(line.by)) }
+}
+
+fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
@@ -251,6 +278,7 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
     }
+    let by = found.by;
     let is_all_time = lines.iter().all(|line| line.unit == ResultUnit::Time);
     let headings = [
         (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
@@ -271,12 +299,11 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
         if these.is_empty() {
             continue;
         }
-        writeln!(out, "{heading}, by the estimate ({}):", these.len()).ok();
+        writeln!(out, "{heading}, by the estimate of {} ({}):", singular(by), these.len()).ok();
         let rows = these.iter().map(|(line, cell, found)| {
-            let old =
-                line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
+            let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
             let name = one_line(&line.name);
-            vec![name, old, "→".into(), middle(&line.unit, cell), ratio(*found)]
+            vec![name, old, "→".into(), middle(line, cell, by), ratio(*found)]
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
         cut_names(&vec![String::new(); 6], &mut rows);

@@ -1,7 +1,6 @@
 //! The answer to `--fail-on` in one line: for logs of continuous integration, where only the end is read.
 
 use crate::columns::shorten;
-use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
 use crate::text::{EXACT, exact_text, margin, no_test, ratio_and_interval, to_decide};
 use crate::uncertain;
@@ -78,8 +77,7 @@ fn evidence(
         }
     };
     let limit = fail_on.limit();
-    let (of_costs, shown) =
-        (judgement.interval.unwrap_or(paired.ratio), shown_ratio(paired, judgement));
+    let (of_costs, shown) = (judgement.interval.unwrap_or(paired.ratio), judgement.shown(paired));
     let quantity = QuantityWords::of(plan);
     let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
     let interval = match paired.repeats_exactly {

@@ -2,16 +2,16 @@
 
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
-use crate::exported::{net_t0, shown_ratio};
 use crate::t0;
 use crate::text::{change, exact_percent, is_exact, no_test, ratio_and_interval};
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
-use analysis::{Analysis, ArmSummary, Comparison, Evidence, RatioInterval};
+use analysis::{Analysis, ComparedTimes, Comparison, Evidence, RatioInterval};
 use model::values::{FailOn, exit_code};
 use record::Record;
+use record::plan::Plan;
 
 /// A record with its analysis and its verdicts.
 pub type Judged<'a> = (&'a Record, &'a Analysis, &'a [Judgement]);
@@ -118,8 +118,11 @@ impl GateResult<'_> {
     /// All benchmarks that were measured.
     pub fn rows(&self) -> Vec<GateRow> {
         let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
+        let times = ComparedTimes::of(analysis, judgements);
         let pairs = analysis.comparisons.iter().zip(judgements);
-        pairs.map(|(found, judgement)| self.row(record, analysis, found, judgement)).collect()
+        pairs
+            .map(|(found, judgement)| self.row(&record.header.plan, &times, found, judgement))
+            .collect()
     }
 
     /// The exit code of these rows.
@@ -136,21 +139,25 @@ impl GateResult<'_> {
 
     fn row(
         &self,
-        record: &Record,
-        analysis: &Analysis,
+        plan: &Plan,
+        times: &ComparedTimes,
         found: &Comparison,
         judgement: &Judgement,
     ) -> GateRow {
-        let plan = &record.header.plan;
         let name = plan.arms[found.arm].benchmark.clone().unwrap_or_default();
         let paired = match &found.evidence {
             Evidence::Paired(paired) => Some(paired),
             Evidence::Unpaired { .. } | Evidence::None { .. } => None,
         };
-        let ratio = paired.map(|paired| shown_ratio(paired, judgement));
+        let ratio = paired.map(|paired| judgement.shown(paired));
         let work = self.work.iter().find(|(benchmark, _)| *benchmark == name).map(|it| it.1);
         let (answer, by) = answer(judgement, work.as_ref(), self.fail_on.limit());
-        let [base, head] = values(record, analysis, found, ratio);
+        let value = |arm: usize| {
+            let time = times.get(arm)?;
+            let unit = unit_of_arm(&plan.arms[arm], time.value);
+            Some(unit.label(&t0::beside_ratio(unit, time)))
+        };
+        let [base, head] = [found.reference, found.arm].map(|arm| value(arm).unwrap_or_default());
         let open = match &found.evidence {
             Evidence::Unpaired { because, .. } | Evidence::None { because } => {
                 no_test(*because, plan.policy)
@@ -318,33 +325,6 @@ impl GateResult<'_> {
             ("Instructions not counted", self.uncounted),
         ]
     }
-}
-
-/// The values of both builds. The ratio is that of the blocks, in which both ran side by side; so the new value is the old
-/// one times the ratio, where there is one.
-fn values(
-    record: &Record,
-    analysis: &Analysis,
-    found: &Comparison,
-    ratio: Option<RatioInterval>,
-) -> [String; 2] {
-    let arm = |arm: usize| {
-        let summary = analysis.arms.get(arm)?;
-        let unit = unit_of_arm(&record.header.plan.arms[arm], net_t0(summary)?.value);
-        Some((unit, summary))
-    };
-    let own = |of: usize| {
-        let (unit, summary): (_, &ArmSummary) = arm(of)?;
-        Some(unit.label(&t0::of_arm(unit, summary)?))
-    };
-    let base = own(found.reference).unwrap_or_default();
-    let ratio = ratio.filter(|ratio| (ratio.hi - ratio.lo).is_finite());
-    let by_ratio = ratio.zip(arm(found.reference)).and_then(|(ratio, (unit, summary))| {
-        let old = net_t0(summary)?;
-        let decimals = unit.decimals(old.value, old.err);
-        Some(unit.label(&unit.number(old.value * ratio.ratio, decimals)))
-    });
-    [base, by_ratio.or_else(|| own(found.arm)).unwrap_or_default()]
 }
 
 /// A ratio with its interval, or how little is known of it.

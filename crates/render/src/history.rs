@@ -1,5 +1,7 @@
 //! Output of the verb `history`.
 
+mod nearest;
+
 use std::fmt::Write as _;
 
 use formats::ResultUnit;
@@ -18,9 +20,11 @@ use crate::units::{DisplayUnit, counted, signed_percent};
 use crate::{Styles, table, uncertain};
 use analysis::RatioInterval;
 use analysis::verdict::Verdict;
+pub(super) use nearest::no_change;
 use search::bisection::LayoutVerdict;
 use search::history::commits::CommitRange;
 use search::history::culprits::StoredCulprit;
+use search::history::nearest::NearestChange;
 use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use search::history::{BenchmarkResult, StoredResult};
 
@@ -63,6 +67,9 @@ fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Erro
 pub struct ChangesBody<'a> {
     /// Each change, with its series.
     pub changes: &'a [SeriesChange<'a>],
+    /// Without a change: the movement that is nearest to one, and what would have been seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<&'a NearestChange>,
 }
 
 impl DocumentBody for ChangesBody<'_> {
@@ -164,7 +171,7 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         if first > 0 {
             writeln!(
                 out,
-                "{first} older ones are not shown; -n {} shows all",
+                "{first} older ones are not shown; --last {} shows all",
                 series.entries.len()
             )
             .ok();
@@ -195,11 +202,14 @@ fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
 pub fn changes(
     all: &[Series],
     changes: &[SeriesChange<'_>],
-    n_left_out: usize,
+    (n_left_out, nearest): (usize, Option<&NearestChange>),
     styles: &Styles,
 ) -> String {
     let mut out = String::new();
     summary(&mut out, all, changes, n_left_out);
+    for line in nearest.map(no_change).unwrap_or_default() {
+        wrap(&mut out, "", 2, &line);
+    }
     for (number, it) in (1..).zip(changes) {
         out.push('\n');
         let SeriesChange { series, change, commits, culprits } = it;
@@ -287,7 +297,7 @@ fn directions(changes: &[SeriesChange<'_>]) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// `2 changes, 1 spell`; `no change`.
+/// `2 changes, 1 spell`; `no change found`.
 fn counts(changes: &[SeriesChange<'_>]) -> String {
     let kinds =
         [(ChangeKind::Level, "change"), (ChangeKind::Spell, "spell"), (ChangeKind::Drift, "drift")];
@@ -296,7 +306,7 @@ fn counts(changes: &[SeriesChange<'_>]) -> String {
         (n > 0).then(|| counted(n, word))
     };
     let counts: Vec<String> = kinds.into_iter().filter_map(count).collect();
-    if counts.is_empty() { "no change".into() } else { counts.join(", ") }
+    if counts.is_empty() { "no change found".into() } else { counts.join(", ") }
 }
 
 /// How long a spell or a drift lasts. `day` is the day of a time.

@@ -19,7 +19,7 @@ pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     let old_word = if is_known { word(&old.command) } else { None };
     let new_word = word(&new.command);
     let (old, new) = (old_word.as_deref().unwrap_or("OLD"), new_word.as_deref().unwrap_or("NEW"));
-    writeln!(out, "{indent}stillwell run --baseline-cmd {old} {new}").ok();
+    writeln!(out, "{indent}stillwell run --reference {old} {new}").ok();
     if old_word.is_none() {
         wrap(out, &indent, INDENT, "where OLD runs the old program, kept under another name");
     }
@@ -46,18 +46,18 @@ mod tests {
     #[test]
     fn the_command_line_can_be_copied() {
         use NoTest::SeparateRecords;
-        let plain = "        stillwell run --baseline-cmd ./old ./new\n";
+        let plain = "        stillwell run --reference ./old ./new\n";
         check("./old", "./new", SeparateRecords, plain);
-        let quoted = "        stillwell run --baseline-cmd './old -x' 'echo '\\''$HOME'\\'''\n";
+        let quoted = "        stillwell run --reference './old -x' 'echo '\\''$HOME'\\'''\n";
         check("./old -x", "echo '$HOME'", SeparateRecords, quoted);
-        let rebuilt = "        stillwell run --baseline-cmd OLD ./prog\n        \
+        let rebuilt = "        stillwell run --reference OLD ./prog\n        \
                        where OLD runs the old program, kept under another name\n";
         check("./prog", "./prog", SeparateRecords, rebuilt);
         check(
             "./old",
             "a\u{1b}[2J",
             SeparateRecords,
-            "        stillwell run --baseline-cmd ./old NEW\n",
+            "        stillwell run --reference ./old NEW\n",
         );
         check("./old", "./new", NoTest::Sequential, "");
     }

@@ -36,6 +36,7 @@ mod hostile_files;
 pub mod hyperfine;
 mod interleaved;
 pub mod json;
+pub mod listing;
 pub mod markup;
 pub mod names;
 pub mod noise;

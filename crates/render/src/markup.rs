@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 
 use crate::columns::one_line;
-use crate::exported::{self, SECOND_NS, net_t0, results};
+use crate::exported::results;
 use crate::quantity::QuantityWords;
-use crate::uncertain;
+use crate::t0;
+use crate::text::ratio_and_word;
+use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of, unit_of_walls};
 use analysis::verdict::Judgement;
-use analysis::{Analysis, ArmSummary, UncertainValue};
+use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking, UncertainValue};
+use model::spec::run::TableOrder;
 use model::values::MetricChoice;
 use record::Record;
 use record::plan::default_metrics;
@@ -36,8 +39,8 @@ struct MarkupRow {
     numbers: Vec<String>,
 }
 
-/// A table of the candidates: t0, mean, smallest and largest time, the means of the metrics that the user named, and the
-/// ratio to the reference. Times are net of the control's t0.
+/// A table of the candidates, as the terminal has it: the time, the means of the metrics that the user named, the ratio to
+/// the reference and the verdict. Times are net of the control's t0.
 pub fn table(
     markup: Markup,
     record: &Record,
@@ -54,45 +57,46 @@ pub fn table(
 
 fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> MarkupTable {
     let plan = &record.header.plan;
-    let wall = exported::wall(record, analysis);
-    let t0s = results(analysis).filter_map(net_t0);
-    let unit = unit_of_walls(plan, t0s);
-    let ratios = ratios(analysis, judgements);
+    let times = ComparedTimes::of(analysis, judgements);
+    let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
+    let unit = unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
     let metrics = metrics(record, analysis);
+    let has_ratios = !analysis.comparisons.is_empty();
     let row = |arm: &ArmSummary| {
-        let t0 = net_t0(arm)?;
-        let decimals = unit.decimals(t0.value, t0.err);
-        let number = |value: f64| unit.number(value, decimals);
-        let values = if record.rows.compares_other_values() {
-            let values = arm.times.as_ref()?;
-            [values.mean.value, values.min, values.max]
-        } else {
-            let summary = wall.summary(arm)?;
-            [summary.mean, summary.min, summary.max].map(|seconds| seconds * SECOND_NS)
-        };
-        let is_reference = arm.arm == plan.reference;
-        let ratio = if is_reference {
-            arm.ratio_t0().map(|_| "1.00".into())
-        } else {
-            ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
-        };
-        let [mean, min, max] = values.map(number);
-        let is_limit = arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
-        let limit = if is_limit { "at most " } else { "" };
-        let times = [format!("{limit}{}", with_err(unit, t0)), mean, min, max];
+        let time =
+            times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
-        Some(MarkupRow {
+        let pairs = analysis.comparisons.iter().zip(judgements);
+        let found = pairs.filter(|(found, _)| found.arm == arm.arm).last();
+        let (ratio, verdict) = found.map_or_else(Default::default, |(found, judgement)| {
+            ratio_and_word(&found.evidence, judgement, plan)
+        });
+        let ratio = if arm.arm == plan.reference { "1".into() } else { ratio };
+        let compared = [ratio, verdict].into_iter().filter(|_| has_ratios);
+        MarkupRow {
             command: plan.full_label(arm.arm),
-            numbers: times.into_iter().chain(means).chain([ratio.unwrap_or_default()]).collect(),
-        })
+            numbers: std::iter::once(time).chain(means).chain(compared).collect(),
+        }
     };
-    let location = QuantityWords::of(plan).location(plan);
-    let times = [location, "Mean", "Min", "Max"].map(|name| unit.heading(name));
-    let means = metrics.iter().map(|metric| metric.unit.heading(metric.name));
+    let time = unit.heading(&t0::heading(QuantityWords::of(plan).location(plan), &times));
+    let means = metrics.iter().map(|metric| metric.unit.heading(&format!("{} mean", metric.name)));
+    let compared = ["Ratio", "Verdict"].map(String::from).into_iter().filter(|_| has_ratios);
     MarkupTable {
-        headings: times.into_iter().chain(means).chain(["Ratio".into()]).collect(),
-        rows: results(analysis).filter_map(row).collect(),
+        headings: std::iter::once(time).chain(means).chain(compared).collect(),
+        rows: ordered(record, analysis).map(row).collect(),
     }
+}
+
+/// The candidates that have a run, in the order that the user asked for.
+fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = &'a ArmSummary> {
+    let plan = &record.header.plan;
+    let mut all: Vec<&ArmSummary> = results(analysis).collect();
+    let is_by_time = TableOrder::of(&record.header.command_line) == TableOrder::MeanTime;
+    if is_by_time && !plan.has_benchmarks() {
+        let order = Ranking::of(analysis, plan.reference).order;
+        all.sort_by_key(|arm| order.iter().position(|other| *other == arm.arm));
+    }
+    all.into_iter()
 }
 
 /// A metric beside the time, with one unit for all arms.
@@ -111,10 +115,14 @@ impl MetricColumn<'_> {
 /// The metrics that the user named.
 fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>> {
     let chosen = &record.header.plan.metrics;
-    if *chosen == default_metrics() {
+    let names = |metrics: &[MetricChoice]| -> Vec<String> {
+        metrics.iter().map(|metric| metric.name.clone()).collect()
+    };
+    // An import's only metric is its values.
+    let is_imported = record.header.imported.is_some();
+    if is_imported || names(chosen) == names(&default_metrics()) {
         return Vec::new();
     }
-    let others = chosen.iter().filter(|metric| metric.name != "wall");
     let column = |choice: &'a MetricChoice| {
         let of_arm = |arm: &ArmSummary| {
             Some(arm.metrics.iter().find(|metric| metric.name == choice.name)?.mean)
@@ -123,28 +131,7 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
         let unit = DisplayUnit::choose(kind_of(&choice.name), choice.unit.as_deref(), means);
         MetricColumn { name: &choice.name, unit }
     };
-    others.map(column).collect()
-}
-
-fn with_err(unit: DisplayUnit, value: UncertainValue) -> String {
-    match value.err.filter(|err| err.is_finite() && *err != 0.0) {
-        Some(err) => {
-            let (value, err) = (value.value / unit.size, err / unit.size);
-            uncertain::format_with(value, Some(err), uncertain::PLUS_MINUS_SIGN)
-        }
-        None => unit.number(value.value, None),
-    }
-}
-
-/// Ratio of each arm, by the arm's index.
-fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<UncertainValue>> {
-    let mut found = vec![None; analysis.arms.len()];
-    for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
-        if let Some(slot) = found.get_mut(comparison.arm) {
-            *slot = exported::ratio(&comparison.evidence, judgement);
-        }
-    }
-    found
+    chosen.iter().map(column).collect()
 }
 
 fn markdown(table: &MarkupTable) -> String {
@@ -261,8 +248,11 @@ mod tests {
         found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
         let text = table(Markup::Markdown, &record, &analysis, &[]);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with("| maxrss [KiB] | cycles | Ratio |"), "{text}");
-        assert!(lines[2].ends_with("| 2048 |  | 1.00 |"), "{text}");
+        assert!(
+            lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"),
+            "{text}"
+        );
+        assert!(lines[2].ends_with("| 1.030 | 2048 |  |"), "{text}");
     }
 
     #[test]
@@ -271,7 +261,7 @@ mod tests {
         let analysis = of_times(&record, vec![Some(single(5.0)), None, Some(times(7.0))], 1);
         let text = table(Markup::Markdown, &record, &analysis, &[]);
         let rows: Vec<&str> = text.lines().skip(2).collect();
-        assert_eq!(rows[0], "| `a` | 5 | 5.100 | 4.900 | 7.500 | 1.00 |");
+        assert_eq!(rows[0], "| `a` | 5 |");
         assert_eq!(rows.len(), 2, "{text}");
     }
 

@@ -11,6 +11,8 @@ use record::ShortSlice;
 use record::ledger::LedgerEntry;
 use record::plan::Plan;
 
+/// Two lines behind `note: `, with room for a word that does not fit the first.
+const BRIEF_COLUMNS: usize = 136;
 const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
                           not averaged, and may be a part of a difference";
 
@@ -80,6 +82,16 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
+}
+
+/// A finding in at most two lines: without the smaller parts of the lost time, and without what is measured to explain it.
+pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
+    let text = match finding {
+        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, &parts[..parts.len().min(1)]),
+        Finding::Neighbours(found) => neighbours(&Neighbours { ratio: None, ..*found }, plan),
+        _ => what(finding, plan),
+    };
+    shorten(&text, BRIEF_COLUMNS)
 }
 
 const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \

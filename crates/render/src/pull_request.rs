@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::columns::{one_line, wrap};
 use crate::gate_result::{GateResult, GateRow};
-use crate::uncertain::PLUS_MINUS_SIGN;
+use crate::uncertain::signs;
 use crate::units::counted;
 use analysis::verdict::GateAnswer;
 
@@ -112,11 +112,6 @@ fn list(out: &mut String, heading: &str, names: &[String]) {
     if !names.is_empty() {
         write!(out, "\n{heading}: {}\n", names.join(", ")).ok();
     }
-}
-
-/// A text with `±` in place of the terminal's `+-`.
-fn signs(text: &str) -> String {
-    text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 
 /// A name as code. Nothing in it is taken for the end of the code or of a line.

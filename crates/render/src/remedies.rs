@@ -50,14 +50,14 @@ impl Audience {
     pub fn blocks(self, n: usize) -> String {
         match self {
             Self::Run | Self::Machine => format!("--runs {n}"),
-            Self::Workers | Self::Suite | Self::Gate => format!("--blocks {n}"),
+            Self::Workers | Self::Suite | Self::Gate => format!("--runs {n}"),
         }
     }
 
     /// The setting for at most `n` blocks. Workers accept only an exact number.
     pub fn blocks_max(self, n: usize) -> String {
         match self {
-            Self::Run | Self::Machine => format!("--max-blocks {n}"),
+            Self::Run | Self::Machine => format!("--max-runs {n}"),
             Self::Workers => self.blocks(n),
             Self::Suite | Self::Gate => format!("`policy.max_blocks = {n}`"),
         }

@@ -1,8 +1,9 @@
 //! t0 as a text.
 
 use crate::exported::net_t0;
+use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
-use analysis::{ArmSummary, LimitCause, TimeSummary, UncertainValue};
+use analysis::{ArmSummary, ComparedTime, ComparedTimes, LimitCause, TimeSummary, UncertainValue};
 use record::plan::{Plan, Role};
 
 /// t0 with its error, or as a limit; without the unit.
@@ -13,6 +14,24 @@ pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {
 /// t0 of an arm, without the time of a control; `None` without a run.
 pub fn of_arm(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
     Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
+}
+
+/// The time of an arm beside its ratio, without the unit. It has no `+-`: the interval of the ratio says how sure it is.
+pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
+    let text = match time.n_digits {
+        Some(n_digits) => uncertain::significant(time.value / unit.size, n_digits),
+        None => unit.uncertain(time.value, time.err),
+    };
+    if time.is_upper_limit { format!("at most {text}") } else { text }
+}
+
+/// The heading of a column of times: `t0`, or `t0 × ratio` where the reference's time and its multiples are shown.
+pub fn heading(location: &str, times: &ComparedTimes) -> String {
+    match (times.has_ratios(), times.is_as_measured()) {
+        (true, true) => format!("{location} as measured × ratio"),
+        (true, false) => format!("{location} × ratio"),
+        _ => location.into(),
+    }
 }
 
 fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {

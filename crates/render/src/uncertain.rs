@@ -29,8 +29,13 @@ pub fn use_unicode() {
     IS_UNICODE.store(true, Ordering::Relaxed);
 }
 
+/// A text with `±` in place of the terminal's `+-`.
+pub fn signs(text: &str) -> String {
+    text.replace(PLUS_MINUS, PLUS_MINUS_SIGN)
+}
+
 /// A value with its error, as [`format`], with another sign between them.
-pub fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
+fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
     let Some(err) = err else { return full(value) };
     if !has_digits(value, err) {
         let err = if is_rounding(value, err) { 0.0 } else { err };

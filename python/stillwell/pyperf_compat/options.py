@@ -113,7 +113,8 @@ def to_words(args: argparse.Namespace, given: Dict[str, Any]) -> List[str]:
         # `complete` has applied --fast and --rigorous to the number of processes.
         for name in ("processes", "values", "warmups", "loops", "min_time"):
             if given[name] is not None:
-                words += ["--" + name.replace("_", "-"), _text(given[name])]
+                # The processes of pyperf are the runs of Stillwell.
+                words += ["--" + {"processes": "runs"}.get(name, name).replace("_", "-"), _text(given[name])]
     words += ["--" + name.replace("_", "-") for name in ("track_memory", "tracemalloc") if getattr(args, name)]
     return words + _limits(args)
 

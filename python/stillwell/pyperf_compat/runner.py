@@ -141,7 +141,7 @@ class Runner(StillwellRunner):
         pythons = [args.compare_to, args.python] if args.compare_to else [args.python]
         names = _names_of(pythons, args)
         for arm in names if len(names) > 1 else []:
-            words += ["--arm", arm]
+            words += ["--command-name", arm]
         commands = [] if program is None else [shlex.join([python] + program) for python in pythons]
         found = self._session(words, commands, described, (name, hooked, inner_loops))
         if args.debug_single_value or self._given["loops"]:

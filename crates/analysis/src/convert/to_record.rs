@@ -99,7 +99,7 @@ fn gap(file: &str) -> Gap {
 }
 
 /// The arm of each benchmark: controls come last.
-fn arms_of(results: &Results) -> Vec<usize> {
+pub(crate) fn arms_of(results: &Results) -> Vec<usize> {
     let mut in_order: Vec<usize> = (0..results.benchmarks.len()).collect();
     in_order.sort_by_key(|&at| results.benchmarks[at].is_control);
     let mut arm_of = vec![0; in_order.len()];

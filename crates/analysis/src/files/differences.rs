@@ -44,7 +44,7 @@ const TELLING: [&str; 9] = [
 ];
 
 /// Differences between the metadata of the first file and those of the others.
-pub(super) fn differences(files: &[Results]) -> Vec<Difference> {
+pub(super) fn differences(files: &[&Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
         let of = |it: &BenchmarkValues| {
             let in_launch = |launch: formats::LaunchView<'_>| {
@@ -73,7 +73,7 @@ pub(super) fn differences(files: &[Results]) -> Vec<Difference> {
 
 /// The benchmarks without a partner that differ in the number of processors only.
 pub(super) fn other_processors(
-    files: &[Results],
+    files: &[&Results],
     labels: &[Vec<String>],
     alone: &[Vec<String>],
 ) -> Vec<OtherProcessors> {

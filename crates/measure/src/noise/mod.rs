@@ -1,5 +1,5 @@
 //! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
-//! `tracer`, `runs`, `core_pairs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! `tracer`, `runs`, `core_pairs` and `osnoise::tracing` touch the machine; `counts` and `points` read it through
 //! [`host::Host`].
 
 mod attribute;
@@ -17,7 +17,6 @@ mod sampler;
 mod ticks;
 mod trace;
 mod tracer;
-mod verdict;
 mod watch;
 
 pub use blame::RunInterval;
@@ -26,5 +25,4 @@ pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
 pub use report::{ClockReport, NoiseReport};
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
-pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};
 pub use watch::{NoiseRequest, NoiseResult, quietest_of, watch};

@@ -7,7 +7,6 @@ use crate::noise::counts::MachineCounts;
 use crate::noise::cpu_noise::{CpuNoise, NoiseEvidence};
 use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
 use crate::noise::ticks::LoopClock;
-use crate::noise::verdict::MachineVerdict;
 use host::Gap;
 use record::ledger::Ledger;
 
@@ -34,8 +33,6 @@ pub struct NoiseReport {
     pub is_virtual: bool,
     /// Facts that the machine does not provide, with reasons.
     pub gaps: Vec<Gap>,
-    /// Smallest visible difference; `None` if the user did not ask for it or the measurement failed.
-    pub verdict: Option<MachineVerdict>,
 }
 
 /// The clock of the loop.

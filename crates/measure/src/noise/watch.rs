@@ -31,7 +31,7 @@ pub struct NoiseRequest {
 /// Result of an observation.
 #[derive(Debug)]
 pub struct NoiseResult {
-    /// The report, without a verdict on the machine.
+    /// The report.
     pub report: NoiseReport,
     /// Observations of each loop, with every pause.
     pub watched: Vec<LoopObservation>,
@@ -48,14 +48,19 @@ const SHORT_NS: u64 = 300_000_000;
 /// No CPU can be watched.
 pub fn quietest_of(host: &Host, cpus: Vec<usize>, interrupt: &Interrupt) -> Result<Vec<usize>> {
     let request = NoiseRequest { cpus, length_ns: SHORT_NS, points: false, osnoise: false };
-    Ok(watch(host, &request, interrupt)?.report.quietest)
+    Ok(watch(host, &request, interrupt, || ())?.report.quietest)
 }
 
-/// Watches the CPUs.
+/// Watches the CPUs. Calls `look` every 200 ms.
 ///
 /// # Errors
 /// No CPU can be watched.
-pub fn watch(host: &Host, request: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
+pub fn watch(
+    host: &Host,
+    request: &NoiseRequest,
+    interrupt: &Interrupt,
+    mut look: impl FnMut(),
+) -> Result<NoiseResult> {
     let facts = host::look(host).facts;
     let clock = LoopClock::choose(host);
     let settings =
@@ -76,7 +81,10 @@ pub fn watch(host: &Host, request: &NoiseRequest, interrupt: &Interrupt) -> Resu
         before = KernelCounts::read(host, &request.cpus);
     };
     let sampler::SamplerOutcome { watched, refused, was_interrupted } =
-        sampler::watch(&settings, interrupt, prepare, || tracer.borrow_mut().drain())?;
+        sampler::watch(&settings, interrupt, prepare, || {
+            tracer.borrow_mut().drain();
+            look();
+        })?;
     let registers = registers.read();
     let after = KernelCounts::read(host, &request.cpus);
     gaps.extend(refused.into_iter().map(not_watched));
@@ -118,7 +126,6 @@ pub fn watch(host: &Host, request: &NoiseRequest, interrupt: &Interrupt) -> Resu
         machine: after.machine_since(&before),
         is_virtual,
         gaps,
-        verdict: None,
     };
     Ok(NoiseResult { report, watched, was_interrupted })
 }

@@ -37,7 +37,7 @@ impl AnswerOptions {
 #[command(next_help_heading = "Output")]
 pub struct KeptAnswerOptions {
     /// Where to keep the steps and their records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
-    #[arg(short = 'o', long = "directory", value_name = "DIR")]
+    #[arg(short = 'o', long = "record", value_name = "DIR")]
     pub directory: Option<PathBuf>,
     #[command(flatten)]
     pub answer: AnswerOptions,

@@ -135,7 +135,7 @@ mod tests {
         check(&["-r", "3", "true"], &["run", "-r", "3", "true"]);
         check(&["-r3", "true"], &["run", "-r3", "true"]);
         check(&["--warmup=2", "true"], &["run", "--warmup=2", "true"]);
-        check(&["--baseline-cmd", "a", "b"], &["run", "--baseline-cmd", "a", "b"]);
+        check(&["--reference", "a", "b"], &["run", "--reference", "a", "b"]);
         check(&["--", "true"], &["run", "--", "true"]);
         check(&["-S", "echo a && echo b"], &["run", "--shell=default", "echo a && echo b"]);
     }

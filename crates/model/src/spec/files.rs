@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
-use crate::values::{Average, FailOn, Percent, TimShape};
+use crate::values::{FailOn, FileStatistic, Percent, TimShape};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ pub struct ShowVerb {
     /// Print the analysis as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
+    /// List the records in $XDG_STATE_HOME/stillwell instead, the newest first; with FILE, those whose commands contain it
+    #[arg(long, conflicts_with_all = ["verbose", "json", "metadata", "slowest", "fail_on"])]
+    pub list: bool,
     /// Show what is known beside the values instead: machine, interpreter, plan
     #[arg(long, conflicts_with_all = ["verbose", "slowest", "fail_on"])]
     pub metadata: bool,
@@ -88,7 +91,7 @@ pub struct HistVerb {
     #[command(flatten)]
     pub files: FilesVerb,
     /// Number of bins [default: 20]
-    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: Option<u16>,
     /// As many bins as the terminal has lines for
     #[arg(long, conflicts_with = "bins")]
@@ -110,7 +113,7 @@ pub struct PlotVerb {
     #[arg(short = 'k', long, value_enum)]
     pub kind: Option<PlotKind>,
     /// With --kind hist: number of bins [default: 20]
-    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: Option<u16>,
     /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
     #[arg(long)]
@@ -183,7 +186,7 @@ pub struct SlowestVerb {
     #[command(flatten)]
     pub files: FilesVerb,
     /// How many to show [default: 5]
-    #[arg(short = 'n', value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "first", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub n: Option<u32>,
 }
 
@@ -250,7 +253,7 @@ pub struct TableOptions {
     /// Pair benchmarks of Go whatever their number of processors is: BenchmarkGet-8 with BenchmarkGet-4
     #[arg(long)]
     pub ignore_procs: bool,
-    /// What the ratio is of [default: mean]
+    /// What the ratio is of [default: t0]
     #[arg(long, value_name = "STATISTIC", value_enum)]
-    pub by: Option<Average>,
+    pub by: Option<FileStatistic>,
 }

@@ -96,13 +96,13 @@ pub struct JudgementOptions {
     /// runs, local or of all) or mean [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
-    /// The time that is compared and shown: clean (without the time in which the run was ready and other programs had
-    /// the CPU), wall or cpu [default: clean; wall where the kernel does not tell]
-    #[arg(long, value_name = "CLOCK")]
+    /// The clock, where other options say it.
+    #[arg(skip)]
     pub clock: Option<Clock>,
-    /// What is compared and shown: a time as for --clock, user or sys (CPU time), maxrss (memory of the largest process),
-    /// tree-memory (of all processes together; needs root), faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else the time]
-    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
+    /// What is compared and shown: clean (wall time without the time in which the run was ready and other programs had the
+    /// CPU), wall, cpu, user or sys (CPU time), maxrss (memory of the largest process),
+    /// tree-memory (of all processes together; needs root), faults, switches, instructions, cycles, or value (of --value) [default: value if there is one, else clean; wall where the kernel does not tell]
+    #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
     /// What counts the instructions of `--decide-on instructions`: pmu (the counters of the processor), valgrind (which
     /// executes the program some 50 times slower, and needs no rights) or auto (pmu where it counts, else valgrind)
@@ -124,19 +124,16 @@ pub struct JudgedValueOptions {
     /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
-    /// The time that is compared: clean, wall or cpu, as for run [default: clean; wall where the kernel does not tell]
-    #[arg(long, value_name = "CLOCK")]
-    pub clock: Option<Clock>,
-    /// What is compared: a time, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
+    /// What is compared: clean, wall, cpu, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
     /// [default: value if there is one, else the time]
-    #[arg(long, value_name = "METRIC", conflicts_with = "clock")]
+    #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
 }
 
 impl JudgedValueOptions {
     /// The same in the judgement of a session.
     pub fn apply(&self, judgement: &mut JudgementOptions) {
-        (judgement.estimand, judgement.clock) = (self.estimand, self.clock);
+        judgement.estimand = self.estimand;
         judgement.decide_on = self.decide_on;
     }
 }

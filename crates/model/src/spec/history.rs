@@ -91,7 +91,7 @@ pub struct HistoryShow {
     #[arg(long)]
     pub json: bool,
     /// So many results of each benchmark, the newest [default: 20]
-    #[arg(short = 'n', long, value_name = "NUM")]
+    #[arg(long, value_name = "NUM")]
     pub last: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ pub struct HistoryChanges {
     #[arg(long)]
     pub json: bool,
     /// Only changes among the newest NUM results of each benchmark, three at least: a change is seen when three results are after it
-    #[arg(short = 'n', long, value_name = "NUM")]
+    #[arg(long, value_name = "NUM")]
     pub last: Option<usize>,
     /// Leave out what all benchmarks of a machine do at once: look at each relative to the median of the others, five or more in all,
     /// that were measured within half a day

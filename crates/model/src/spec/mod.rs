@@ -19,6 +19,7 @@ mod mcp;
 mod noise;
 mod pool;
 mod race;
+mod renamed;
 mod result_file;
 mod resume;
 mod revisions;
@@ -26,6 +27,7 @@ pub mod run;
 mod schema;
 mod shell_option;
 mod shield;
+mod short_help;
 pub mod suite;
 mod system;
 pub mod verb_groups;
@@ -59,6 +61,7 @@ pub use mcp::McpVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use race::RaceVerb;
+pub use renamed::renamed;
 pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
 pub use schema::{DOCUMENTS, JsonTarget, Request, command, json_target, parse};
@@ -200,12 +203,45 @@ impl Verb {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
     use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// The words of each letter, over all verbs and their actions.
+    fn letters(command: &clap::Command, found: &mut BTreeMap<char, BTreeSet<String>>) {
+        for arg in command.get_arguments() {
+            if let Some(letter) = arg.get_short() {
+                let long = arg.get_long().map(|long| format!("--{long}")).unwrap_or_default();
+                found.entry(letter).or_default().insert(long);
+            }
+        }
+        command.get_subcommands().for_each(|verb| letters(verb, found));
+    }
+
+    /// docs/compatibility.md has the table: a letter has one meaning in all verbs.
+    #[test]
+    fn each_letter_has_one_meaning_in_all_verbs() {
+        let page = include_str!("../../../../docs/compatibility.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `-")?.split_once("` | "));
+        let row = |(letter, rest): (&str, &str)| {
+            let words = rest.split('|').next().unwrap_or_default();
+            let words = words.split('`').filter(|word| word.starts_with("--"));
+            let mut words: BTreeSet<String> = words.map(str::to_owned).collect();
+            if words.is_empty() {
+                words.insert(String::new());
+            }
+            (letter.chars().next().unwrap(), words)
+        };
+        let listed: BTreeMap<char, BTreeSet<String>> = rows.map(row).collect();
+        let mut found = BTreeMap::new();
+        letters(&Cli::command(), &mut found);
+        assert_eq!(found, listed);
     }
 
     /// Defaults are given in `plan`. Flags have clap's own, and the hidden `--host-root` of tests is `/`.

@@ -8,7 +8,7 @@ use crate::values::{Cpus, TimeSpan};
 #[derive(Debug, clap::Args)]
 pub struct NoiseVerb {
     /// Say of these records where the time above t0 went, instead of watching this machine
-    #[arg(value_name = "RECORD", conflicts_with_all = ["cpus", "for_", "raw", "no_trace", "osnoise", "no_verdict"])]
+    #[arg(value_name = "RECORD", conflicts_with_all = ["cpus", "for_", "raw", "no_trace", "osnoise"])]
     pub records: Vec<PathBuf>,
     /// Watch these CPUs, for example 2 or 0-3,6 [default: those allowed now]
     #[arg(long, value_name = "CPUS")]
@@ -27,9 +27,9 @@ pub struct NoiseVerb {
     /// has it
     #[arg(long)]
     pub osnoise: bool,
-    /// Do not measure how small a difference a comparison could see here
-    #[arg(long)]
-    pub no_verdict: bool,
+    /// Print all: each CPU, its pauses, how all of that is known, and what was not seen
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
     /// Print what was found as JSON instead of text
     #[arg(long)]
     pub json: bool,

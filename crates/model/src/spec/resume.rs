@@ -15,7 +15,7 @@ const ALLOWED_OF_BISECT: [&str; 7] =
 const ALLOWED_OF_RACE: [&str; 4] = ["resume", "as_root", "json", "style"];
 
 /// Arguments of `bench` that leave the plan alone, by their ids: they change the machine or the output.
-const ALLOWED: [&str; 22] = [
+const ALLOWED: [&str; 20] = [
     "resume",
     "suite_schema",
     "tune",
@@ -33,18 +33,16 @@ const ALLOWED: [&str; 22] = [
     "append",
     "export",
     "export_json",
-    "export_json_v1",
     "export_csv",
     "export_markdown",
     "export_asciidoc",
     "export_orgmode",
-    "export_times",
     "report",
 ];
 
 impl BenchVerb {
     /// The first option of the command line that does not go with `--resume`, by all of its names:
-    /// `--processes/--blocks`.
+    /// `--runs`.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED)
     }
@@ -123,7 +121,6 @@ mod tests {
         "fast",
         "debug_single_value",
         "timeout",
-        "clock",
         "decide_on",
         "track_memory",
         "tracemalloc",
@@ -168,7 +165,7 @@ mod tests {
     fn only_what_the_command_line_has_is_refused() {
         check(&[], None);
         check(&["--json", "--tune=turbo", "--fail-on", "slower", "--export-csv", "x"], None);
-        check(&["-q", "-p", "3"], Some("--processes/--blocks"));
+        check(&["-q", "-r", "3"], Some("--runs"));
         check(&["--json", "--no-aslr"], Some("--no-aslr"));
         check(&["--nice", "-1"], Some("--nice"));
     }

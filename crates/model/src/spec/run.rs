@@ -12,7 +12,7 @@ use crate::spec::groups::{
 use crate::spec::revisions::RevisionOptions;
 use crate::values::{
     Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
-    Shell, TimeSpan,
+    Shell, TimeSpan, TimeUnit,
 };
 use crate::words::command_parser;
 
@@ -82,6 +82,13 @@ pub struct DisplayOptions {
     /// which is fastest [default: wall, CPU times, memory]
     #[arg(long, value_name = "METRIC[:UNIT],...")]
     pub metrics: Option<MetricList>,
+    /// Unit of the times: microsecond, millisecond, second, or ns, us, ms, s, min, h [default: the one that fits]
+    #[arg(short = 'u', long, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnit>,
+    /// Order of the table, and of exported ones: auto (the fastest first, a scan and exports in their order), command (as on
+    /// the command line) or mean-time (the fastest first) [default: auto]
+    #[arg(long, value_name = "ORDER")]
+    pub sort: Option<TableOrder>,
     /// Show also the statistics behind the answer: spread, means, histograms, p, the statistic and the level of each
     /// comparison, every note, and what perf stat counts
     #[arg(short = 'v', long, conflicts_with = "json")]
@@ -93,7 +100,7 @@ pub struct DisplayOptions {
 #[command(next_help_heading = "What is compared")]
 pub struct ArmOptions {
     /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
-    #[arg(long, visible_alias = "baseline-cmd", value_name = "COMMAND", value_parser = command_parser())]
+    #[arg(long, value_name = "COMMAND", value_parser = command_parser())]
     pub reference: Option<String>,
     /// Name to show for the command of --reference [default: the command itself]
     #[arg(long, value_name = "NAME", requires = "reference")]
@@ -140,10 +147,10 @@ pub struct LengthOptions {
     pub warmup: Option<u32>,
     /// Fewest timed runs of each command, which is also the fewest blocks; they are made even if the budget is too short
     /// [default: 10, or 24 for a single command, as far as they fit the budget]
-    #[arg(short = 'm', long, visible_alias = "min-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'm', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub min_runs: Option<u32>,
     /// Most timed runs of each command [default: 500, or no limit for a single command]
-    #[arg(short = 'M', long, visible_alias = "max-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
     /// Exactly this many timed runs of each command that count, whatever they show: blocks that are left out as warm-up are
     /// made up for. With --budget fewer, if that is used up before
@@ -312,35 +319,54 @@ pub struct NumberOptions {
 /// Files for other programs; `-` is standard output.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Write a file in a format: pyperf, bmf (Bencher), csv, markdown, hyperfine or json (the whole analysis); can be
-    /// repeated. A name that ends with .gz is compressed
+    /// Write a file in a format: json (the whole analysis), markdown, asciidoc, org, csv, times (TIME<TAB>COMMAND of each run,
+    /// as tim -s), hyperfine, hyperfine-1 (as its versions 1.x did), pyperf or bmf (Bencher); can be repeated. A name that
+    /// ends with .gz is compressed. hyperfine's --export-json and the like are known too
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], action = clap::ArgAction::Append)]
     pub export: Vec<String>,
     /// Write hyperfine's JSON, schema 2, with our fields beside it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
-    /// Write hyperfine's JSON as its versions 1.x did, with our fields beside it
-    #[arg(long, value_name = "FILE")]
-    pub export_json_v1: Option<PathBuf>,
     /// Write one line of comma-separated values for each command
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
     /// Write a Markdown table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
     /// Write an AsciiDoc table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_asciidoc: Option<PathBuf>,
     /// Write an org-mode table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub export_orgmode: Option<PathBuf>,
-    /// Write one line TIME<TAB>COMMAND for each run, in seconds and in the order of execution, warm-ups included, as tim -s
-    /// does
-    #[arg(long, value_name = "FILE")]
-    pub export_times: Option<PathBuf>,
     /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+/// The order of the rows of a table, as hyperfine names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableOrder {
+    /// The fastest first; a scan in its order.
+    #[default]
+    Auto,
+    /// As on the command line.
+    Command,
+    /// The fastest first.
+    MeanTime,
+}
+
+impl TableOrder {
+    /// The order that a command line asks for.
+    pub fn of(words: &[String]) -> Self {
+        let value = |(at, word): (usize, &String)| match word.strip_prefix("--sort") {
+            Some("") => words.get(at + 1).cloned(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        let asked = words.iter().enumerate().find_map(value);
+        asked.and_then(|value| Self::from_str(&value, false).ok()).unwrap_or_default()
+    }
 }
 
 /// How much the terminal gets, as hyperfine names it.

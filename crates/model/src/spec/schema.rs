@@ -3,9 +3,10 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 
-use crate::spec::Cli;
+use crate::spec::{Cli, short_help};
 
 /// The id of the options.
 const SCHEMA: &str = "json_schema";
@@ -43,6 +44,8 @@ pub enum Request {
     Verb(Box<Cli>),
     /// The schema of a verb's documents, by their names.
     Schema(&'static [&'static str]),
+    /// The short help of a verb.
+    ShortHelp(String),
 }
 
 /// The whole command line.
@@ -82,7 +85,13 @@ fn with_schema(mut command: Command, name: &str) -> Command {
 /// It has a mistake, or asks for a text such as the help.
 pub fn parse(words: &[OsString]) -> Result<Request, clap::Error> {
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(words)?;
+    let mut matches = match command.try_get_matches_from_mut(words) {
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            let short = short_help::asked(words, &command);
+            return short.map(Request::ShortHelp).ok_or(error);
+        }
+        matches => matches?,
+    };
     if let Some(documents) = asked_schema(&matches, "") {
         return Ok(Request::Schema(documents));
     }

@@ -6,29 +6,59 @@ use clap::{Command, Subcommand as _};
 use crate::spec::Verb;
 
 /// The verbs of each group, in the order of the help. Hidden verbs are in none.
-pub const GROUPS: [(&str, &[&str]); 7] = [
-    ("Measure", &["run", "timeit", "bench", "gate", "bisect", "race", "campaign", "why"]),
-    ("Read results", &["show", "compare", "stats", "check", "plot", "report"]),
-    ("Files", &["convert", "dump"]),
-    ("Machine", &["system", "noise", "calibrate", "shield", "load", "link-order"]),
-    ("Over time, on many machines", &["history", "pool"]),
-    ("For programs", &["mcp"]),
-    ("Help", &["help", "man", "completions"]),
+pub const GROUPS: [(&str, &[&str]); 2] = [
+    (
+        "Every day",
+        &[
+            "run", "timeit", "bench", "gate", "compare", "show", "report", "why", "bisect",
+            "history",
+        ],
+    ),
+    (
+        "The machine, and more",
+        &[
+            "system",
+            "noise",
+            "shield",
+            "load",
+            "calibrate",
+            "check",
+            "stats",
+            "plot",
+            "convert",
+            "dump",
+            "race",
+            "campaign",
+            "pool",
+            "link-order",
+            "mcp",
+            "help",
+            "man",
+            "completions",
+        ],
+    ),
 ];
 
 /// The usage: the verb `run` may be left out.
 pub const USAGE: &str = "stillwell <VERB> [...]\n       stillwell [OPTIONS of run] <COMMAND>...";
 
+/// Below the name of the program.
+const EXAMPLES: [&str; 3] = [
+    "stillwell run './old input' './new input'     # which command is faster?",
+    "stillwell timeit -s 'x = [3, 1]' 'sorted(x)'  # how long does this take?",
+    "stillwell report                              # the newest result in a browser",
+];
+
 /// The last lines of `stillwell --help`.
-pub const AFTER: &str = "\
-`stillwell help VERB` describes a verb; `stillwell man VERB` is its manual page.
-A first word with a blank or a slash is timed: `stillwell ./a ./b` means `run`.";
+pub const AFTER: &str =
+    "`stillwell VERB -h` shows a verb in short, `stillwell VERB --help` all of it.";
 
 /// The template of `stillwell --help`, with the verbs in groups.
 pub fn template() -> StyledStr {
     let verbs = Verb::augment_subcommands(Command::new("stillwell"));
     let header = Styles::styled().get_header().to_owned();
-    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    let examples: String = EXAMPLES.iter().map(|example| format!("  {example}\n")).collect();
+    let mut text = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}");
     for (group, names) in GROUPS {
         text += &format!("\n{header}{group}:{header:#}\n");
         for name in names {
@@ -38,7 +68,7 @@ pub fn template() -> StyledStr {
             text += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
         }
     }
-    text += &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    text += "\n{after-help}";
     StyledStr::from(text)
 }
 

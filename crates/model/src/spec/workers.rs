@@ -62,7 +62,7 @@ pub struct CodeOptions {
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub python_arg: Vec<String>,
     /// Name to show for what is compared; give it once for each
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "command-name", value_name = "NAME")]
     pub arm_name: Vec<String>,
     /// Name of the benchmark [default: timeit]
     #[arg(long, value_name = "NAME")]
@@ -109,7 +109,7 @@ pub struct BenchSpec {
     #[arg(long, conflicts_with_all = ["fork_server", "resume", "suite_schema"])]
     pub as_pyperf: bool,
     /// Name to show for a program; give it once for each
-    #[arg(long = "arm", visible_alias = "command-name", value_name = "NAME")]
+    #[arg(long = "command-name", value_name = "NAME")]
     pub arm_name: Vec<String>,
     /// Socket on which forks of a running program are asked for (docs/worker-protocol.md)
     #[arg(long, value_name = "FD", hide = true, conflicts_with = "commands")]
@@ -219,12 +219,12 @@ pub struct SessionOptions {
     )),
 )]
 pub struct WorkerOptions {
-    /// Exactly this many processes of each; of a suite, blocks [default: until everything is decided, or --budget is used
+    /// Exactly this many runs of each: processes; of a suite, blocks [default: until everything is decided, or --budget is used
     /// up]
-    #[arg(short = 'p', long, visible_alias = "blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
+    #[arg(short = 'r', long = "runs", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
     pub processes: Option<u32>,
     /// Slices that each process is timed for [default: found out: 1 to 50]
-    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub values: Option<u32>,
     /// Slices at the beginning of each process that are left out [default: found out: 1 or more]
     #[arg(short = 'w', long, value_name = "NUM")]

@@ -16,6 +16,26 @@ pub struct MetricChoice {
     pub unit: Option<String>,
 }
 
+/// The unit of `--time-unit`, by hyperfine's names or as a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeUnit(pub &'static str);
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let symbol = match text {
+            "microsecond" | "µs" => "us",
+            "millisecond" => "ms",
+            "second" => "s",
+            other => other,
+        };
+        let known = TIME_UNITS.into_iter().find(|unit| *unit == symbol).map(Self);
+        let names = "microsecond, millisecond, second, or a symbol: ns, us, ms, s, min, h";
+        known.ok_or_else(|| format!("{text:?} is none of {names}"))
+    }
+}
+
 /// The list given to `--metrics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricList(pub Vec<MetricChoice>);

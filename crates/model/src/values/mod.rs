@@ -36,15 +36,15 @@ pub use cpu_list::{
 pub use error_control::ErrorControl;
 pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
-pub use metric_list::{CPU, MetricChoice, MetricList, VALUE};
+pub use metric_list::{CPU, MetricChoice, MetricList, TimeUnit, VALUE};
 pub use name_list::NameList;
 pub use name_pattern::NamePattern;
 pub use percent::Percent;
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
 pub use rlimit::Rlimit;
 pub use statistic::{
-    ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order, Priority,
-    ProcessValue,
+    ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, FileStatistic, Order,
+    Priority, ProcessValue,
 };
 pub use tim::TimShape;
 pub use time_span::TimeSpan;

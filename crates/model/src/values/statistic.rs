@@ -115,12 +115,14 @@ pub enum Estimand {
 /// for each false verdict that the level allows.
 pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 
-/// Average of a file's values that a ratio compares.
+/// Statistic of a file's values that a ratio compares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Average {
-    /// Mean of all values.
+pub enum FileStatistic {
+    /// The noise-free time, as `show` has it; the median of values of which more is better.
     #[default]
+    T0,
+    /// Mean of all values.
     Mean,
     /// Median of all values.
     Median,

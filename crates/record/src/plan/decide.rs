@@ -10,8 +10,10 @@ use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use host::Facts;
 use model::spec::RunSpec;
+use model::values::metric::{Metric, Quantity};
 use model::values::{
-    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, VALUE,
+    Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, TimeUnit,
+    VALUE,
 };
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
@@ -66,13 +68,13 @@ pub fn decide(
     let mut arms = arms;
     let deciding = Deciding::of(&mut arms, &request.judgement)?;
     let Arms { arms, control, shell, shell_reason } = arms;
-    let SessionRequest { length, process, hooks, judgement, metrics: _ } = request;
+    let SessionRequest { length, process, hooks, judgement, .. } = request;
     let n_comparisons = n_comparisons(&arms);
     let metrics = match &request.metrics {
         Some(list) => list.0.clone(),
         None => default_metrics(),
     };
-    let metrics = with_value(metrics, &arms);
+    let metrics = with_value(in_unit(metrics, request.time_unit), &arms);
     let order = order(length.order, &arms)?;
     let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
         hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
@@ -136,6 +138,18 @@ pub fn decide(
 pub fn default_metrics() -> Vec<MetricChoice> {
     let choice = |name: &str| MetricChoice { name: name.into(), unit: None };
     ["wall", CPU, "user", "sys", "maxrss"].map(choice).to_vec()
+}
+
+/// The metrics, with times in this unit unless they have one.
+fn in_unit(mut metrics: Vec<MetricChoice>, unit: Option<TimeUnit>) -> Vec<MetricChoice> {
+    let Some(TimeUnit(unit)) = unit else { return metrics };
+    let is_time = |name: &str| match Metric::from_name(name).map(|metric| metric.info().quantity) {
+        Some(quantity) => matches!(quantity, Quantity::Time { .. } | Quantity::Picoseconds),
+        None => name == CPU,
+    };
+    let times = metrics.iter_mut().filter(|metric| is_time(&metric.name));
+    times.for_each(|metric| metric.unit = metric.unit.take().or(Some(unit.to_owned())));
+    metrics
 }
 
 /// The metrics, and the value of the runs if they say one.

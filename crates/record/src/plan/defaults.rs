@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
 use model::spec::{DumpFormat, PlotKind};
-use model::values::{Average, ErrorControl, Estimate, FailOn, Percent, TimShape, TimeSpan};
+use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, where the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
@@ -24,7 +24,7 @@ pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
 /// `compare --table-format`.
 pub const TABLE: TableStyle = TableStyle::Text;
 /// `compare --by`.
-pub const COMPARED_AVERAGE: Average = Average::Mean;
+pub const COMPARED_STATISTIC: FileStatistic = FileStatistic::T0;
 /// `convert --warmup`.
 pub const CONVERT_WARMUPS: u32 = 0;
 /// `calibrate --budget`.
@@ -43,7 +43,7 @@ pub const HISTORY_ALPHA: Percent = Percent(1.0);
 pub const N_HISTORY_RESULTS: usize = 20;
 /// `pool run --repetitions`.
 pub const POOL_REPETITIONS: u32 = 10;
-/// `pool run --blocks`.
+/// `pool run --runs`.
 pub const POOL_BLOCKS: u32 = 3;
 /// `gate --alpha`.
 pub const GATE_ALPHA_PCT: f64 = 1.0;
@@ -137,7 +137,7 @@ mod tests {
         check("plot", "height", PLOT_HEIGHT);
         check("dump", "format", name(&DUMP_FORMAT));
         check("slowest", "n", N_SLOWEST);
-        check("compare", "by", name(&COMPARED_AVERAGE));
+        check("compare", "by", name(&COMPARED_STATISTIC));
         check("convert", "warmup", CONVERT_WARMUPS);
         check("calibrate", "budget", format!("{}s", CALIBRATION_BUDGET.ns / 1_000_000_000));
         check("calibrate", "replays", N_REPLAYS);

@@ -38,6 +38,7 @@ pub use counting::{CountedIterations, InstructionCounter};
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};
+pub use shell::shell_syntax;
 pub use suite::SuiteMembership;
 pub use trial::TrialRule;
 pub use value::{ValueReader, ValueRule, ValueSource};

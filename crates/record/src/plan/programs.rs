@@ -213,7 +213,7 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     let names = &spec.arm_name;
     ensure!(
         names.len() <= n_commands,
-        "--arm is given {} times for {n_commands} programs",
+        "--command-name is given {} times for {n_commands} programs",
         names.len()
     );
     let program = |(index, command): (usize, &String)| {
@@ -257,7 +257,7 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     let n_arms = pythons.len() * statements.len();
     ensure!(
         code.arm_name.len() <= n_arms,
-        "--arm-name is given {} times, but {n_arms} are compared",
+        "--command-name is given {} times, but {n_arms} are compared",
         code.arm_name.len()
     );
     let duplicate = code.duplicate.unwrap_or(1);
@@ -305,7 +305,7 @@ pub(super) fn decide_workers(
     let headline = options.headline(judgement.clock);
     ensure!(
         judgement.clock.is_none() || headline.unit().is_time(),
-        "--clock is about times; it does not go with --track-memory or --tracemalloc"
+        "--decide-on does not go with --track-memory or --tracemalloc, which decide too"
     );
     ensure!(
         !options.delta || headline.unit().is_time(),
@@ -313,7 +313,7 @@ pub(super) fn decide_workers(
     );
     ensure!(
         headline != Headline::Cpu || !arms.iter().any(|arm| arm.has_own_timer),
-        "--clock cpu: a benchmark times itself, so its CPU time is not known"
+        "--decide-on cpu: a benchmark times itself, so its CPU time is not known"
     );
     arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
     let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();

@@ -4,7 +4,7 @@ use model::spec::RunSpec;
 use model::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions};
 use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
 use model::spec::workers::WorkerOptions;
-use model::values::{Cpus, MetricList, Order, Rlimit, TimeSpan};
+use model::values::{Cpus, MetricList, Order, Rlimit, TimeSpan, TimeUnit};
 
 /// The options of a session other than its arms; `None` where the user leaves the choice to Stillwell.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct SessionRequest {
     pub judgement: JudgementOptions,
     /// The metrics to collect and show.
     pub metrics: Option<MetricList>,
+    /// The unit of times.
+    pub time_unit: Option<TimeUnit>,
 }
 
 /// The number of blocks, and their order.
@@ -97,6 +99,7 @@ impl From<&RunSpec> for SessionRequest {
             hooks: spec.hooks.clone(),
             judgement: spec.judgement.clone(),
             metrics: spec.display.metrics.clone(),
+            time_unit: spec.display.time_unit,
         }
     }
 }

@@ -37,7 +37,7 @@ const BUILTINS: [&str; 24] = [
 ];
 
 /// Returns the first piece of shell syntax in a command that would have no effect without a shell.
-fn shell_syntax(command: &str) -> Option<String> {
+pub fn shell_syntax(command: &str) -> Option<String> {
     let (mut quote, mut escaped, mut at_word_start) = (None, false, true);
     for character in command.chars() {
         if std::mem::take(&mut escaped) {

@@ -156,9 +156,9 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
     if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
         let size = size(ends);
         let more = if is_time {
-            "Runs that take longer, a quieter machine or a longer --budget show smaller differences."
+            "Runs that take longer or a quieter machine show smaller differences; so does a longer --budget, up to 400 blocks."
         } else {
-            "A longer --budget shows smaller differences."
+            "A longer --budget shows smaller differences, up to 400 blocks."
         };
         say(
             "",
@@ -319,6 +319,8 @@ mod tests {
             "{}",
             words(true)
         );
-        assert!(words(false).ends_with("search yet. A longer --budget shows smaller differences."));
+        assert!(words(false).ends_with(
+            "search yet. A longer --budget shows smaller differences, up to 400 blocks."
+        ));
     }
 }

@@ -144,8 +144,12 @@ pub struct MeasuredArm {
     pub n_lost: usize,
     /// Unit of the values: `time` is ns.
     pub unit: ValueUnit,
-    /// The noise-free time t0, or the median of another quantity. Net of the control, if there is one.
+    /// The time as the table has it. Where it is compared: t0 of the reference, and for another arm its ratio × this t0,
+    /// without an error of its own. Otherwise the noise-free time t0, or the median of another quantity. Net of the
+    /// control, if there is one.
     pub value: Option<UncertainValue>,
+    /// The arm's own t0, or the median of another quantity, from its own runs alone.
+    pub own: Option<UncertainValue>,
     /// The median of the runs. Net of the control, if there is one.
     pub median: Option<UncertainValue>,
     /// Whether `value` is only an upper limit, because noise was in every run.

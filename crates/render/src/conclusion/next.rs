@@ -92,7 +92,7 @@ fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec
 }
 
 /// Options that a repetition leaves out: the length, which it chooses anew, and the file, which exists.
-const LEFT_OUT: [&str; 6] = ["budget", "runs", "max-runs", "min-runs", "processes", "record"];
+const LEFT_OUT: [&str; 5] = ["budget", "runs", "max-runs", "min-runs", "record"];
 
 /// The command line of a session with other options behind its verb. `words` begins with the name of the program.
 pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
@@ -148,9 +148,8 @@ pub fn measure_tuned(command: Vec<String>) -> NextAction {
 pub fn measure_together(commands: [&str; 2]) -> NextAction {
     let [old, new] = commands;
     let is_known = old != new;
-    let command = words(["stillwell", "run", "--baseline-cmd", old, "--", new])
-        .filter(|_| is_known)
-        .collect();
+    let command =
+        words(["stillwell", "run", "--reference", old, "--", new]).filter(|_| is_known).collect();
     NextAction {
         action: ActionKind::MeasureTogether,
         why: "separate sessions have no verdict: drift between them is not controlled".into(),
@@ -184,7 +183,7 @@ mod tests {
         check("s ./a ./b", "stillwell run --budget 40s ./a ./b");
         check("s -w 1 a b", "stillwell run --budget 40s -w 1 a b");
         check("s run -p sync a b", "stillwell run --budget 40s -p sync a b");
-        check("s timeit -p 20 x y", "stillwell timeit --budget 40s x y");
+        check("s timeit -r 20 x y", "stillwell timeit --budget 40s x y");
         check("s run -- -o --budget", "stillwell run --budget 40s -- -o --budget");
         check("s run -r12 --json a b", "stillwell run --budget 40s --json a b");
         check("s run -Nvr12 -m=3 -M 9 a b", "stillwell run --budget 40s -Nv a b");
@@ -192,7 +191,7 @@ mod tests {
         // Values that look like options.
         check("s run -n -r7 -P r 1 2 a b", "stillwell run --budget 40s -n -r7 -P r 1 2 a b");
         check(
-            "s run -i --max-blocks=9 -S 'a | b'",
+            "s run -i --max-runs=9 -S 'a | b'",
             "stillwell run --budget 40s -i '--shell=default' 'a | b'",
         );
     }

@@ -2,8 +2,11 @@
 
 use crate::conclusion::next::{find_noise, measure_longer};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
+use crate::exported::net_t0;
 use analysis::verdict::{Judgement, Verdict};
-use analysis::{Analysis, ArmSummary, Comparison, Disturbance, Evidence};
+use analysis::{
+    Analysis, ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue,
+};
 use model::values::DecideOn;
 use record::Record;
 use record::plan::Plan;
@@ -15,7 +18,12 @@ const TAKEN_MIN: f64 = 0.1;
 pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Conclusion {
     let plan = &record.header.plan;
     let arms = analysis.arms.iter().filter(|arm| !arm.is_hidden);
-    let measured: Vec<MeasuredArm> = arms.map(|arm| measured_arm(plan, arm)).collect();
+    let times = ComparedTimes::of(analysis, judgements);
+    let measured = |arm: &ArmSummary| MeasuredArm {
+        value: times.get(arm.arm).map(|it| UncertainValue { value: it.value, err: it.err }),
+        ..measured_arm(plan, arm)
+    };
+    let measured: Vec<MeasuredArm> = arms.map(measured).collect();
     let disturbance = Disturbance::of(analysis);
     let is_taken = |found: &Disturbance| {
         found.is_limit_only || found.taken_share.is_some_and(|share| share >= TAKEN_MIN)
@@ -96,12 +104,14 @@ pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
         Some(decides) if decides != DecideOn::Value => decides.unit(),
         _ => plan.arms[arm.arm].unit,
     };
+    let t0 = net_t0(arm);
     MeasuredArm {
         name: plan.full_label(arm.arm),
         n_runs: arm.n_runs,
         n_lost: arm.n_failed + arm.n_timed_out,
         unit,
-        value: arm.net.map(|net| net.t0).or(times.map(|it| it.t0)),
+        value: t0,
+        own: t0,
         median: arm.net.map(|net| net.median).or(times.map(|it| it.median)),
         is_upper_limit: times.is_some_and(|it| it.is_upper_limit),
     }

@@ -8,9 +8,20 @@ use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// Maximum number of lines with a cause. Further causes are added up in one line.
 const ENTRIES_MAX: usize = 10;
+/// The same in a short report.
+const BRIEF_MAX: usize = 5;
 
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
 pub(super) fn lines(out: &mut String, found: &Ledger) {
+    largest(out, found, ENTRIES_MAX);
+}
+
+/// Writes the largest parts.
+pub(super) fn brief_lines(out: &mut String, found: &Ledger) {
+    largest(out, found, BRIEF_MAX);
+}
+
+fn largest(out: &mut String, found: &Ledger, n_max: usize) {
     let found = found.for_table();
     let line = |entry: &LedgerEntry| {
         vec![
@@ -24,7 +35,7 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
     // The unexplained part is last, and appears however many causes there are.
     let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
         found.entries.iter().partition(|entry| !entry.source.is_unexplained());
-    let n_shown = known.len().min(ENTRIES_MAX);
+    let n_shown = known.len().min(n_max);
     let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
     if n_shown < known.len() {
         let ns: i64 = known[n_shown..].iter().map(|entry| entry.ns).sum();

@@ -2,68 +2,90 @@
 
 use std::fmt::Write as _;
 
-use crate::calibrate::{length, visible};
-use crate::columns::{wrap, wrap_headline};
-use crate::noise::ledger::lines;
+use crate::columns::{COLUMNS, shorten, wrap, wrap_headline};
+use crate::depth::Depth;
+use crate::noise::ledger::{brief_lines, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
-use crate::units::short_time;
+use crate::units::{counted, short_time};
 use crate::{Styles, table, uncertain};
-use analysis::calibrate::Budget;
-use measure::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
+use measure::noise::{CpuNoise, EDGES_NS, LoopClock, NoiseEvidence, NoiseReport};
 use model::values::name_cpus;
 
 /// With more CPUs than this, the report shows only the total ledger.
 const LEDGERS_MAX: usize = 4;
+/// CPUs in the short report.
+const CPUS_MAX: usize = 6;
 /// Column heights of the timeline.
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Formats the whole report.
-pub fn report(found: &NoiseReport, styles: &Styles) -> String {
+/// Formats the report: the answer, a line for each CPU, and where the lost time went; in depth also each CPU's own
+/// ledger, pauses and timeline, and how all of that is known.
+pub fn report(found: &NoiseReport, (depth, styles): (Depth, &Styles)) -> String {
     let mut out = String::new();
     conclusion(&mut out, found, styles);
     out.push('\n');
-    overview(&mut out, found);
+    if depth == Depth::Verbose {
+        in_depth(&mut out, found, styles);
+        return out;
+    }
+    overview(&mut out, found, CPUS_MAX);
+    out.push('\n');
+    brief_lines(&mut out, &found.total);
+    osnoise(&mut out, found);
+    let gaps: Vec<&str> = found.gaps.iter().map(|gap| &*gap.what).collect();
+    if !gaps.is_empty() {
+        wrap(&mut out, "not seen: ", 10, &shorten(&gaps.join(", "), 2 * COLUMNS - 20));
+    }
+    out.push_str("details: -v has each CPU, its pauses, what was not seen and why\n");
+    out
+}
+
+fn in_depth(out: &mut String, found: &NoiseReport, styles: &Styles) {
+    overview(out, found, usize::MAX);
     let each = found.cpus.iter().filter(|_| found.cpus.len() <= LEDGERS_MAX);
     for cpu in each.clone() {
-        let share = cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
-        let text = format!("CPU {}: {} taken", cpu.cpu, percent(share));
+        let text = format!("CPU {}: {} taken", cpu.cpu, percent(share_of(cpu)));
         writeln!(out, "\n{}", paint(styles.headline, &text)).ok();
-        lines(&mut out, &cpu.ledger);
-        of_cpu(&mut out, cpu);
+        lines(out, &cpu.ledger);
+        of_cpu(out, cpu);
     }
     if each.count() != 1 {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
-        lines(&mut out, &found.total);
+        lines(out, &found.total);
     }
     if found.cpus.len() > LEDGERS_MAX {
         for cpu in &found.cpus {
             for trouble in troubles(cpu) {
-                wrap(&mut out, &format!("   CPU {}: ", cpu.cpu), 6, &trouble);
+                wrap(out, &format!("   CPU {}: ", cpu.cpu), 6, &trouble);
             }
         }
     }
-    osnoise(&mut out, found);
+    osnoise(out, found);
     out.push('\n');
-    closing(&mut out, found);
+    closing(out, found);
     for gap in &found.gaps {
-        wrap(&mut out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
+        wrap(out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
     }
-    out
 }
 
-/// Writes one line for each CPU.
-fn overview(out: &mut String, found: &NoiseReport) {
+/// Writes one line for each CPU, or for those that lost the most.
+fn overview(out: &mut String, found: &NoiseReport, n_max: usize) {
+    let mut shown: Vec<&CpuNoise> = found.cpus.iter().collect();
+    if shown.len() > n_max {
+        shown.sort_by(|a, b| share_of(b).total_cmp(&share_of(a)));
+        shown.truncate(n_max);
+    }
     let heading = ["CPU", "taken", "pauses/s", "median", "99 %", "99.9 %", "longest"];
     let mut rows = vec![heading.map(String::from).to_vec()];
-    for cpu in &found.cpus {
+    for cpu in shown {
         let seconds = cpu.observed_ns.max(1) as f64 / 1e9;
         let quantile =
             |at: usize| cpu.quantiles_ns.map_or_else(String::new, |all| short_time(all[at]));
         rows.push(vec![
             cpu.cpu.to_string(),
-            percent(cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64),
+            percent(share_of(cpu)),
             uncertain::significant(cpu.n_pauses as f64 / seconds, 3),
             quantile(0),
             quantile(2),
@@ -72,6 +94,14 @@ fn overview(out: &mut String, found: &NoiseReport) {
         ]);
     }
     out.push_str(&table::plain(rows, &[0, 1, 2, 3, 4, 5, 6]));
+    let n_hidden = found.cpus.len().saturating_sub(n_max);
+    if n_hidden > 0 {
+        writeln!(out, "{} lost less", counted(n_hidden, "more CPU")).ok();
+    }
+}
+
+fn share_of(cpu: &CpuNoise) -> f64 {
+    cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64
 }
 
 fn of_cpu(out: &mut String, cpu: &CpuNoise) {
@@ -175,17 +205,16 @@ fn timeline(shares: &[Option<f64>]) -> String {
     shares.iter().map(column).collect()
 }
 
-/// How much time the CPUs lost, to what, what removes it, and what a comparison can see here.
+/// How much time the CPUs lost, to what, and what removes it.
 fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
-    let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
-    let worst = found.cpus.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let worst = found.cpus.iter().max_by(|a, b| share_of(a).total_cmp(&share_of(b)));
     let text = match (&found.cpus[..], worst) {
-        ([cpu], _) => format!("CPU {} lost {} of its time.", cpu.cpu, percent(share(cpu))),
+        ([cpu], _) => format!("CPU {} lost {} of its time.", cpu.cpu, percent(share_of(cpu))),
         (cpus, Some(worst)) => {
             let stolen: f64 = cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
             let observed: f64 = cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
             let of_all = percent(stolen / observed.max(1.0));
-            let of_worst = percent(share(worst));
+            let of_worst = percent(share_of(worst));
             format!("The CPUs lost {of_all} of their time, CPU {} most: {of_worst}.", worst.cpu)
         }
         (_, None) => "No CPU was observed.".to_owned(),
@@ -203,9 +232,6 @@ fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
     if !found.quietest.is_empty() {
         let are = if found.quietest.len() == 1 { "is" } else { "are" };
         writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&found.quietest)).ok();
-    }
-    if let Some(verdict) = &found.verdict {
-        wrap(out, "visible: ", 9, &verdict_words(verdict));
     }
 }
 
@@ -287,20 +313,6 @@ fn clock(found: &NoiseReport) -> String {
             .ok();
     }
     text
-}
-
-fn verdict_words(found: &MachineVerdict) -> String {
-    let budget =
-        |found: &Budget| format!("{} in {}", visible(found.visible), length(found.budget_ns));
-    let budgets: Vec<String> = found.budgets.iter().map(budget).collect();
-    format!(
-        "a comparison on CPU {} finds a difference of {} (in 80 % of cases, for programs that compute for {} and touch no \
-         memory; from {} runs of the same work)",
-        found.cpu,
-        budgets.join(", "),
-        short_time(found.work_ns),
-        found.n_runs
-    )
 }
 
 fn percent(share: f64) -> String {

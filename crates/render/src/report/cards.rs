@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::columns::{one_line, shorten};
-use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
 use crate::text::{decided, margin, no_test, numbers_line, sentences};
 use crate::units::DisplayUnit;
@@ -74,12 +73,16 @@ pub(super) fn card(
 ) -> VerdictCard {
     let evidence = &comparison.evidence;
     let (class, word) = class_and_word(evidence, judgement, plan);
-    let named = |arm: usize| format!("“{}”", shorten(&arms[arm].label, LABEL_MAX));
+    let are_alike = arms[comparison.arm].label == arms[comparison.reference].label;
+    let named = |arm: usize| {
+        let number = if are_alike { format!(" #{}", arm + 1) } else { String::new() };
+        format!("“{}”{number}", shorten(&arms[arm].label, LABEL_MAX))
+    };
     let (new, old) = (named(comparison.arm), named(comparison.reference));
     let said = sentence(&new, &old, evidence, judgement, plan);
     let details = match evidence {
         Evidence::Paired(paired) => {
-            let all = sentences(paired, shown_ratio(paired, judgement), judgement, plan);
+            let all = sentences(paired, judgement.shown(paired), judgement, plan);
             // The first sentence repeats the card's own.
             let n_said = usize::from(judgement.verdict != Verdict::Undecided);
             all.into_iter().skip(n_said).collect()
@@ -107,7 +110,7 @@ fn sentence(
 ) -> String {
     let (quantity, margin) = (QuantityWords::of(plan), margin(plan.policy));
     let shown = match evidence {
-        Evidence::Paired(paired) => shown_ratio(paired, judgement),
+        Evidence::Paired(paired) => judgement.shown(paired),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return format!("{new} against {old}: {}.", no_test(*because, plan.policy));
         }

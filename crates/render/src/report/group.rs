@@ -4,11 +4,11 @@ use crate::columns::one_line;
 use crate::report::{ReportRecord, records};
 use crate::t0;
 use crate::text::ratio_text;
-use crate::uncertain::PLUS_MINUS_SIGN;
+use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of_unit, requested_unit};
 use analysis::report::{NameMatch, ReportGroup};
 use analysis::verdict::Judgement;
-use analysis::{ArmSummary, Comparison, Evidence};
+use analysis::{ArmSummary, ComparedTime, ComparedTimes, Comparison, Evidence};
 
 /// A group with its record, title, file and unit.
 pub(super) struct GroupContext<'a> {
@@ -17,11 +17,18 @@ pub(super) struct GroupContext<'a> {
     pub title: String,
     pub file: String,
     pub unit: DisplayUnit,
+    /// The times beside the ratios, by the arm's index in the record.
+    times: &'a ComparedTimes,
 }
 
 impl<'a> GroupContext<'a> {
-    pub fn new(records: &[ReportRecord<'a>], group: &'a ReportGroup, has_suite: bool) -> Self {
-        let reported = records[group.record];
+    /// `times` belong to `records`, in their order.
+    pub fn new(
+        (records, times): (&[ReportRecord<'a>], &'a [ComparedTimes]),
+        group: &'a ReportGroup,
+        has_suite: bool,
+    ) -> Self {
+        let (reported, times) = (records[group.record], &times[group.record]);
         let record = reported.input.record;
         let file = records::file_names(records)[group.record].clone();
         let title = match &group.benchmark {
@@ -33,7 +40,7 @@ impl<'a> GroupContext<'a> {
         let t0s = group.arms.iter().filter_map(|arm| Some(arm.t0?.value));
         let requested = requested_unit(&record.header.plan.metrics, "wall");
         let unit = DisplayUnit::choose(kind_of_unit(group.unit), requested, t0s);
-        Self { group, reported, title: one_line(&title), file, unit }
+        Self { group, reported, title: one_line(&title), file, unit, times }
     }
 
     /// The comparisons of the group, with their judgements.
@@ -48,16 +55,23 @@ impl<'a> GroupContext<'a> {
         &self.reported.input.analysis.arms[self.group.arms[place].arm]
     }
 
+    /// The time of an arm beside its ratio.
+    pub fn compared(&self, place: usize) -> Option<ComparedTime> {
+        self.times.get(self.group.arms[place].arm)
+    }
+
+    /// Whether a time of the group is ratio × reference.
+    pub fn has_ratios(&self) -> bool {
+        (0..self.group.arms.len())
+            .filter_map(|place| self.compared(place))
+            .any(|it| it.is_from_ratio)
+    }
+
     /// t0 of an arm with its unit.
     pub fn t0(&self, place: usize) -> String {
         let Some(t0) = t0::of_arm(self.unit, self.summary(place)) else { return String::new() };
         signs(&self.unit.label(&t0))
     }
-}
-
-/// A text with `±` instead of the terminal's `+-`.
-pub(crate) fn signs(text: &str) -> String {
-    text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 
 /// The ratio against another record, if there is an estimate.

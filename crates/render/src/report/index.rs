@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::exported::{net_t0, ratio, shown_ratio};
+use crate::exported::ratio;
 use crate::report::cards;
-use crate::report::group::{GroupContext, estimate, signs};
+use crate::report::group::{GroupContext, estimate};
+use crate::t0;
 use crate::text::{ratio_and_interval, ratio_text};
+use crate::uncertain::signs;
 use analysis::Evidence;
 use analysis::report::ReportData;
 
@@ -120,17 +122,18 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
 
 /// The names of the columns of times: that of the variant which all groups have there, or its number.
 fn time_names(groups: &[GroupContext<'_>], n_times: usize) -> Vec<String> {
+    let t0 = if groups.iter().any(GroupContext::has_ratios) { "t0 × ratio" } else { "t0" };
     let name = |place: usize| {
         let has_place = |context: &&GroupContext<'_>| place < context.group.arms.len();
         let mut labels =
             groups.iter().filter(has_place).map(|context| context.summary(place).label.as_str());
         let first = labels.next().filter(|label| one_line(label).len() <= NAME_MAX);
         match first {
-            _ if n_times == 1 => "t0".to_owned(),
+            _ if n_times == 1 => t0.to_owned(),
             Some(first) if labels.all(|label| label == first) => {
-                format!("t0 of {}", one_line(first))
+                format!("{t0} of {}", one_line(first))
             }
-            _ => format!("t0 of {}", place + 1),
+            _ => format!("{t0} of {}", place + 1),
         }
     };
     (0..n_times).map(name).collect()
@@ -155,7 +158,7 @@ fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Optio
         let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
         let ratio = ratio(&found.evidence, judgement);
         let text = match &found.evidence {
-            Evidence::Paired(paired) => ratio_and_interval(shown_ratio(paired, judgement)),
+            Evidence::Paired(paired) => ratio_and_interval(judgement.shown(paired)),
             _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
         };
         IndexVerdict {
@@ -181,6 +184,7 @@ fn time(context: &GroupContext<'_>, place: usize) -> IndexTime {
     if place >= context.group.arms.len() {
         return IndexTime::default();
     }
-    let key = net_t0(context.summary(place)).map(|t0| t0.value.to_string());
-    IndexTime { text: context.t0(place), key: key.unwrap_or_default() }
+    let Some(time) = context.compared(place) else { return IndexTime::default() };
+    let text = signs(&context.unit.label(&t0::beside_ratio(context.unit, time)));
+    IndexTime { text, key: time.value.to_string() }
 }

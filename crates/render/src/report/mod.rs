@@ -25,8 +25,6 @@ use sha2::{Digest as _, Sha256};
 use analysis::report::{ReportData, ReportInput};
 use analysis::verdict::Judgement;
 
-pub(super) use group::signs;
-
 const TEMPLATE: &str = include_str!("../../assets/report/page.html");
 pub(super) const STYLE: &str = include_str!("../../assets/report/style.css");
 pub(super) const D3: &str = include_str!("../../assets/vendor/d3-7.9.0.min.js");

@@ -7,14 +7,15 @@ use crate::noise::{advice, name};
 use crate::remedies::Audience;
 use crate::report::cards::{self, VerdictCard};
 use crate::report::charts::{PAGE_READINGS, PageReadings};
-use crate::report::group::{GroupContext, estimate, signs};
+use crate::report::group::{GroupContext, estimate};
 use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
 use crate::report::tables::{self, MetricTable};
 use crate::report::{ReportRecord, charts};
+use crate::uncertain::signs;
 use analysis::report::{NameMatch, ReportData};
 use analysis::suite::plan_of;
-use analysis::{Activity, ArmSummary, activities};
+use analysis::{Activity, ArmSummary, ComparedTimes, activities};
 use model::values::ValueUnit;
 use record::ledger::LedgerEntry;
 
@@ -154,8 +155,10 @@ pub(super) fn page(
     title: Option<&str>,
 ) -> ReportPage {
     let has_suite = data.groups.len() > records.len();
-    let groups: Vec<GroupContext<'_>> =
-        data.groups.iter().map(|group| GroupContext::new(records, group, has_suite)).collect();
+    let times: Vec<ComparedTimes> =
+        records.iter().map(|it| ComparedTimes::of(it.input.analysis, it.judgements)).collect();
+    let context = |group| GroupContext::new((records, &times), group, has_suite);
+    let groups: Vec<GroupContext<'_>> = data.groups.iter().map(context).collect();
     let folded = groups.len() > OPEN_GROUPS_MAX;
     let is_one = groups.len() == 1;
     let all: Vec<VerdictCard> = groups
@@ -280,11 +283,12 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         .map(|place| (number(context, place), context.summary(place)))
         .collect();
     let is_net = summaries.iter().any(|(_, arm)| arm.net.is_some());
+    let has_ratios = context.has_ratios();
     let row = |(place, (number, arm)): (usize, &(String, &ArmSummary))| ArmRow {
         number: number.clone(),
         label: shorten(&arm.label, 2 * LABEL_MAX),
         is_reference: group.arms[place].is_reference && !group.comparisons.is_empty(),
-        cells: tables::times(arm, context.unit),
+        cells: tables::times(arm, has_ratios.then(|| context.compared(place)), context.unit),
     };
     GroupSection {
         id: format!("group-{index}"),
@@ -293,7 +297,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         class: only.map(|card| card.class),
         word: only.map(|card| card.word),
         arms: summaries.iter().enumerate().map(row).collect(),
-        headings: tables::headings(context.unit, is_net),
+        headings: tables::headings(context.unit, is_net, has_ratios),
         are_folded: cards.len() > HEADLINES_MAX,
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group),

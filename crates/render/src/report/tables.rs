@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::report::signs;
+use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of, percent};
 use crate::{activity, t0};
-use analysis::{Activity, ArmSummary, MetricSummary, RunCount};
+use analysis::{Activity, ArmSummary, ComparedTime, MetricSummary, RunCount};
 
 /// With more arms than this, the arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;
@@ -30,22 +30,31 @@ struct MetricCell {
 }
 
 /// Headings of the cells that [`times`] makes.
-pub(super) fn headings(unit: DisplayUnit, is_net: bool) -> Vec<String> {
-    let t0 = if is_net { "t0, net" } else { "t0" };
-    let mut headings: Vec<String> =
-        [t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name)).into();
+pub(super) fn headings(unit: DisplayUnit, is_net: bool, has_ratios: bool) -> Vec<String> {
+    let own = if has_ratios { "own " } else { "" };
+    let t0 = format!("{own}{}", if is_net { "t0, net" } else { "t0" });
+    let beside = has_ratios.then(|| unit.heading("t0 × ratio"));
+    let own = [&t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name));
+    let mut headings: Vec<String> = beside.into_iter().chain(own).collect();
     headings.extend(["CV", "n"].map(String::from));
     headings
 }
 
-/// The times of an arm: t0 is net of the control, the others are as measured.
-pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
+/// The times of an arm. `beside` is the one beside the ratios, if there are any. t0 is net of the control, the others are
+/// as measured.
+pub(super) fn times(
+    arm: &ArmSummary,
+    beside: Option<Option<ComparedTime>>,
+    unit: DisplayUnit,
+) -> Vec<String> {
     let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
     let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
-    vec![
-        t0::of_arm(unit, arm).unwrap_or_default().replace(" +- ", " ± "),
+    let beside =
+        beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
+    let own = [
+        signs(&t0::of_arm(unit, arm).unwrap_or_default()),
         number(wall.median.value),
         number(wall.mean.value),
         wall.sd.map(number).unwrap_or_default(),
@@ -53,7 +62,8 @@ pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
         number(wall.max),
         wall.cv.map(percent).unwrap_or_default(),
         n.to_string(),
-    ]
+    ];
+    beside.into_iter().chain(own).collect()
 }
 
 fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {

@@ -21,6 +21,7 @@ use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
 use crate::units::counted;
 use model::values::Estimate;
 use search::history::chart;
+use search::history::nearest::NearestChange;
 use search::history::series::Series;
 
 const TEMPLATE: &str = include_str!("../../assets/report/site.html");
@@ -58,6 +59,8 @@ pub struct HistorySite<'a> {
     /// Series of one benchmark are adjacent.
     pub series: &'a [Series],
     pub changes: &'a [SeriesChange<'a>],
+    /// Without a change: the movement that is nearest to one.
+    pub nearest: Option<&'a NearestChange>,
     /// The estimate of each result that the series hold.
     pub estimate: Estimate,
     pub title: Option<&'a str>,

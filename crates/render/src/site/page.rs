@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::history::{SeriesChange, unit, value};
-use crate::report::signs;
+use crate::history::{SeriesChange, no_change, unit, value};
 use crate::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
 use crate::site::{HistorySite, page_of};
+use crate::uncertain::signs;
 use crate::units::counted;
 use crate::units::signed_percent;
 use model::values::Estimate;
@@ -28,6 +28,8 @@ pub(super) struct SitePage {
     /// Changes on the index, newest first.
     newest: Vec<ChangeCard>,
     older: Vec<ChangeCard>,
+    /// Without a change: what could have been seen.
+    unchanged: Vec<String>,
 }
 
 /// The table of the index: one row for each series.
@@ -126,6 +128,7 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
         sections: Vec::new(),
         newest: cards,
         older,
+        unchanged: site.nearest.map(no_change).unwrap_or_default(),
     }
 }
 
@@ -194,6 +197,7 @@ pub(super) fn benchmark(site: HistorySite<'_>, series: &[Series]) -> SitePage {
         sections: series.iter().enumerate().map(section).collect(),
         newest: Vec::new(),
         older: Vec::new(),
+        unchanged: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::*;
 use search::history::commits::CommitRange;
 use search::history::detection::{DetectionSettings, detect};
+use search::history::nearest::nearest;
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
@@ -52,7 +53,9 @@ fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
         })
     });
     let changes: Vec<SeriesChange<'_>> = changes.collect();
-    let site = HistorySite { series: &all, changes: &changes, estimate, title };
+    let nearest = nearest(&all, policy);
+    let site =
+        HistorySite { series: &all, changes: &changes, nearest: nearest.as_ref(), estimate, title };
     let files: Vec<SiteFile> = pages(site).unwrap().map(Result::unwrap).collect();
     let announced: Vec<String> = site.pages().collect();
     assert_eq!(announced, files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
@@ -152,5 +155,5 @@ fn an_empty_history_and_one_result_have_a_site() {
     one.truncate(1);
     let files = written(one, None);
     assert!(files[0].text.contains("1 result in all"), "{}", files[0].text);
-    assert!(files[1].text.contains("No benchmark has changed"));
+    assert!(files[1].text.contains("No change found"));
 }

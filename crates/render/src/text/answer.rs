@@ -1,15 +1,15 @@
 //! The answer in one sentence: which command is faster, by how much, and how sure that is.
 
-use crate::exported::{shown_ratio, shown_value};
+use crate::exported::shown_value;
 use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::t0;
 use crate::text::SummaryContext;
-use crate::text::comparison::{margin, no_test, to_decide};
+use crate::text::comparison::{longer, margin, no_test, to_decide};
 use crate::text::doubt::slow_text;
 use crate::text::ratios::{interval_ends, percent_ends, times_text};
 use crate::uncertain;
-use crate::units::{DisplayUnit, percent};
+use crate::units::percent;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
 use model::values::{Clock, ValueUnit};
@@ -87,7 +87,7 @@ fn pair(
     let (plan, quantity) = (page.plan, page.quantity);
     match evidence {
         Evidence::Paired(paired) => {
-            let shown = shown_ratio(paired, judgement);
+            let shown = judgement.shown(paired);
             match judgement.verdict {
                 Verdict::Slower | Verdict::Faster => decided([new, old], shown, judgement, plan),
                 Verdict::Same if paired.repeats_exactly => {
@@ -186,6 +186,14 @@ fn undecided(
     (paired, shown): (&PairedTest, RatioInterval),
     plan: &Plan,
 ) -> String {
+    if paired.doubt == Some(SameDoubt::HiddenTail)
+        && let Some(needed) = paired.to_decide
+    {
+        let same = QuantityWords::of(plan).same(new, old, &margin(plan.policy));
+        let slow = if QuantityWords::of(plan).is_time() { "slow" } else { "bad" };
+        let (n, longer) = (needed.n_pairs, longer(needed, plan));
+        return format!("{same} so far; {n} blocks are needed to exclude rare {slow} runs{longer}");
+    }
     if let Some(doubt) = paired.doubt {
         let margin = margin(plan.policy);
         let but = doubt_of([new, old], doubt, paired, plan);
@@ -205,18 +213,10 @@ fn undecided(
 fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
     let quantity = QuantityWords::of(plan);
     let slow = if quantity.is_time() { slow_text(paired.slow_runs) } else { String::new() };
-    let (slower, slow_runs) =
-        if quantity.is_time() { ("slower", "slow") } else { ("worse", "bad") };
+    let slow_runs = if quantity.is_time() { "slow" } else { "bad" };
     match doubt {
         SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
-        SameDoubt::HiddenTail => {
-            let need = paired.to_decide.map_or(0, |to_decide| to_decide.n_pairs);
-            let share = percent(paired.hidden_tail);
-            let have = paired.n_pairs;
-            format!(
-                "{share} of the runs could be much {slower} unseen in {have} blocks; {need} would show them"
-            )
-        }
+        SameDoubt::HiddenTail => format!("there may be rare {slow_runs} runs"),
         SameDoubt::MeanDiffers => {
             let mean = shown_value(paired.mean_ratio.ratio, plan);
             format!("on average {new} {}{slow}", quantity.times(&times_text(mean)))
@@ -343,12 +343,4 @@ fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
     let stalls = arm.stalls.filter(|_| is_clean)?;
     let share = stalls.stalled_mean_ns / stalls.wall_mean_ns;
     (share >= LOST_SHOWN).then_some(share)
-}
-
-/// t0 of an arm with its unit, for a table.
-pub(super) fn t0_cell(unit: DisplayUnit, arm: &ArmSummary) -> String {
-    if arm.is_too_short() {
-        return "too short".into();
-    }
-    t0::of_arm(unit, arm).map_or_else(|| "no finished run".into(), |text| unit.label(&text))
 }

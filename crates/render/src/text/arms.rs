@@ -103,8 +103,11 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
         writeln!(out, "   {}", paint(page.styles.headline, &text)).ok();
         return;
     }
+    // Beside ratios stand other times: that of the reference, and its multiples.
+    let own = if page.compared.has_ratios() { "own " } else { "" };
     let location = page.quantity.location(page.plan);
-    let text = page.unit.label(&format!("{location} {}", page.unit.uncertain(t0.value, t0.err)));
+    let text = page.unit.uncertain(t0.value, t0.err);
+    let text = page.unit.label(&format!("{own}{location} {text}"));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
     if let Some(subtracted) =
         arm.net.and_then(|_| subtracted(page, COLUMNS.saturating_sub(INDENT + text.len() + 2)))

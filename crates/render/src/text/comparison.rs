@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use crate::budget::budget;
 use crate::columns::{COLUMNS, columns, shorten, width, wrap};
 use crate::depth::Depth;
-use crate::exported::shown_ratio;
 use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -35,7 +34,7 @@ pub(crate) fn comparison(
     let mut out = String::new();
     match evidence {
         Evidence::Paired(paired) => {
-            let shown = shown_ratio(paired, judgement);
+            let shown = judgement.shown(paired);
             let of = format!("{}, ", statistic(paired.statistic));
             let numbers = numbers(shown, paired.alpha, &of, paired.p);
             let word = QuantityWords::of(plan).verdict(judgement.verdict);
@@ -73,7 +72,7 @@ pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option
     match evidence {
         Evidence::Paired(paired) => {
             let of = format!("{}, ", statistic(paired.statistic));
-            Some(numbers(shown_ratio(paired, judgement), paired.alpha, &of, paired.p))
+            Some(numbers(judgement.shown(paired), paired.alpha, &of, paired.p))
         }
         Evidence::Unpaired { ratio, .. } => {
             Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
@@ -306,7 +305,7 @@ pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
 
 /// Options that make room for this number of blocks, in parentheses. The blocks have to be new: the interim analyses of
 /// this session have spent its error rate.
-fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
+pub(super) fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     let BlockRule::Budget { max, .. } = plan.blocks else {
         return format!(" ({})", more_blocks(to_decide, plan).join(" "));
     };

@@ -20,7 +20,8 @@ use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judgement, judge};
-use analysis::{Analysis, ArmSummary, Evidence, Ranking};
+use analysis::{Analysis, ArmSummary, ComparedTimes, Evidence, Ranking};
+use model::spec::run::TableOrder;
 use record::plan::Plan;
 use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
 
@@ -29,6 +30,7 @@ use comparison::self_check;
 pub(super) use comparison::{
     comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
 };
+pub(super) use ranked::ratio_and_word;
 pub use ratios::ratio_and_interval;
 pub(super) use ratios::{
     EXACT, change, exact_percent, exact_text, interval_ends, is_exact, percent_ends, ratio_text,
@@ -44,7 +46,10 @@ struct SummaryContext<'a> {
     /// What the file of another program says beside its values.
     imported: Option<&'a ImportedFile>,
     analysis: &'a Analysis,
+    /// The times beside the ratios.
+    compared: ComparedTimes,
     ranking: Ranking,
+    table_order: TableOrder,
     /// The name of each arm in the table, and in a sentence.
     row_names: Vec<String>,
     names: Vec<String>,
@@ -56,7 +61,11 @@ struct SummaryContext<'a> {
 }
 
 impl<'a> SummaryContext<'a> {
-    fn new(record: &'a Record, analysis: &'a Analysis, styles: &'a Styles) -> Self {
+    fn new(
+        record: &'a Record,
+        (analysis, judgements): (&'a Analysis, &[Judgement]),
+        styles: &'a Styles,
+    ) -> Self {
         let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
         let names = ranked::names(plan, &analysis.arms);
         let row_names = names.iter().map(|(row, _)| row.clone()).collect();
@@ -68,7 +77,20 @@ impl<'a> SummaryContext<'a> {
         };
         let unit = wall_unit(plan, analysis);
         let quantity = QuantityWords::of(plan);
-        Self { plan, imported, analysis, ranking, row_names, names, unit, quantity, styles }
+        let compared = ComparedTimes::of(analysis, judgements);
+        Self {
+            plan,
+            imported,
+            analysis,
+            compared,
+            ranking,
+            table_order: TableOrder::of(&record.header.command_line),
+            row_names,
+            names,
+            unit,
+            quantity,
+            styles,
+        }
     }
 
     /// What the file of another program says of an arm.
@@ -100,7 +122,7 @@ pub fn summary(
     (detail, styles): (Depth, &Styles),
 ) -> String {
     let plan = &record.header.plan;
-    let page = SummaryContext::new(record, analysis, styles);
+    let page = SummaryContext::new(record, (analysis, judgements), styles);
     let mut out = String::new();
     append_answer(&mut out, &page, record, judgements);
     if detail == Depth::Brief {
@@ -132,7 +154,7 @@ pub(super) fn answer(
     judgements: &[Judgement],
     styles: &Styles,
 ) -> String {
-    let page = SummaryContext::new(record, analysis, styles);
+    let page = SummaryContext::new(record, (analysis, judgements), styles);
     let mut out = String::new();
     append_answer(&mut out, &page, record, judgements);
     out

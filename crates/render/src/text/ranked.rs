@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use analysis::{ArmSummary, Evidence, NoTest};
+use model::spec::run::TableOrder;
 use record::plan::{Arm, Plan};
 
-use crate::columns::{one_line, room_for_names, shorten, width};
-use crate::exported::shown_ratio;
+use crate::columns::{one_line, room_for_names, shorten, width, wrap};
 use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::styles::paint;
+use crate::text::SummaryContext;
 use crate::text::comparison::margin;
 use crate::text::ratios::ratio_and_interval;
-use crate::text::{SummaryContext, answer};
-use crate::uncertain;
+use crate::{t0, uncertain};
 use analysis::verdict::{Judgement, Verdict};
 
 /// Columns of a name in a sentence.
@@ -23,22 +23,35 @@ const NAME_MIN: usize = 16;
 /// Between two columns.
 const GAP: usize = 2;
 const N_COLUMNS: usize = 4;
-/// Name, t0, ratio, and the verdict in colour.
+/// Name, time, ratio, and the verdict in colour.
 type TableRow = ([String; N_COLUMNS], anstyle::Style);
 
 /// Appends the table of the candidates.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let found = by_arm(page, judgements);
     let is_scan = scan_heading(page.plan).is_some();
-    let order: Vec<usize> = if is_scan {
+    let is_listed = match page.table_order {
+        TableOrder::Auto => is_scan,
+        TableOrder::Command => true,
+        TableOrder::MeanTime => false,
+    };
+    let order: Vec<usize> = if is_listed {
         page.candidates().map(|arm| arm.arm).collect()
     } else {
         page.ranking.order.clone()
     };
     let rows: Vec<TableRow> = order.iter().map(|&arm| row(page, arm, &found, is_scan)).collect();
     let heading = scan_heading(page.plan).unwrap_or_else(|| "command".into());
-    let location = page.quantity.location(page.plan);
-    draw(out, [&heading, location, "ratio", "verdict"].map(String::from), rows);
+    let times = t0::heading(page.quantity.location(page.plan), &page.compared);
+    draw(out, [&heading, &times, "ratio", "verdict"].map(String::from), rows);
+    if page.compared.is_as_measured() {
+        wrap(
+            out,
+            "",
+            0,
+            "nothing is subtracted: the reference takes hardly longer than what would be",
+        );
+    }
 }
 
 /// Ratio and verdict of the arms that are compared, by the arm's index.
@@ -57,7 +70,7 @@ fn by_arm(
 }
 
 /// The ratio with its interval and the verdict of a comparison, each in a few words.
-pub(super) fn ratio_and_word(
+pub(crate) fn ratio_and_word(
     evidence: &Evidence,
     judgement: &Judgement,
     plan: &Plan,
@@ -65,7 +78,7 @@ pub(super) fn ratio_and_word(
     let word = QuantityWords::of(plan).verdict(judgement.verdict).to_lowercase();
     match evidence {
         Evidence::Paired(paired) => {
-            let shown = shown_ratio(paired, judgement);
+            let shown = judgement.shown(paired);
             // An interval wider than this carries no information yet.
             let is_known = shown.hi - shown.lo < shown.ratio;
             let ratio = if is_known || judgement.verdict != Verdict::Undecided {
@@ -95,7 +108,7 @@ fn row(
     is_scan: bool,
 ) -> TableRow {
     let summary = &page.analysis.arms[arm];
-    let t0 = answer::t0_cell(page.unit, summary);
+    let time = time_cell(page, arm);
     let (ratio, style, mut word) = match found.get(arm).cloned().flatten() {
         Some((ratio, verdict, word)) => (ratio, page.styles.verdict(verdict), word),
         None if arm == page.plan.reference => {
@@ -107,7 +120,15 @@ fn row(
         let best = if page.quantity.is_time() { "fastest" } else { "best" };
         word = if word.is_empty() { best.into() } else { format!("{word}, {best}") };
     }
-    ([page.row_names[arm].clone(), t0, ratio, word], style)
+    ([page.row_names[arm].clone(), time, ratio, word], style)
+}
+
+fn time_cell(page: &SummaryContext<'_>, arm: usize) -> String {
+    match page.compared.get(arm) {
+        Some(time) => page.unit.label(&t0::beside_ratio(page.unit, time)),
+        None if page.analysis.arms[arm].times.is_some() => "too short".into(),
+        None => "no finished run".into(),
+    }
 }
 
 /// Appends the rows, each at most as wide as the terminal. The names give way.

@@ -163,8 +163,8 @@ fn verdicts_in_words() {
     };
     is(to_decide(240, Some(30e9)), "about 240 blocks would decide (--budget 34s); these were 60");
     is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
-    is(to_decide(800, Some(3e9)), "would decide (--max-blocks 800); these");
-    is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
+    is(to_decide(800, Some(3e9)), "would decide (--max-runs 800); these");
+    is(to_decide(540, Some(300e9)), "(--budget 6min --max-runs 540)");
     let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
         let go = ValueRule::of_harness(Harness::Go, "b", ProcessValue::Low);

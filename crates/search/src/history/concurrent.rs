@@ -97,6 +97,7 @@ mod tests {
             entries: days.clone().map(entry).collect(),
             q: Some(0.01),
             changes: changes.iter().map(change).collect(),
+            nearest: None,
         }
     }
 

@@ -63,7 +63,9 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
         .map(|(mut series, p)| {
             series.q = p.and_then(|_| qs.next());
             if series.q.is_none_or(|q| q > policy.false_discovery) {
-                series.changes.clear();
+                let cleared = std::mem::take(&mut series.changes).into_iter();
+                let nearest = cleared.min_by(|one, other| one.p.total_cmp(&other.p));
+                series.nearest = nearest.or(series.nearest);
             }
             series
         })
@@ -98,7 +100,7 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     }
 }
 
-fn options(policy: DetectionSettings) -> ShiftOptions {
+pub(super) fn options(policy: DetectionSettings) -> ShiftOptions {
     // Then a p of alpha is two of all orders, the real one included.
     let n_orders = (2.0 / policy.alpha).ceil() as usize - 1;
     ShiftOptions { alpha: policy.alpha, level_min: LEVEL_MIN, n_orders, seed: policy.seed }
@@ -124,6 +126,7 @@ fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Optio
         found.shifts.iter().map(|shift| change(shift, &entries)).filter(is_large).collect()
     };
     let changes = found.as_ref().map(changes).unwrap_or_default();
+    let nearest = found.as_ref().and_then(|found| found.nearest).map(|it| change(&it, &entries));
     let first = &entries[0];
     let series = Series {
         benchmark: first.result.benchmark.clone(),
@@ -134,6 +137,7 @@ fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Optio
         values,
         q: None,
         changes,
+        nearest,
         entries,
     };
     (series, found.map(|found| found.p))

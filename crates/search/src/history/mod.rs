@@ -5,7 +5,7 @@
 //!
 //! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
 //! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
-//! executes git, `culprits` keeps what searches for a commit found, and `chart` makes the data of a page.
+//! executes git, `nearest` says what a history without a change could have shown, `culprits` keeps what searches for a commit found, and `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;
@@ -16,6 +16,7 @@ pub mod extract;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod lines;
+pub mod nearest;
 mod relative;
 pub mod series;
 mod session;

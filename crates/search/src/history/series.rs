@@ -36,6 +36,9 @@ pub struct Series {
     /// zero.
     pub q: Option<f64>,
     pub changes: Vec<Change>,
+    /// The movement that is nearest to a change, if there is no change.
+    #[serde(skip)]
+    pub nearest: Option<Change>,
 }
 
 /// The kind of a movement of the level.

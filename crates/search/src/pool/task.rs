@@ -112,7 +112,7 @@ fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString>
     words.push(manifest.suite.clone().into());
     // One word for each option and its value, because a name may begin with a dash.
     words.push(format!("--only={}", manifest.benchmarks[planned.benchmark].name).into());
-    words.push(format!("--blocks={}", manifest.n_blocks).into());
+    words.push(format!("--runs={}", manifest.n_blocks).into());
     words.push(seed_option(planned.seed).into());
     words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
     let pins = manifest.commits.iter();

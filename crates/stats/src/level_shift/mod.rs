@@ -21,6 +21,7 @@ mod clean;
 mod estimate;
 mod fit;
 mod noise;
+mod outlook;
 mod search;
 mod shape;
 
@@ -28,6 +29,7 @@ use crate::Interval;
 use crate::invalid::{Invalid, between, finite};
 use crate::sorted::binary_unit;
 pub use noise::NoiseModel;
+pub use outlook::{Outlook, outlook};
 use search::{Candidate, Orders, Search, Series};
 pub use shape::Shape;
 
@@ -65,6 +67,8 @@ pub struct LevelHistory {
     pub p: f64,
     /// Movements by their first session. Empty if `p` is above alpha.
     pub shifts: Vec<Shift>,
+    /// The movement that is nearest to significance, if none is significant.
+    pub nearest: Option<Shift>,
     /// The noise between sessions.
     pub noise: NoiseModel,
 }
@@ -100,9 +104,10 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
     let (xs, unit) = squarable(xs);
     let Some((search, xs, excess)) = prepare(&xs, options) else {
         let noise = NoiseModel { phi: 0.0, wander_sd: 0.0, session_sd: 0.0 };
-        return Ok(LevelHistory { p: 1.0, shifts: Vec::new(), noise });
+        return Ok(LevelHistory { p: 1.0, shifts: Vec::new(), nearest: None, noise });
     };
-    let (mut p, mut known, mut ps) = collect(&search, &xs, &excess, options);
+    let (first, mut known, mut ps) = collect(&search, &xs, &excess, options);
+    let mut p = first.map_or(1.0, |(_, p)| p);
     prune(&search, &xs, &excess, options, &mut known, &mut ps);
     search.join_steps(&xs, &mut known, &mut ps);
     p = ps.iter().copied().fold(p, f64::min);
@@ -117,8 +122,13 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
         *interval = Interval { lo: unit * interval.lo, hi: unit * interval.hi };
     };
     let mut shifts = shifts;
-    shifts.iter_mut().for_each(in_unit);
-    Ok(LevelHistory { p, shifts, noise })
+    let nearest = match first.filter(|_| shifts.is_empty()) {
+        Some((shape, p)) => estimate::estimates(&search, &xs, &[shape], &[p])?.1.pop(),
+        None => None,
+    };
+    let mut nearest = nearest;
+    shifts.iter_mut().chain(&mut nearest).for_each(in_unit);
+    Ok(LevelHistory { p, shifts, nearest, noise })
 }
 
 /// The series in a unit in which its squares neither overflow nor vanish, and that unit.
@@ -128,7 +138,7 @@ fn squarable(xs: &[f64]) -> (Vec<f64>, f64) {
     (xs.iter().map(|x| x / unit).collect(), unit)
 }
 
-/// The p-value of the first movement, and movements with their p-values. Where there are many, the
+/// The first movement with its p-value, and all movements with their p-values. Where there are many, the
 /// wander explains each one nearly as well as long as the others are not known. So the search goes on
 /// beside a likely one with `p > alpha` as well, and the last movements have `p <= alpha`.
 fn collect(
@@ -136,16 +146,16 @@ fn collect(
     xs: &[f64],
     excess: &[f64],
     options: ShiftOptions,
-) -> (f64, Vec<Shape>, Vec<f64>) {
+) -> (Option<(Shape, f64)>, Vec<Shape>, Vec<f64>) {
     let (mut known, mut ps): (Vec<Shape>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut p_first = 1.0;
+    let mut first = None;
     while known.len() < SHIFTS_MAX {
         let fits = search.fits(&known);
         let series = Series { xs, excess, fits: &fits };
         let options = ShiftOptions { seed: options.seed ^ (known.len() as u64) << 40, ..options };
         let Some((candidate, p)) = next(search, &series, options) else { break };
         if known.is_empty() {
-            p_first = p;
+            first = Some((candidate.shape, p));
         }
         if p > options.alpha && !candidate.is_likely() {
             break;
@@ -162,7 +172,7 @@ fn collect(
         known.pop();
         ps.pop();
     }
-    (p_first, known, ps)
+    (first, known, ps)
 }
 
 /// Tests the movements with `p > alpha` again, now that all others are known. Drops those that are

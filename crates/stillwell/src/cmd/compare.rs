@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use formats::{Detail, Results};
+use formats::Detail;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open::VALUES_MAX;
@@ -67,17 +67,18 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
         "--distributions is for records of commands; name one benchmark with -b and convert the files to records"
     );
     let mut sides = Vec::with_capacity(opened.len());
-    let mut all: Vec<Results> = Vec::with_capacity(opened.len());
+    let mut all: Vec<files::ComparedFile> = Vec::with_capacity(opened.len());
     for opened in opened {
         let file = opened.path.display().to_string();
-        let mut results = opened.into_results();
+        let mut compared = opened.into_compared();
         if verb.table.ignore_procs {
-            formats::edit::ignore_processors(&mut results).with_context(|| file.clone())?;
+            let results = &mut compared.results;
+            formats::edit::ignore_processors(results).with_context(|| file.clone())?;
         }
-        sides.push(BenchmarkFile { file, tool: results.tool.clone() });
-        all.push(results);
+        sides.push(BenchmarkFile { file, tool: compared.results.tool.clone() });
+        all.push(compared);
     }
-    let found = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_AVERAGE));
+    let found = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_STATISTIC));
     drop(all);
     if found.lines.is_empty() {
         let hint = shown_files::other_processors(&found);

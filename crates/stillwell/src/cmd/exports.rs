@@ -32,9 +32,9 @@ fn wanted(options: &ExportOptions) -> Result<Vec<ExportRequest<'_>>> {
     let mut wanted: Vec<ExportRequest<'_>> = by_option(options).collect();
     for pair in options.export.chunks_exact(2) {
         let format = WriteFormat::from_str(&pair[0], true).ok();
-        let Some(export) = format.and_then(export_as) else {
+        let Some(export) = of_session(&pair[0]).or(format.and_then(export_as)) else {
             bail!(
-                "--export {}: the formats are pyperf, bmf, csv, markdown, hyperfine and json",
+                "--export {}: the formats are json, markdown, asciidoc, org, csv, times, hyperfine, hyperfine-1, pyperf and bmf",
                 pair[0]
             );
         };
@@ -46,7 +46,6 @@ fn wanted(options: &ExportOptions) -> Result<Vec<ExportRequest<'_>>> {
 fn by_option(options: &ExportOptions) -> impl Iterator<Item = ExportRequest<'_>> {
     [
         ("--export-json", &options.export_json, json as Export),
-        ("--export-json-v1", &options.export_json_v1, json_v1),
         ("--export-csv", &options.export_csv, comma_separated),
         ("--export-markdown", &options.export_markdown, |assessment, to| {
             table(assessment, Markup::Markdown, to)
@@ -56,9 +55,6 @@ fn by_option(options: &ExportOptions) -> impl Iterator<Item = ExportRequest<'_>>
         }),
         ("--export-orgmode", &options.export_orgmode, |assessment, to| {
             table(assessment, Markup::Org, to)
-        }),
-        ("--export-times", &options.export_times, |assessment, mut to| {
-            Ok(times::write(&mut to, &assessment.record)?)
         }),
         ("--report", &options.report, |assessment, to| {
             report::write(to, std::slice::from_ref(assessment), None)
@@ -120,6 +116,17 @@ pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
             .with_context(|| format!("{option} {shown}: cannot write"))?;
     }
     Ok(())
+}
+
+/// The writer of a format that only sessions have.
+fn of_session(format: &str) -> Option<Export> {
+    Some(match format {
+        "asciidoc" => |assessment, to| table(assessment, Markup::Asciidoc, to),
+        "org" => |assessment, to| table(assessment, Markup::Org, to),
+        "hyperfine-1" => json_v1,
+        "times" => |assessment, mut to| Ok(times::write(&mut to, &assessment.record)?),
+        _ => return None,
+    })
 }
 
 /// The writer of a format; `None` for records.

@@ -28,6 +28,7 @@ use render::units::counted;
 use render::{Styles, document, history as shown, json};
 use search::history::commits::Commits;
 use search::history::detection::{self, DetectionSettings};
+use search::history::nearest;
 use search::history::series::{self, Change, ChangeKind, Series};
 use search::history::store::{AddOutcome, HistoryStore, NewRecord};
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
@@ -287,6 +288,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     let commits = Commits::of(verb.repository.as_deref())?;
     let (mut found, n_left_out) =
         if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
+    let nearest = nearest::nearest(&found, policy(&verb.search, verb.relative)?);
     if let Some(last) = verb.last {
         for series in &mut found {
             let first = series.values.len().saturating_sub(last);
@@ -302,10 +304,11 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         return culprits::search(verb, &store, wanted);
     }
     if verb.json {
-        let body = shown::ChangesBody { changes: &changes };
+        let body = shown::ChangesBody { changes: &changes, nearest: nearest.as_ref() };
         document::write(&mut terminal::data(), &body, shown::conclusion(&changes), None)?;
     } else {
-        print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
+        let without = (n_left_out, nearest.as_ref());
+        print(&shown::changes(&found, &changes, without, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
         let limit = 1.0 + fail_on.slower_pct / 100.0;
@@ -328,9 +331,14 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let mut folder = Folder::open(&verb.output)?;
     let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
     let changes = culprits::changed(&found, commits, store.culprits());
-    let title = verb.title.as_deref();
-    let site =
-        HistorySite { series: &found, changes: &changes, estimate: estimate(&verb.search), title };
+    let nearest = nearest::nearest(&found, policy(&verb.search, false)?);
+    let site = HistorySite {
+        series: &found,
+        changes: &changes,
+        nearest: nearest.as_ref(),
+        estimate: estimate(&verb.search),
+        title: verb.title.as_deref(),
+    };
     let assets = site::assets();
     folder.announce(assets.iter().map(|file| file.path.clone()).chain(site.pages()))?;
     for file in assets {

@@ -24,6 +24,7 @@ mod git;
 mod histograms;
 mod history;
 mod link_order;
+mod listing;
 mod load;
 mod made_up;
 mod manual;
@@ -84,7 +85,7 @@ fn audience(verb: &Verb) -> Audience {
 pub fn audience_of(request: &Request) -> Audience {
     match request {
         Request::Verb(cli) => audience(&cli.verb),
-        Request::Schema(_) => Audience::Run,
+        Request::Schema(_) | Request::ShortHelp(_) => Audience::Run,
     }
 }
 
@@ -96,6 +97,10 @@ pub fn answer(request: Request) -> Result<u8> {
     match request {
         Request::Verb(cli) => run_verb(cli.verb),
         Request::Schema(documents) => schema::print_schema(documents),
+        Request::ShortHelp(text) => {
+            print::print(&text)?;
+            Ok(model::values::exit_code::SUCCESS)
+        }
     }
 }
 

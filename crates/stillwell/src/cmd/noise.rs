@@ -4,22 +4,25 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use formats::Detail;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use analysis::ledger::of_record;
 use host::terminal;
-use host::{self, Gap, Host};
+use host::{self, Host};
 use measure::interrupt::Interrupt;
-use measure::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
+use measure::noise::{self, NoiseRequest, NoiseResult};
 use model::spec::NoiseVerb;
 use model::spec::input::InputOptions;
 use model::values::{exit_code, read_cpu_list};
-use record::plan::{DecisionRule, defaults};
+use record::plan::defaults;
+use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::noise::document as noise_document;
 use render::remedies::Audience;
+use render::units::short_time;
 use render::{Styles, noise as shown};
 
 /// Shows the ledgers of records, or watches the machine.
@@ -62,13 +65,9 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     );
     let interrupt = Interrupt::catch()?;
     let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
-    let mut found = noise::watch(&host, &asked, &interrupt)?;
-    if !verb.no_verdict && !found.was_interrupted {
-        // A comparison would use the quietest CPU too.
-        let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
-        let cpu = found.report.quietest.first().copied().unwrap_or(first);
-        add_verdict(&mut found, noise::machine_verdict(cpu, DecisionRule::default(), &interrupt));
-    }
+    let bar = progress(length_ns, verb.json);
+    let mut found = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
+    bar.finish_and_clear();
     found.report.gaps = Audience::Machine.gaps(found.report.gaps);
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &found))
@@ -83,29 +82,24 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         });
         document::write(&mut terminal::data(), &found.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
-        print(&shown::report(&found.report, &Styles::colored()))?;
+        let depth = Depth::of(verb.verbose);
+        print(&shown::report(&found.report, (depth, &Styles::colored())))?;
     }
     // The report is shown even if the raw data cannot be written.
     written?;
     Ok(if found.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
 }
 
-/// Adds the verdict to the report, or the reason for its absence.
-fn add_verdict(found: &mut NoiseResult, verdict: Result<MachineVerdict, NoVerdict>) {
-    let (why, fix) = match verdict {
-        Ok(verdict) => {
-            found.report.verdict = Some(verdict);
-            return;
-        }
-        Err(NoVerdict::Interrupted) => {
-            found.was_interrupted = true;
-            ("^C came before it was known", "let it end; --no-verdict leaves it out")
-        }
-        Err(NoVerdict::Impossible) => {
-            ("the work for it cannot be done on the quietest CPU", "name others (--cpus)")
-        }
-    };
-    found.report.gaps.push(Gap { what: "verdict".into(), why: why.into(), fix: fix.into() });
+/// The time so far. The thread that draws it wakes for the traces anyway.
+fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
+    let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let style = ProgressStyle::with_template(
+        "watching the CPUs for {prefix}, {elapsed} so far; ^C ends it",
+    );
+    bar.set_style(style.expect("the template is constant"));
+    bar.set_prefix(short_time(length_ns as f64));
+    bar
 }
 
 /// The CPUs that the user named, or else those that this process may use.

@@ -16,6 +16,7 @@ use crate::cmd::named_files::expanded;
 use crate::cmd::programs::refuse_program;
 use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
+use analysis::files::ComparedFile;
 use analysis::suite::merge;
 use analysis::{launches, select};
 use host::terminal;
@@ -186,6 +187,14 @@ impl InputFile {
         match self.content {
             FileContent::Own(record) => of_record::results(&record),
             FileContent::Foreign(results, _) => results,
+        }
+    }
+
+    /// The file for a comparison with others.
+    pub fn into_compared(self) -> ComparedFile {
+        match self.content {
+            FileContent::Own(record) => ComparedFile::of_record(*record),
+            FileContent::Foreign(results, _) => ComparedFile::of_results(results),
         }
     }
 

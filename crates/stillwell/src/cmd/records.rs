@@ -7,6 +7,7 @@ use formats::{Detail, Results};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::listing;
 use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
@@ -45,6 +46,9 @@ fn without_values(opened: &InputFile) -> Result<bool> {
 
 /// `show`.
 pub fn show(verb: &ShowVerb) -> Result<u8> {
+    if verb.list {
+        return listing::list(&verb.files.files);
+    }
     if verb.metadata || verb.slowest.is_some() {
         let what = if verb.metadata { "--metadata" } else { "--slowest" };
         ensure!(

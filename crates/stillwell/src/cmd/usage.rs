@@ -3,7 +3,7 @@
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use model::spec::command;
+use model::spec::{command, renamed};
 
 /// Whether an error of clap is a text that was asked for, such as the help.
 pub fn is_answer(error: &Error) -> bool {
@@ -57,8 +57,9 @@ fn no_verb(error: &Error, words: &[String]) -> Option<String> {
             Some(ContextValue::String(verb)) => format!(" (similar: {verb})"),
             Some(ContextValue::Strings(verbs)) if !verbs.is_empty() => {
                 // Names of other tools are understood, and not recommended.
-                let ours: Vec<&str> =
+                let mut ours: Vec<&str> =
                     verbs.iter().map(String::as_str).filter(|it| !it.contains('_')).collect();
+                ours.sort_by_key(|verb| n_edits(verb, word));
                 format!(" (similar: {})", ours.join(", "))
             }
             _ => String::new(),
@@ -70,6 +71,21 @@ fn no_verb(error: &Error, words: &[String]) -> Option<String> {
     })
 }
 
+/// Letters to insert, delete or replace to make one word of the other (Levenshtein).
+fn n_edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut before: Vec<usize> = (0..=other.len()).collect();
+    for (row, letter) in one.chars().enumerate() {
+        let mut now = vec![row + 1];
+        for (column, wanted) in other.iter().enumerate() {
+            let replaced = before[column] + usize::from(letter != *wanted);
+            now.push(replaced.min(before[column + 1] + 1).min(now[column] + 1));
+        }
+        before = now;
+    }
+    before[other.len()]
+}
+
 /// Better words for numbers that are none.
 fn what(error: &Error, words: &[String]) -> Option<String> {
     let context = |kind| match error.get(kind) {
@@ -77,6 +93,16 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
         _ => None,
     };
     let argument = context(ContextKind::InvalidArg)?;
+    if error.kind() == ErrorKind::ArgumentConflict && argument.starts_with("--parameter-scan") {
+        return Some(
+            "one -P scans one parameter; several: -L a 1,2,3 -L b 4,5 takes every pair".into(),
+        );
+    }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(now) = renamed(words.get(1).map_or("", |verb| verb), argument)
+    {
+        return Some(format!("{argument} is now {now}"));
+    }
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
         // clap names the first letter of what could be short options: `-1` of `-1s`.
         let is_it =

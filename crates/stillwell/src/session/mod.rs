@@ -3,6 +3,7 @@
 
 mod core_pairs;
 mod counting;
+mod forecast;
 mod guard;
 mod placement;
 mod progress;

@@ -85,6 +85,8 @@ pub struct ProgressLine {
     /// The largest number of blocks, where it is known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
+    /// Blocks that are measured even if they do not fit the budget.
+    n_firm: u32,
     beginning: String,
 }
 
@@ -116,6 +118,7 @@ impl ProgressLine {
             units: plan.arms.iter().map(|arm| arm.unit).collect(),
             n_blocks_max,
             budget_ns,
+            n_firm: plan.blocks.firm(),
             beginning,
         };
         line.say("warm-up");
@@ -164,7 +167,8 @@ impl ProgressLine {
         let span_ns = live.span_ns() as f64;
         let block_ns = span_ns / n_done as f64;
         let by_blocks = self.n_blocks_max.map(|max| f64::from(max) * block_ns);
-        let by_budget = self.budget_ns.map(|budget_ns| budget_ns as f64);
+        let firm_ns = f64::from(self.n_firm) * block_ns;
+        let by_budget = self.budget_ns.map(|budget_ns| firm_ns.max(budget_ns as f64));
         let all_ns = by_blocks.into_iter().chain(by_budget).fold(f64::INFINITY, f64::min);
         let left_ns = (all_ns - span_ns).max(0.0);
         let left = time_left(left_ns);

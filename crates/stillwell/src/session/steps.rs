@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
+use crate::session::forecast::BudgetForecast;
 use crate::session::progress::ProgressLine;
 use analysis::launches::Launches;
 use analysis::live::LiveTimes;
@@ -167,6 +168,7 @@ pub struct Session<'a> {
     tail: RecordTail,
     pub(super) state: SessionState,
     pub(super) progress: ProgressLine,
+    pub(super) budget_forecast: BudgetForecast,
     /// Traces the programs that take CPU time from the runs.
     tracer: Option<RunTracer>,
     /// Reading of the monotonic clock from which the starts of rows count, ns.
@@ -195,6 +197,7 @@ impl<'a> Session<'a> {
             tail,
             state: SessionState::new(plan),
             progress,
+            budget_forecast: BudgetForecast::default(),
             tracer: None,
             clock_origin_ns: 0,
             shield: None,

@@ -65,6 +65,8 @@ impl Session<'_> {
         let n_firm = self.plan.blocks.firm();
         let mut n_run = 0;
         loop {
+            // Before a look, which may end the session.
+            self.forecast(n_run, warmup_ns);
             if let Some(end) = self.look()? {
                 return Ok(end);
             }
@@ -74,7 +76,6 @@ impl Session<'_> {
             if n_run >= n_due || (n_run >= n_firm && fit_in_time == 0) {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
-            self.warn_of_budget(n_run, warmup_ns);
             // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are
             // made between blocks. Before the first block nobody knows how long one takes.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
@@ -90,17 +91,18 @@ impl Session<'_> {
         }
     }
 
-    /// Says once, before the first block or after it without a warm-up, that the budget is too short for the fewest
-    /// blocks.
-    fn warn_of_budget(&mut self, n_run: u32, warmup_ns: Option<u64>) {
-        let block_ns = match (n_run, warmup_ns) {
-            // Counts mostly repeat, so few blocks do. A run takes many times as long as its warm-up.
-            _ if self.plan.valgrind().is_some() => return,
-            (0, Some(warmup_ns)) => warmup_ns,
-            (1, None) => self.state.live.span_ns(),
-            _ => return,
+    /// Tells whether the budget is too short for the fewest blocks, by the warm-up or by the first blocks.
+    fn forecast(&mut self, n_run: u32, warmup_ns: Option<u64>) {
+        // Counts mostly repeat, so few blocks do. A run takes many times as long as its warm-up.
+        if self.plan.valgrind().is_some() {
+            return;
+        }
+        let (n_run, span_ns) = match (n_run, warmup_ns) {
+            (0, Some(warmup_ns)) => (0, warmup_ns),
+            (0, None) => return,
+            _ => (n_run, self.state.live.span_ns()),
         };
-        if let Some(text) = short_budget(self.plan, block_ns) {
+        if let Some(text) = self.budget_forecast.after(self.plan, n_run, span_ns) {
             self.progress.notice(&text);
         }
     }

@@ -37,7 +37,7 @@ impl Culprit {
     }
 
     fn watched(&self, bench: &Bench, arguments: &[&str]) -> Value {
-        let all = ["noise", "--json", "--no-verdict", "--for", "700ms", "--cpus", &self.cpu];
+        let all = ["noise", "--json", "--for", "700ms", "--cpus", &self.cpu];
         let ran = bench.stillwell(&[all.as_slice(), arguments].concat()).ends_with(0);
         serde_json::from_str(&ran.stdout).unwrap()
     }
@@ -100,9 +100,8 @@ fn the_culprit_is_the_largest_source() {
 fn pauses_are_written_and_time_is_kept() {
     let _alone = alone();
     let bench = Bench::new();
-    let ran = bench
-        .stillwell(&["noise", "--for", "50ms", "--no-verdict", "--json", "--raw", "pauses.csv"])
-        .ends_with(0);
+    let ran =
+        bench.stillwell(&["noise", "--for", "50ms", "--json", "--raw", "pauses.csv"]).ends_with(0);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     adds_up(&report);
     let n_pauses: i64 =
@@ -125,7 +124,7 @@ fn pauses_are_written_and_time_is_kept() {
 fn pauses_alone_go_to_standard_output() {
     let _alone = alone();
     let bench = Bench::new();
-    let ran = bench.stillwell(&["noise", "--for", "20ms", "--no-verdict", "--raw", "-"]);
+    let ran = bench.stillwell(&["noise", "--for", "20ms", "--raw", "-"]);
     let ran = ran.ends_with(0);
     let (first, pauses) = ran.stdout.split_once('\n').unwrap();
     assert_eq!(first, "cpu,start_ns,length_ns");
@@ -159,29 +158,6 @@ fn it_can_be_ended_early() {
     adds_up(&serde_json::from_str(&ran.stdout).unwrap());
 }
 
-/// ^C during the computation of the verdict shows the noise, and says that there is no verdict.
-#[test]
-fn a_verdict_can_be_ended_early() {
-    let _alone = alone();
-    let bench = Bench::new();
-    let mut command = bench.command(crate::bench::STILLWELL);
-    command.args(["noise", "--for", "300ms", "--json"]);
-    let running = bench.spawn(command);
-    wait_until("the loops run", || n_loops_and_others(&running).0 > 0);
-    // The computation takes at least 1.5 s, in a thread of its own.
-    wait_until("the verdict is worked out", || {
-        let (n_loops, n_others) = n_loops_and_others(&running);
-        n_loops == 0 && n_others > 1
-    });
-    running.signal(rustix::process::Signal::INT);
-    let ran = running.finish().ends_with(130);
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
-    adds_up(&report);
-    assert!(report["verdict"].is_null());
-    let gaps = report["gaps"].as_array().unwrap();
-    assert!(gaps.iter().any(|gap| gap["what"] == "verdict"), "{gaps:?}");
-}
-
 /// With the kernel's strictest setting, a sentence explains each missing evidence, and the rest works.
 #[test]
 fn without_rights_there_are_reasons() {
@@ -196,7 +172,7 @@ fn without_rights_there_are_reasons() {
     }
     let mut command = bench.command("setpriv");
     command.args(["--reuid", "65534", "--clear-groups", crate::bench::STILLWELL]);
-    command.args(["noise", "--for", "50ms", "--no-verdict", "--json"]);
+    command.args(["noise", "--for", "50ms", "--json"]);
     let ran = bench.spawn(command).finish().ends_with(0);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     adds_up(&report);
@@ -213,7 +189,7 @@ fn in_a_container_there_are_reasons() {
     let bench = Bench::new();
     let mut command = bench.command("setpriv");
     command.args(["--inh-caps=-all", "--bounding-set=-all", crate::bench::STILLWELL]);
-    command.args(["noise", "--for", "50ms", "--no-verdict", "--json", "--osnoise"]);
+    command.args(["noise", "--for", "50ms", "--json", "--osnoise"]);
     if !is_root() {
         return skipped("only root can give up the rights of root");
     }

@@ -28,23 +28,13 @@ fn machine() -> Bench {
 /// The command notes the governor that it runs with.
 fn arguments(n_blocks: &str) -> [String; 10] {
     let command = format!("echo $(cat {GOVERNOR}) >> seen");
-    [
-        "system",
-        "advise",
-        "--host-root",
-        "host",
-        "--only",
-        "governor",
-        "--blocks",
-        n_blocks,
-        "--json",
-    ]
-    .map(String::from)
-    .into_iter()
-    .chain([command])
-    .collect::<Vec<_>>()
-    .try_into()
-    .unwrap()
+    ["system", "advise", "--host-root", "host", "--only", "governor", "--runs", n_blocks, "--json"]
+        .map(String::from)
+        .into_iter()
+        .chain([command])
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap()
 }
 
 /// The program while the governor is turned.

@@ -32,7 +32,7 @@ fn verdict(bench: &Bench, seed: u64, ratio: f64) -> (String, f64) {
     std::fs::remove_file(bench.path("r.swell")).ok();
     let (seed, n_blocks) = (seed.to_string(), BLOCKS.to_string());
     let fixed = ["--script", "script", "--host-root", ".", "-w", "0", "--json", "--alpha", "5"];
-    let length = ["--seed", &seed, "--max-blocks", &n_blocks, "--budget", "1h"];
+    let length = ["--seed", &seed, "--max-runs", &n_blocks, "--budget", "1h"];
     let ran = bench.run(&[fixed.as_slice(), &length, &["./a", "./b"]].concat()).ends_with(0);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let judgement = &document["judgements"][0];

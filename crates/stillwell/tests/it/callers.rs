@@ -98,7 +98,7 @@ fn what_the_caller_may_not_open_is_told_with_a_remedy() {
     for words in [
         &["show", "roots/secret.swell"][..],
         &["bench", "roots/secret.toml"],
-        &["bench", "s.toml", "-p", "1", "-o", "roots/suite"],
+        &["bench", "s.toml", "-r", "1", "-o", "roots/suite"],
         &["report", "r.swell", "-o", "roots/x.html"],
         &["convert", "r.swell", "-o", "roots/x.json"],
         &["history", "add", "--db", "roots/h.db", "--revision", "a", "r.swell"],

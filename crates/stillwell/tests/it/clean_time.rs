@@ -100,7 +100,7 @@ fn the_clock_is_chosen_and_every_clock_is_there() {
         return;
     }
     let bench = Bench::new();
-    bench.run(&["-r", "5", "-N", "--clock", "cpu", "true"]).ends_with(0);
+    bench.run(&["-r", "5", "-N", "--decide-on", "cpu", "true"]).ends_with(0);
     let found = analysis(&bench);
     let arm = &found["arms"][0];
     for clock in ["clean", "wall", "cpu"] {

@@ -73,12 +73,12 @@ fn a_uniform_slowdown_moves_every_decile_and_not_the_shape() {
     assert_eq!(difference["p"], 0.0005);
 }
 
-/// A comparison of separate sessions recommends --baseline-cmd, so that option must work.
+/// A comparison of separate sessions recommends --reference, so that option must work.
 #[test]
 fn a_baseline_is_the_reference() {
     let bench = Bench::new();
     bench.write("script", "1ms 2ms\n3ms 4ms\n");
-    let arguments = ["--script", "script", "-r", "3", "--baseline-cmd", "./old", "./new"];
+    let arguments = ["--script", "script", "-r", "3", "--reference", "./old", "./new"];
     bench.run(&arguments).ends_with(0);
     let plan = &bench.record().header["plan"];
     assert_eq!((&plan["arms"][0]["command"], &plan["reference"]), (&"./old".into(), &0.into()));
@@ -104,7 +104,7 @@ fn a_part_of_a_suite_is_compared_with_all_of_it() {
         "[[variant]]\nname = \"old\"\n[[variant]]\nname = \"new\"\nenv = { X = \"1\" }\n";
     bench.write("s.toml", &[variants, &benchmark("a"), &benchmark("b")].concat());
     let measure = |words: &[&str]| {
-        bench.stillwell(&[&["bench", "s.toml", "--blocks", "2"], words].concat()).ends_with(0);
+        bench.stillwell(&[&["bench", "s.toml", "--runs", "2"], words].concat()).ends_with(0);
     };
     measure(&["-o", "whole"]);
     measure(&["--filter", "b", "-o", "part"]);

@@ -32,12 +32,12 @@ fn keys(value: &Value, path: &str, found: &mut BTreeMap<String, Vec<&'static str
 }
 
 #[track_caller]
-fn check_superset(option: &str, sample: &str) {
+fn check_superset(export: &[&str], sample: &str) {
     let bench = Bench::new();
     // The sample was made with the same: a parameter, several commands, real runs.
     let scan =
         ["-L", "n", "1,2", "-r", "3", "-N", "-n", "list", "--style", "none", "sleep 0.00{n}"];
-    bench.run(&[[option, "out.json"].as_slice(), &scan].concat()).ends_with(0);
+    bench.run(&[export, &["out.json"], &scan].concat()).ends_with(0);
     let ours: Value = serde_json::from_str(&bench.read("out.json")).unwrap();
     let sample: Value = serde_json::from_str(sample).unwrap();
     let (mut our_keys, mut sample_keys) = (BTreeMap::new(), BTreeMap::new());
@@ -45,25 +45,26 @@ fn check_superset(option: &str, sample: &str) {
     keys(&sample, "", &mut sample_keys);
     assert!(sample_keys.len() > 10);
     for (key, kinds) in &sample_keys {
-        let ours = our_keys.get(key).unwrap_or_else(|| panic!("{option}: {key} is missing"));
+        let ours = our_keys.get(key).unwrap_or_else(|| panic!("{export:?}: {key} is missing"));
         for kind in kinds {
-            assert!(ours.contains(kind), "{option}: {key} is {ours:?}, not {kind}");
+            assert!(ours.contains(kind), "{export:?}: {key} is {ours:?}, not {kind}");
         }
     }
-    let shown = bench.stillwell(&["show", "r.swell", option, "again.json"]).ends_with(0);
+    let again = [&["show", "r.swell"], export, &["again.json"]].concat();
+    let shown = bench.stillwell(&again).ends_with(0);
     assert!(shown.stderr.is_empty());
     assert_eq!(bench.read("again.json"), bench.read("out.json"));
 }
 
 #[test]
 fn hyperfine_schema_2() {
-    check_superset("--export-json", include_str!("../../../formats/samples/hyperfine_2.0.json"));
+    check_superset(&["--export-json"], include_str!("../../../formats/samples/hyperfine_2.0.json"));
 }
 
 #[test]
 fn hyperfine_schema_1() {
     check_superset(
-        "--export-json-v1",
+        &["--export", "hyperfine-1"],
         include_str!("../../../formats/samples/hyperfine_1.20.json"),
     );
 }
@@ -80,18 +81,22 @@ fn scripted() -> Bench {
 #[test]
 fn an_export_to_standard_output_is_alone_there() {
     let bench = scripted();
-    for option in [
-        "--export-json",
-        "--export-json-v1",
-        "--export-csv",
-        "--export-markdown",
-        "--export-asciidoc",
-        "--export-orgmode",
-        "--export-times",
-    ] {
-        bench.stillwell(&["show", "r.swell", option, "file", "--json"]).ends_with(0);
-        let shown = bench.stillwell(&["show", "r.swell", option, "-"]).ends_with(0);
-        assert_eq!(shown.stdout, bench.read("file"), "{option}");
+    let exports: [&[&str]; 7] = [
+        &["--export-json"],
+        &["--export", "hyperfine-1"],
+        &["--export-csv"],
+        &["--export-markdown"],
+        &["--export-asciidoc"],
+        &["--export-orgmode"],
+        &["--export", "times"],
+    ];
+    for export in exports {
+        let show = |to: &[&str]| {
+            bench.stillwell(&[&["show", "r.swell"], export, to].concat()).ends_with(0)
+        };
+        show(&["file", "--json"]);
+        let shown = show(&["-"]);
+        assert_eq!(shown.stdout, bench.read("file"), "{export:?}");
     }
 }
 

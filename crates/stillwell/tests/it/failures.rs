@@ -183,7 +183,8 @@ fn a_run_that_failed_is_no_time() {
 fn a_run_that_failed_is_in_the_record_and_in_no_list_of_times() {
     let bench = Bench::new();
     bench.write("script", "10ms 11ms 12ms 7ms!5");
-    let exports = ["--export-json", "h.json", "--export-times", "times", "--export-csv", "c.csv"];
+    let exports =
+        ["--export-json", "h.json", "--export", "times", "times", "--export-csv", "c.csv"];
     let run = ["--script", "script", "-w", "0", "-r", "5"];
     let ran = bench.run(&[&run[..], &exports, &["x"]].concat()).ends_with(2);
     ran.says(&["exited with 5", "r.swell"]);

@@ -44,9 +44,9 @@ fn the_hidden_verbs_are_parts_of_others() {
     for (old, new) in [
         (&["metadata"][..], &["show", "--metadata"][..]),
         (&["metadata", "--json"], &["show", "--metadata", "--json"]),
-        (&["slowest", "-n", "3"], &["show", "--slowest=3"]),
+        (&["slowest", "--first", "3"], &["show", "--slowest=3"]),
         (&["slowest"], &["show", "--slowest"]),
-        (&["hist", "-n", "7"], &["plot", "--kind", "hist", "--bins", "7"]),
+        (&["hist", "--bins", "7"], &["plot", "--kind", "hist", "--bins", "7"]),
         (&["hist", "--log", "--ascii"], &["plot", "-k", "hist", "--log", "--ascii"]),
     ] {
         let run = |words: &[&str]| {
@@ -186,13 +186,13 @@ fn several_files_are_on_one_scale() {
     let bench = Bench::new();
     let (one, other) = (sample("pyperf_suite_ref.json"), sample("pyperf_suite_changed.json"));
     // The second file lacks some benchmarks of the first.
-    let ran = bench.stillwell(&["hist", "-n", "5", &one, &other]).ends_with(0);
+    let ran = bench.stillwell(&["hist", "--bins", "5", &one, &other]).ends_with(0);
     let edges = |text: &str| -> Vec<String> {
         let of_row = |line: &str| Some(line.split_once('│')?.0.trim().to_owned());
         text.lines().filter_map(of_row).filter(|edge| !edge.starts_with('>')).collect()
     };
     let ran = bench
-        .stillwell(&["hist", "-n", "5", "-b", "split", &one, &other])
+        .stillwell(&["hist", "--bins", "5", "-b", "split", &one, &other])
         .ends_with(ran.code.unwrap());
     let edges = edges(&ran.stdout);
     assert_eq!(edges.len(), 10, "{ran:#?}");
@@ -330,8 +330,10 @@ fn what_we_measured_for_others() {
 fn pyperf_reads_what_timeit_appends() {
     let bench = Bench::new();
     let timeit = |more: &[&str]| {
-        let words =
-            ["timeit", "-q", "-p", "2", "-n", "3", "--name", "add", "--append", "all.json", "1+1"];
+        let words = [
+            "timeit", "-q", "-r", "2", "--values", "3", "--name", "add", "--append", "all.json",
+            "1+1",
+        ];
         bench.stillwell(&[words.as_slice(), more].concat())
     };
     let first = timeit(&["-o", "one.swell"]);

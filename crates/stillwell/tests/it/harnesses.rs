@@ -134,7 +134,7 @@ fn each_framework_is_recognised_listed_and_compared() {
         assert_eq!(listed.stdout.lines().next(), Some(of.first), "{}", of.name);
         assert_eq!(listed.stdout.lines().count(), 2, "{listed:#?}");
         let words =
-            ["bench", "./old", "./new", "--blocks", "20", "--seed", "7", "-o", "r.swell", "--json"];
+            ["bench", "./old", "./new", "--runs", "20", "--seed", "7", "-o", "r.swell", "--json"];
         let ran = bench.stillwell(&words).ends_with(0);
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
         let judged = document["judgements"].as_array().unwrap();
@@ -159,8 +159,7 @@ fn the_samples_of_criterion_are_read() {
         format!("mkdir -p \"{folder}\"; echo '{samples}' > \"{folder}/sample.json\"\nn=$((");
     bench.script("b", &script(&FRAMEWORKS[0], 1000).replacen("n=$((", &write, 1));
     let value = |options: &[&str]| {
-        let words =
-            ["bench", "./b", "--only", "fib 15", "--blocks", "2", "--json", "-o", "r.swell"];
+        let words = ["bench", "./b", "--only", "fib 15", "--runs", "2", "--json", "-o", "r.swell"];
         let ran = bench.stillwell(&[&words[..], options].concat()).ends_with(0);
         std::fs::remove_file(bench.path("r.swell")).unwrap();
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -175,7 +174,7 @@ fn a_benchmark_that_prints_no_time_ends_the_session() {
     let bench = Bench::new();
     bench.script("old", &script(of, 1000));
     bench.script("new", &script(of, 1000).replace("real_time", "no_time"));
-    let words = ["bench", "./old", "./new", "--blocks", "12", "-o", "r.swell"];
+    let words = ["bench", "./old", "./new", "--runs", "12", "-o", "r.swell"];
     let ran = bench
         .stillwell(&words)
         .ends_with(2)
@@ -205,7 +204,7 @@ fn a_suite_measures_them_too() {
     bench.write("s.toml", &format!("{variants}[[benchmark]]\nprogram = \"./old\"\n"));
     let listed = bench.stillwell(&["bench", "s.toml", "--list"]).ends_with(0);
     assert_eq!(listed.stdout, "fib 15\nsum/9\n");
-    let words = ["bench", "s.toml", "--blocks", "10", "-o", "out"];
+    let words = ["bench", "s.toml", "--runs", "10", "-o", "out"];
     let ran = bench.stillwell(&words).ends_with(0);
     assert!(ran.stdout.contains("fib 15") && ran.stdout.contains("sum/9"), "{ran:#?}");
 }
@@ -229,7 +228,7 @@ fn a_test_program_of_go_is_measured() {
     }
     let listed = bench.stillwell(&["bench", "./b.test", "--list"]).ends_with(0);
     assert_eq!(listed.stdout, "BenchmarkSum\nBenchmarkSub/n=1\n");
-    let words = ["bench", "./b.test", "./b.test", "--only", "BenchmarkSub/n=1", "--blocks", "2"];
+    let words = ["bench", "./b.test", "./b.test", "--only", "BenchmarkSub/n=1", "--runs", "2"];
     let ran = bench.stillwell(&[&words[..], &["-o", "r.swell", "--json"]].concat()).ends_with(0);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let ns = document["analysis"]["arms"][0]["wall"]["median"]["value"].as_f64().unwrap();

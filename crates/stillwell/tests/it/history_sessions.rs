@@ -79,7 +79,7 @@ fn results_of_a_suite_have_the_commits_of_their_variants() {
     git(&bench, 3, &["config", "log.showSignature", "true"]);
     bench.write("project/suite.toml", SUITE);
     let (first, tagged, here) = (&commits[0], &commits[1], &commits[2]);
-    bench_suite(&bench, &["project/suite.toml", "--blocks", "3", "-o", "out"]).ends_with(0);
+    bench_suite(&bench, &["project/suite.toml", "--runs", "3", "-o", "out"]).ends_with(0);
     bench.stillwell(&["history", "add", "--db", "h.db", "out"]).ends_with(0);
     let of_checkout = json!(null);
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_suite_that_does_not_say_has_the_commit_of_where_it_ran() {
     bench.write("project/suite.toml", SUITE.replace("v2", "main").as_str());
     let mut command = bench.command(STILLWELL);
     command.env("XDG_CACHE_HOME", bench.path("cache")).current_dir(bench.path("project"));
-    command.args(["bench", "suite.toml", "--blocks", "3", "-o", "../out", "--only", "prog"]);
+    command.args(["bench", "suite.toml", "--runs", "3", "-o", "../out", "--only", "prog"]);
     Ran::from(command.output().expect("stillwell")).ends_with(0);
     let record = bench.read("out/001-prog.swell");
     let (header, rows) = record.split_once('\n').expect("a header");
@@ -154,7 +154,7 @@ fn interrupted() -> Bench {
     let text = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
                 [[benchmark]]\nname = \"n\"\ncommand = \"./count\"\n";
     bench.write("suite.toml", text);
-    bench_suite(&bench, &["suite.toml", "--blocks", "8", "-o", "out"]).ends_with(2);
+    bench_suite(&bench, &["suite.toml", "--runs", "8", "-o", "out"]).ends_with(2);
     let copy = Ran::from(bench.command("cp").args(["-a", "out", "old"]).output().expect("cp"));
     copy.ends_with(0);
     bench

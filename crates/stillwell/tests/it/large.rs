@@ -46,7 +46,7 @@ fn a_reader_that_stops_is_no_error() {
         &["dump", "r.swell"],
         &["dump", "--format", "json", "r.swell"],
         &["show", "r.swell", "--export-json", "-"],
-        &["show", "r.swell", "--export-json-v1", "-"],
+        &["show", "r.swell", "--export", "hyperfine-1", "-"],
         &["man"],
     ];
     for verb in verbs {

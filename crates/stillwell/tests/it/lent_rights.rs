@@ -102,8 +102,8 @@ const PLACES: [(&str, &str, &[&str]); 10] = [
     ),
     ("a record", "r.swell", &["run", "-r2", "-o", "d/r.swell", "true"]),
     ("the output of a run", "out", &["run", "-r2", "-o", "r.swell", "--output", "d/out", "echo"]),
-    ("a suite", "s", &["bench", "s.toml", "-p", "1", "-o", "d/s"]),
-    ("raw data", "w.csv", &["noise", "--for", "1ms", "--no-verdict", "--raw", "d/w.csv"]),
+    ("a suite", "s", &["bench", "s.toml", "-r", "1", "-o", "d/s"]),
+    ("raw data", "w.csv", &["noise", "--for", "1ms", "--raw", "d/w.csv"]),
     ("a campaign", "c", &["campaign", "new", "d/c", "--", "true"]),
     (
         "a record as another format",
@@ -269,11 +269,11 @@ fn no_file_of_root_stays_in_a_directory_of_the_caller() {
     for words in [
         &["run", "-r2", "--export-csv", "x.csv", "--output", "./out", "echo"][..],
         &["run", "-r2", "--as-root", "-o", "root.swell", "--output", "./out-of-root", "echo"],
-        &["bench", "s.toml", "-p", "1"],
+        &["bench", "s.toml", "-r", "1"],
         &["campaign", "new", "c", "--", "true"],
         &["history", "add", "--revision", "a", "root.swell"],
         &["system", "show"],
-        &["noise", "--for", "1ms", "--no-verdict"],
+        &["noise", "--for", "1ms"],
     ] {
         let ran = under_sudo(&bench, words);
         assert!(ran.code.is_some_and(|code| code != 2), "{words:?}: {ran:#?}");

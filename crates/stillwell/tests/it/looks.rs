@@ -37,7 +37,7 @@ fn paired(document: &Value) -> &Value {
 #[test]
 fn a_clear_difference_ends_the_session() {
     let bench = Bench::new();
-    let ran = play(&bench, &[1.0, 1.5], &["--max-blocks", "200"]).ends_with(0);
+    let ran = play(&bench, &[1.0, 1.5], &["--max-runs", "200"]).ends_with(0);
     let found = document(&ran);
     assert_eq!(verdicts(&found), ["slower"]);
     assert_eq!(found["analysis"]["end"], "decided");
@@ -74,7 +74,7 @@ fn a_number_of_runs_is_kept_to() {
 #[test]
 fn nothing_is_decided_before_the_fewest_blocks() {
     let bench = Bench::new();
-    play(&bench, &[1.0, 1.5], &["--min-blocks", "50"]).ends_with(0);
+    play(&bench, &[1.0, 1.5], &["--min-runs", "50"]).ends_with(0);
     assert_eq!(bench.record().rows.len(), 2 * 55, "the first look from 50 blocks on is at 55");
 }
 
@@ -101,7 +101,7 @@ fn the_budget_ends_what_is_not_decided() {
 fn a_limit_is_what_is_to_be_decided() {
     let limited = |ratio, code| {
         let bench = Bench::new();
-        let options = ["--fail-on", "slower:4", "--max-blocks", "400", "--budget", "1h"];
+        let options = ["--fail-on", "slower:4", "--max-runs", "400", "--budget", "1h"];
         let ran = play(&bench, &[1.0, ratio], &options).ends_with(code);
         let found = document(&ran);
         assert_eq!(
@@ -131,7 +131,7 @@ fn runs_that_time_out_use_up_the_budget() {
 #[test]
 fn all_commands_run_until_the_last_is_decided() {
     let bench = Bench::new();
-    let found = document(&play(&bench, &[1.0, 1.5, 1.02], &["--max-blocks", "400"]).ends_with(0));
+    let found = document(&play(&bench, &[1.0, 1.5, 1.02], &["--max-runs", "400"]).ends_with(0));
     assert_eq!(verdicts(&found), ["slower", "slower"]);
     let n_runs: Vec<_> =
         [0, 1, 2].map(|arm| bench.record().rows.iter().filter(|row| row.arm == arm).count()).into();
@@ -154,7 +154,7 @@ fn a_ratio_can_be_asked_for_to_some_precision() {
 fn the_record_gives_the_verdict_again() {
     for ratios in [[1.0, 1.5], [1.0, 1.0], [1.0, 1.01]] {
         let bench = Bench::new();
-        let ran = play(&bench, &ratios, &["--max-blocks", "120"]).ends_with(0);
+        let ran = play(&bench, &ratios, &["--max-runs", "120"]).ends_with(0);
         let shown = bench.stillwell(&["show", "--json", "r.swell"]).ends_with(0);
         assert_eq!(document(&ran), document(&shown));
     }
@@ -164,7 +164,7 @@ fn the_record_gives_the_verdict_again() {
 #[test]
 fn a_killed_session_has_the_verdict_of_its_last_look() {
     let bench = Bench::new();
-    play(&bench, &[1.0, 1.5], &["--min-blocks", "100"]).ends_with(0);
+    play(&bench, &[1.0, 1.5], &["--min-runs", "100"]).ends_with(0);
     let text = bench.read("r.swell");
     // The first interim analysis from 100 blocks on is at 109.
     for (n_rows, verdict) in [(2 * 108 + 1, "undecided"), (2 * 109, "slower")] {
@@ -215,7 +215,7 @@ fn play_twin(bench: &Bench, commands: &[&str], times: &[&str]) -> Ran {
 #[test]
 fn who_ends_before_the_first_look_is_told_so() {
     let bench = Bench::new();
-    play(&bench, &[1.0, 1.5], &["--max-blocks", "200"]).ends_with(0);
+    play(&bench, &[1.0, 1.5], &["--max-runs", "200"]).ends_with(0);
     let whole = bench.read("r.swell");
     let cut_after = |n_pairs: usize| {
         let lines: Vec<&str> = whole.lines().take(1 + 2 * n_pairs).collect();

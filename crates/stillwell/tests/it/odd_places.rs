@@ -68,7 +68,7 @@ fn it_measures_without_proc() {
     for verb in [["show", "r.swell"], ["stats", "r.swell"], ["noise", "r.swell"]] {
         without_proc(&bench, &verb).unwrap().ends_with(0);
     }
-    let timeit = ["timeit", "--python", "python3", "-p", "2", "-n", "2", "pass"];
+    let timeit = ["timeit", "--python", "python3", "-r", "2", "--values", "2", "pass"];
     without_proc(&bench, &timeit).unwrap().ends_with(0);
     without_proc(&bench, &["load", "1", "--", "true"]).unwrap().ends_with(0);
     let tuned = without_proc(&bench, &["system", "tune"]).unwrap().ends_with(2);

@@ -29,7 +29,7 @@ fn bench(suite: &str) -> Bench {
 }
 
 fn run(bench: &Bench, submit: &str, repetitions: &str) -> Ran {
-    let fixed = ["pool", "run", "s.toml", "-o", "p", "--seed", "3", "--blocks", "2"];
+    let fixed = ["pool", "run", "s.toml", "-o", "p", "--seed", "3", "--runs", "2"];
     let asked = ["--repetitions", repetitions, "--submit", submit];
     bench.stillwell(&[&fixed[..], &asked[..]].concat())
 }

@@ -42,7 +42,7 @@ fn records_are_private() {
     stillwell(&bench, &["convert", "p.json", "-o", "copy.swell"]).ends_with(0);
     has_mode(&bench, "copy.swell", 0o600);
     bench.write("s.toml", SUITE);
-    stillwell(&bench, &["bench", "s.toml", "-p", "2", "-o", "suite"]).ends_with(0);
+    stillwell(&bench, &["bench", "s.toml", "-r", "2", "-o", "suite"]).ends_with(0);
     has_mode(&bench, "suite", 0o700);
     has_mode(&bench, "suite/suite.json", 0o600);
     has_mode(&bench, "suite/001-one.swell", 0o600);
@@ -54,7 +54,7 @@ fn shared_records_follow_the_umask() {
     stillwell(&bench, &["run", "-r", "2", "--shared", "-o", "r.swell", "true"]).ends_with(0);
     has_mode(&bench, "r.swell", 0o644);
     bench.write("s.toml", SUITE);
-    stillwell(&bench, &["bench", "s.toml", "-p", "2", "--shared", "-o", "suite"]).ends_with(0);
+    stillwell(&bench, &["bench", "s.toml", "-r", "2", "--shared", "-o", "suite"]).ends_with(0);
     has_mode(&bench, "suite", 0o755);
     has_mode(&bench, "suite/suite.json", 0o644);
     has_mode(&bench, "suite/001-one.swell", 0o644);
@@ -119,7 +119,7 @@ fn a_record_is_not_written_through_a_link() {
     bench.run(&["-r", "2", "true"]).ends_with(2).says(&["r.swell exists already"]);
     assert!(!bench.path("nowhere").exists());
     bench.write("s.toml", SUITE);
-    stillwell(&bench, &["bench", "s.toml", "-p", "1", "-o", "suite"]).ends_with(0);
+    stillwell(&bench, &["bench", "s.toml", "-r", "1", "-o", "suite"]).ends_with(0);
     // An interrupted suite: its record goes on.
     let text = bench.read("suite/001-one.swell");
     let rows: String =

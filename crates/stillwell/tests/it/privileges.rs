@@ -164,7 +164,7 @@ fn files_that_are_made_under_sudo_belong_to_the_user() {
         .ends_with(0);
     under_sudo(&bench, &["convert", "r.swell", "--to", "pyperf", "-o", "copy.json"]).ends_with(0);
     under_sudo(&bench, &["history", "add", "--db", "new/h.db", "r.swell"]).ends_with(0);
-    under_sudo(&bench, &["noise", "--for", "1ms", "--no-verdict", "--raw", "w.csv"]).ends_with(0);
+    under_sudo(&bench, &["noise", "--for", "1ms", "--raw", "w.csv"]).ends_with(0);
     for name in [
         "r.swell",
         "x.json",

@@ -113,7 +113,7 @@ fn a_range_is_each_commit_from_its_base() {
 fn statements_programs_and_suites_have_revisions_too() {
     let Some(bench) = repository() else { return };
     let two = ["--revisions", "HEAD~1,HEAD"];
-    let quick = ["--processes", "1", "--values", "1", "--loops", "1"];
+    let quick = ["--runs", "1", "--values", "1", "--loops", "1"];
     let statement = "import module; print(module.WORD, file=open('../../../../log', 'a'))";
     let statement = statement.replace("../../../..", bench.path("").to_str().unwrap());
     let words = ["timeit", "-o", "../r1.swell", &*statement];
@@ -130,7 +130,7 @@ fn statements_programs_and_suites_have_revisions_too() {
     assert!(ran.stdout.contains("BM_fib/8") && ran.stdout.contains("BM_fob/8"), "{ran:#?}");
     bench.write("s.toml", "[[benchmark]]\nname = \"cat\"\ncommand = \"cat sub/built\"\n");
     let build = "cd sub && sed s/^/built-/ source > built";
-    let words = ["bench", "s.toml", "--processes", "1", "--build", build, "-o", "o.suite"];
+    let words = ["bench", "s.toml", "--runs", "1", "--build", build, "-o", "o.suite"];
     let ran = bench.stillwell(&[&words[..], &two].concat()).ends_with(0);
     assert_eq!(ran.stderr.matches("building HEAD").count(), 2, "{ran:#?}");
     assert!(ran.stdout.contains("HEAD~1 ("), "{ran:#?}");

@@ -175,12 +175,12 @@ fn workers_and_suites_run_as_the_user_who_called_sudo() {
         "[[variant]]\nname = \"a\"\nbuild = { command = \"../probe >build\" }\n[[variant]]\nname = \"b\"\n\
          [[benchmark]]\nname = \"one\"\ncommand = \"../probe >suite\"\nsetup = \"../probe >suite-setup\"\n",
     );
-    sudo.stillwell(&["bench", "s.toml", "-p", "2", "-o", "suite.d"]).ends_with(0);
+    sudo.stillwell(&["bench", "s.toml", "-r", "2", "-o", "suite.d"]).ends_with(0);
     for file in ["suite", "suite-setup", "build"] {
         sudo.is_of_ann(file);
     }
     sudo.0.write("home/p.toml", "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[benchmark]]\nname = \"one\"\ncommand = \"../probe >pool\"\n");
-    let pool = ["pool", "run", "p.toml", "-o", "p", "--repetitions", "1", "--blocks", "1"];
+    let pool = ["pool", "run", "p.toml", "-o", "p", "--repetitions", "1", "--runs", "1"];
     sudo.stillwell(&[&pool[..], &["--submit", "sh -c '../probe >submit; sh {script}'"]].concat())
         .ends_with(0);
     for file in ["pool", "submit"] {

@@ -69,7 +69,7 @@ env = { LOG = "@/where" }
         "suite.toml",
         &text.replace('@', bench.path("").to_str().unwrap().trim_end_matches('/')),
     );
-    let ran = measured(&bench, &bench, &["--blocks", "8", "-o", "out"]).ends_with(0);
+    let ran = measured(&bench, &bench, &["--runs", "8", "-o", "out"]).ends_with(0);
     assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
     let trees = built(&bench);
     assert_eq!(trees.len(), 5);
@@ -91,12 +91,12 @@ env = { LOG = "@/where" }
     counts.sort_unstable();
     assert_eq!(counts, [2, 2, 2, 3, 9]);
     // The next session finds the builds.
-    let ran = measured(&bench, &bench, &["--blocks", "1", "-o", "again"]).ends_with(0);
+    let ran = measured(&bench, &bench, &["--runs", "1", "-o", "again"]).ends_with(0);
     assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
     // Copies of uncommitted files belong to their session and end with it.
     let (copied, elsewhere) = (text.replace("revision = \"HEAD~1\"\n", ""), Bench::new());
     bench.write("suite.toml", &copied.replace('@', "/tmp"));
-    let ran = measured(&bench, &elsewhere, &["--blocks", "1", "-o", "copied"]).ends_with(0);
+    let ran = measured(&bench, &elsewhere, &["--runs", "1", "-o", "copied"]).ends_with(0);
     assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
     let left = built(&elsewhere);
     assert!(left.len() == 1 && !left[0].to_str().unwrap().contains("-link"), "{left:?}");
@@ -147,7 +147,7 @@ fn variables_and_names_make_another_build() {
     for text in [&suite, &linked] {
         bench.write("suite.toml", text);
         bench.write("log", "");
-        measured(&bench, &cache, &["--blocks", "3", "-o", "out"]).ends_with(0);
+        measured(&bench, &cache, &["--runs", "3", "-o", "out"]).ends_with(0);
         let log = bench.read("log");
         let mut said: Vec<&str> = log.lines().collect();
         said.sort_unstable();
@@ -159,7 +159,7 @@ fn variables_and_names_make_another_build() {
     let other = suite.replace("env = { FL = \"{variant}\" }", "env = { FL = \"other\" }");
     bench.write("suite.toml", &other);
     bench.write("log", "");
-    let ran = measured(&bench, &cache, &["--blocks", "3", "-o", "out"]).ends_with(0);
+    let ran = measured(&bench, &cache, &["--runs", "3", "-o", "out"]).ends_with(0);
     assert!(bench.read("log").lines().all(|line| line == "other is other"), "{ran:?}");
     // Now both variants are equal, so there is one build.
     assert_eq!(ran.stderr.matches("building").count(), 1, "{}", ran.stderr);
@@ -182,7 +182,7 @@ fn two_sessions_do_not_build_in_one_tree() {
         let session = |place: &Bench| {
             let mut command = place.command(STILLWELL);
             command.env("XDG_CACHE_HOME", bench.path("cache")).arg("bench");
-            command.arg(bench.path("suite.toml")).args(["--blocks", "1", "-o", "out"]);
+            command.arg(bench.path("suite.toml")).args(["--runs", "1", "-o", "out"]);
             place.spawn(command)
         };
         let (here, there) = (Bench::new(), Bench::new());
@@ -210,7 +210,7 @@ fn work_trees_of_other_machines_are_none_of_ours() {
     let Some(bench) = plain_repository(suite) else { return };
     let (mine, other) = (Bench::new(), Bench::new());
     let run = |cache: &Bench| {
-        let out = ["--blocks", "1", "-o", "out"];
+        let out = ["--runs", "1", "-o", "out"];
         measured(&bench, cache, &out).ends_with(0);
         std::fs::remove_dir_all(bench.path("out")).unwrap();
     };
@@ -241,7 +241,7 @@ fn work_trees_of_other_machines_are_none_of_ours() {
     std::fs::remove_file(tree.join(".stillwell-built")).unwrap();
     let mut command = bench.command(STILLWELL);
     command.env("XDG_CACHE_HOME", mine.path("cache"));
-    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    command.args(["bench", "suite.toml", "--runs", "1", "-o", "out"]);
     let waiting = bench.spawn(command);
     wait_until("it waits", || bench.read("stderr").contains("waiting for another session"));
     drop(lock);
@@ -265,7 +265,7 @@ fn a_suite_in_a_hook_of_another_repository_is_of_its_own() {
         .env("GIT_DIR", other.path(".git"))
         .env("GIT_WORK_TREE", other.path(""))
         .env("GIT_INDEX_FILE", other.path(".git/index"));
-    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    command.args(["bench", "suite.toml", "--runs", "1", "-o", "out"]);
     Ran::from(command.output().unwrap()).ends_with(0);
     assert_eq!(std::fs::read_to_string(built(&bench)[0].join("id")).unwrap(), head(&bench));
     assert_eq!(
@@ -289,13 +289,13 @@ fn submodules_are_there_when_a_revision_is_built() {
     Ran::from(added.unwrap()).ends_with(0);
     commit(&bench, "two");
     // git refuses to clone a submodule from a directory unless a setting allows it.
-    measured(&bench, &bench, &["--blocks", "1", "-o", "out"])
+    measured(&bench, &bench, &["--runs", "1", "-o", "out"])
         .ends_with(2)
         .says(&["its submodules", "submodule.NAME.update none"]);
     let mut command = bench.command(STILLWELL);
     let settings = [("COUNT", "1"), ("KEY_0", "protocol.file.allow"), ("VALUE_0", "always")];
     command.envs(settings.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value)));
-    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    command.args(["bench", "suite.toml", "--runs", "1", "-o", "out"]);
     Ran::from(command.output().unwrap()).ends_with(0);
 }
 
@@ -317,7 +317,7 @@ fn only_variants_that_are_measured_are_built() {
     let both = benchmark("a", "\"one\", \"two\"") + &benchmark("b", "\"two\", \"three\"");
     bench.write("suite.toml", &(all + &both));
     let run = |options: &[&str], out: &str, expected: &str| {
-        let words = ["bench", "suite.toml", "--seed", "3", "--blocks", "1", "-o", out];
+        let words = ["bench", "suite.toml", "--seed", "3", "--runs", "1", "-o", out];
         bench.stillwell(&[&words[..], options].concat()).ends_with(0);
         assert_eq!(bench.read("built"), expected, "{options:?}");
         std::fs::remove_file(bench.path("built")).ok();

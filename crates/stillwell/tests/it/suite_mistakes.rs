@@ -97,7 +97,7 @@ fn remedies_are_keys_of_the_suite() {
     let check = |keys: &str, code: i32, parts: &[&str]| {
         let text = format!("[[benchmark]]\nname = \"a\"\n{keys}\n");
         bench.write("suite.toml", &text);
-        let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+        let ran = bench.stillwell(&["bench", "suite.toml", "--runs", "2", "-o", "out"]);
         let ran = ran.ends_with(code).says(parts);
         let said = ran.stderr.replace("bench --resume", "");
         assert!(!said.contains("--") && !said.contains("-i "), "{said}");
@@ -145,7 +145,7 @@ fn exit_codes_of_a_suite() {
     let policy = "policy = { timeout = \"50ms\" }\n";
     let check = |benchmarks: &[&str], code: i32| {
         bench.write("suite.toml", &format!("{policy}{}", benchmarks.concat()));
-        let run = ["bench", "suite.toml", "--blocks", "2", "-o", "out"];
+        let run = ["bench", "suite.toml", "--runs", "2", "-o", "out"];
         bench.stillwell(&run).ends_with(code);
         std::fs::remove_dir_all(bench.path("out")).ok();
     };
@@ -184,7 +184,7 @@ fn rubbish_is_shown_as_text_and_has_an_end() {
 fn fail_on_needs_two_variants() {
     let bench = Bench::new();
     bench.write("suite.toml", "[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n");
-    let run = ["bench", "suite.toml", "--blocks", "1", "-o", "out", "--fail-on", "slower"];
+    let run = ["bench", "suite.toml", "--runs", "1", "-o", "out", "--fail-on", "slower"];
     bench.stillwell(&run).ends_with(2).says(&["--fail-on", "only one variant"]);
 }
 

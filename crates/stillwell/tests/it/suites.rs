@@ -82,7 +82,7 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
     for signal in [Signal::KILL, Signal::INT] {
         let bench = counted();
         let mut command = bench.command(STILLWELL);
-        command.args(["bench", "suite.toml", "--blocks", "6", "-o", "out"]);
+        command.args(["bench", "suite.toml", "--runs", "6", "-o", "out"]);
         let running = bench.spawn(command);
         wait_until("the 20th run", || bench.read("log").lines().count() >= 20);
         running.signal(signal);
@@ -126,7 +126,7 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
 fn an_edited_suite_removes_no_other_directory() {
     let bench = counted();
     bench.write("go", "");
-    bench.stillwell(&["bench", "suite.toml", "--blocks", "6", "-o", "out"]).ends_with(0);
+    bench.stillwell(&["bench", "suite.toml", "--runs", "6", "-o", "out"]).ends_with(0);
     let builds = bench.path("cache/stillwell/builds");
     std::fs::create_dir_all(builds.join("copy")).unwrap();
     std::fs::create_dir_all(bench.path("precious")).unwrap();
@@ -143,7 +143,7 @@ fn an_edited_suite_removes_no_other_directory() {
 fn only_one_measures_into_a_directory() {
     let bench = counted();
     let mut command = bench.command(STILLWELL);
-    command.args(["bench", "suite.toml", "--blocks", "6", "-o", "out"]);
+    command.args(["bench", "suite.toml", "--runs", "6", "-o", "out"]);
     let running = bench.spawn(command);
     wait_until("the 20th run", || bench.read("log").lines().count() >= 20);
     let second = bench.stillwell(&["bench", "--resume", "out"]);
@@ -156,7 +156,7 @@ fn only_one_measures_into_a_directory() {
 fn a_suite_that_goes_on_keeps_its_plan() {
     let bench = counted();
     bench.write("go", "");
-    bench.stillwell(&["bench", "suite.toml", "--blocks", "1", "-o", "out"]).ends_with(0);
+    bench.stillwell(&["bench", "suite.toml", "--runs", "1", "-o", "out"]).ends_with(0);
     let changes: [&[&str]; 12] = [
         &["--budget", "1s"],
         &["--no-aslr"],
@@ -165,7 +165,7 @@ fn a_suite_that_goes_on_keeps_its_plan() {
         &["--delta"],
         &["--track-memory"],
         &["--tracemalloc"],
-        &["--clock", "cpu"],
+        &["--decide-on", "cpu"],
         &["--subtract-loop"],
         &["--env-padding", "off"],
         &["--inherit-environ", "A"],
@@ -176,10 +176,7 @@ fn a_suite_that_goes_on_keeps_its_plan() {
         let advice = format!("leave {} out, or start a new suite", change[0]);
         ran.ends_with(2).says(&["--resume goes on by the plan", &advice]);
     }
-    bench
-        .stillwell(&["bench", "--resume", "out", "--blocks", "2"])
-        .ends_with(2)
-        .says(&["--blocks"]);
+    bench.stillwell(&["bench", "--resume", "out", "--runs", "2"]).ends_with(2).says(&["--runs"]);
     bench.stillwell(&["bench", "--resume", "out", "--json"]).ends_with(0);
 }
 
@@ -190,7 +187,7 @@ fn a_run_that_failed_is_no_time_when_its_benchmark_goes_on() {
     let text = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
                 [[benchmark]]\nname = \"n\"\ncommand = \"./count\"\n";
     bench.write("suite.toml", text);
-    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "8", "-o", "out"]);
+    let ran = bench.stillwell(&["bench", "suite.toml", "--runs", "8", "-o", "out"]);
     ran.ends_with(2).says(&["exited with 3", "--resume out"]);
     bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
     // The ninth run is the first of the fourth block, after the warm-ups. That block stays incomplete and does not count.
@@ -207,7 +204,7 @@ fn a_run_that_failed_is_no_time_when_its_benchmark_goes_on() {
 fn a_suite_goes_on_when_there_is_room_again() {
     let bench = counted();
     bench.write("go", "");
-    let limited = format!("ulimit -f 24; exec '{STILLWELL}' bench suite.toml --blocks 60 -o out");
+    let limited = format!("ulimit -f 24; exec '{STILLWELL}' bench suite.toml --runs 60 -o out");
     let ran = Ran::from(bench.command("sh").args(["-c", &limited]).output().unwrap());
     ran.ends_with(2).says(&["File too large", "--resume out"]);
     let has_ended = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains("\"end\"");
@@ -257,7 +254,7 @@ variants = ["new"]
     assert_eq!(picked.stdout, "command\n");
     let picked = bench.stillwell(&["bench", "suite.toml", "--list", "--filter", "n=10"]);
     assert_eq!(picked.ends_with(0).stdout, "sum[kind=a,n=10]\nsum[kind=b,n=10]\n");
-    let run = ["bench", "suite.toml", "--blocks", "3", "--seed", "7", "-o", "out"];
+    let run = ["bench", "suite.toml", "--runs", "3", "--seed", "7", "-o", "out"];
     let shown = bench.stillwell(&run).ends_with(0).stdout;
     assert!(shown.contains("in one program only: alone"), "{shown}");
     // One comparison needs 8 pairs; a family of four needs more.
@@ -281,12 +278,12 @@ variants = ["new"]
 fn one_benchmark_of_a_suite_is_a_record_like_any_other() {
     let bench = counted();
     bench.write("go", "");
-    let only = ["bench", "suite.toml", "--only", "count-2", "--blocks", "5", "--seed", "3"];
+    let only = ["bench", "suite.toml", "--only", "count-2", "--runs", "5", "--seed", "3"];
     bench.stillwell(&[&only[..], &["-o", "r.swell"]].concat()).ends_with(0);
     check_blocks(&bench.record(), 5, 2);
     assert_eq!(bench.record().header["plan"]["suite"]["benchmark"], "count-2");
     assert_eq!(bench.record().header["plan"]["arms"][1]["name"], "new");
-    let several = ["bench", "suite.toml", "--blocks", "5", "-o", "s.swell"];
+    let several = ["bench", "suite.toml", "--runs", "5", "-o", "s.swell"];
     bench.stillwell(&several).ends_with(2).says(&["of one benchmark", "3 are asked for"]);
     let none = ["bench", "suite.toml", "--only", "count-4"];
     bench.stillwell(&none).ends_with(2).says(&["none of the 3 benchmarks is asked for"]);
@@ -301,7 +298,7 @@ fn the_command_line_can_name_the_variants() {
         "[[benchmark]]\nname = \"n\"\ncommand = \"1\"\nenv = {WHO = \"{variant}\"}\n",
     );
     let arms = ["--arms", "old=./count,other=./count"];
-    let run = ["bench", "suite.toml", "--blocks", "2", "-o", "out"];
+    let run = ["bench", "suite.toml", "--runs", "2", "-o", "out"];
     bench.stillwell(&[&run[..], &arms].concat()).ends_with(0);
     let mut log: Vec<String> = bench.read("log").lines().map(str::to_owned).collect();
     log.sort();
@@ -314,7 +311,7 @@ fn a_benchmark_that_fails_does_not_take_the_others_with_it() {
     bench.write("go", "");
     let text = COUNTED.to_owned() + "[[benchmark]]\nname = \"bad\"\ncommand = \"sh -c 'exit 7'\"\n";
     bench.write("suite.toml", &text);
-    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+    let ran = bench.stillwell(&["bench", "suite.toml", "--runs", "2", "-o", "out"]);
     let ran = ran.ends_with(2).says(&["bad: command", "exited with 7"]);
     assert!(ran.stdout.starts_with("FAILED: bad: "), "{ran:#?}");
     let ends: Vec<_> =
@@ -336,7 +333,7 @@ fn setup_and_cleanup_are_executed_once_for_each_benchmark() {
     bench.write("go", "");
     let hooks = "setup = \"echo up {n} >> hooks\"\ncleanup = \"echo down {n} >> hooks\"\n";
     bench.write("suite.toml", &format!("{COUNTED}{hooks}"));
-    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+    let ran = bench.stillwell(&["bench", "suite.toml", "--runs", "2", "-o", "out"]);
     ran.ends_with(0);
     let mut hooks: Vec<String> = bench.read("hooks").lines().map(str::to_owned).collect();
     hooks.sort();

@@ -51,7 +51,7 @@ fn what_is_exported_is_the_same_when_it_comes_back() {
     let run =
         ["--script", "script", "-w", "2", "-r", "25", "--seed", "3", "--style", "none", "-S", "sh"];
     bench
-        .run(&[run.as_slice(), &["--export-times", "times.tsv", "./a", "./b | c"]].concat())
+        .run(&[run.as_slice(), &["--export", "times", "times.tsv", "./a", "./b | c"]].concat())
         .ends_with(0);
     let convert = ["convert", "times.tsv", "-w", "2", "--reference", "./a", "-o", "back.swell"];
     let converted = bench.stillwell(&convert).ends_with(0);
@@ -67,7 +67,7 @@ fn what_is_exported_is_the_same_when_it_comes_back() {
         }
         assert_eq!(arm["estimators"]["tim"]["net"].is_null(), arm["is_hidden"] == true);
     }
-    let again = bench.stillwell(&["show", "back.swell", "--export-times", "-"]).ends_with(0);
+    let again = bench.stillwell(&["show", "back.swell", "--export", "times", "-"]).ends_with(0);
     assert_eq!(again.stdout, bench.read("times.tsv"));
 }
 

@@ -131,7 +131,7 @@ policy = { decide_on = "maxrss" }
 "#;
     bench.write("s.toml", suite);
     let ran =
-        bench.stillwell(&["bench", "s.toml", "--blocks", "12", "-o", "out", "--json"]).ends_with(0);
+        bench.stillwell(&["bench", "s.toml", "--runs", "12", "-o", "out", "--json"]).ends_with(0);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let text = document.to_string();
     assert!(text.contains("serve") && text.contains("memory"), "{text}");

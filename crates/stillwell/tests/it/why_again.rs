@@ -115,7 +115,7 @@ name = "nothing"
 command = "true"
 "#;
     bench.write("s.toml", suite);
-    bench.stillwell(&["bench", "s.toml", "--blocks", "10", "-o", "out"]).ends_with(0);
+    bench.stillwell(&["bench", "s.toml", "--runs", "10", "-o", "out"]).ends_with(0);
     let ran = bench.stillwell(&["why", "out"]).ends_with(2);
     assert!(ran.stderr.contains("--only: work, nothing"), "{}", ran.stderr);
     let ran = bench.stillwell(&["why", "out", "--only", "other"]).ends_with(2);
@@ -161,7 +161,7 @@ fn a_statement_is_profiled_with_the_functions_of_python() {
     // A module of the current directory is found, as in timeit.
     bench.write("mine.py", "total = sum\n");
     let statements = ["total(range(20000))", "--vs", "total(range(60000))"];
-    let quick = ["-s", "from mine import total", "--processes", "10", "-o", "t.swell"];
+    let quick = ["-s", "from mine import total", "--runs", "10", "-o", "t.swell"];
     bench.stillwell(&[&["timeit"], &statements[..], &quick].concat()).ends_with(0);
     let found = json(&bench, &["t.swell", "-r", "10"]);
     assert_eq!(found["arms"], serde_json::json!(["total(range(20000))", "total(range(60000))"]));

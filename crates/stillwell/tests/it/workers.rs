@@ -87,7 +87,7 @@ fn is_running(bench: &Bench, pid: &str) -> bool {
 fn slices_on_one_cpu_have_probes_of_it() {
     let probed = |options: &[&str]| {
         let bench = bench_with_worker();
-        let options = [&["--processes", "3", "--values", "4"], options].concat();
+        let options = [&["--runs", "3", "--values", "4"], options].concat();
         workers(&bench, &options, &["./worker 1000 0 no"]).ends_with(0);
         let rows = bench.record().rows;
         let probed: Vec<&Row> =
@@ -104,8 +104,8 @@ fn slices_on_one_cpu_have_probes_of_it() {
 fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() {
     let bench = Bench::new();
     let ran = bench.stillwell(&[
-        "timeit", "-o", "r.swell", "-p", "4", "-n", "3", "-w", "2", "-l", "2^10", "-s", "x = 1",
-        "x + 1", "--vs", "x - 1",
+        "timeit", "-o", "r.swell", "-r", "4", "--values", "3", "-w", "2", "-l", "2^10", "-s",
+        "x = 1", "x + 1", "--vs", "x - 1",
     ]);
     ran.ends_with(0);
     let record = bench.record();
@@ -134,7 +134,7 @@ fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() 
 fn a_difference_is_found_and_its_size_is_right() {
     let bench = bench_with_worker();
     // The times of this worker are made up, and its waits are real.
-    let options = ["-l", "1000", "-n", "2", "--clock", "wall"];
+    let options = ["-l", "1000", "--values", "2", "--decide-on", "wall"];
     workers(&bench, &options, &["./worker 50000 0 no", "./worker 60000 0 no"]).ends_with(0);
     let analysis = analysis(&bench);
     let paired = &analysis["comparisons"][0]["evidence"];
@@ -152,20 +152,20 @@ fn a_difference_is_found_and_its_size_is_right() {
 fn the_difference_of_n_and_2n_loops_has_no_overhead() {
     let bench = bench_with_worker();
     let programs = ["./worker 50000 70000 no"];
-    workers(&bench, &["-l", "1000", "-p", "3", "-n", "2", "--delta"], &programs).ends_with(0);
+    workers(&bench, &["-l", "1000", "-r", "3", "--values", "2", "--delta"], &programs).ends_with(0);
     assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 50.0);
     std::fs::remove_file(bench.path("r.swell")).unwrap();
-    workers(&bench, &["-l", "1000", "-p", "3", "-n", "2"], &programs).ends_with(0);
+    workers(&bench, &["-l", "1000", "-r", "3", "--values", "2"], &programs).ends_with(0);
     assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 120.0);
     std::fs::remove_file(bench.path("r.swell")).unwrap();
-    workers(&bench, &["-l", "1000", "-p", "3", "--clock", "cpu"], &programs).ends_with(0);
+    workers(&bench, &["-l", "1000", "-r", "3", "--decide-on", "cpu"], &programs).ends_with(0);
     assert_eq!(analysis(&bench)["arms"][0]["cpu"]["t0"]["value"], 60.0);
 }
 
 #[test]
 fn inner_loops_divide() {
     let bench = bench_with_worker();
-    let arguments = ["bench", "-o", "r.swell", "-p", "2", "-l", "1000", "./worker 50000 0 no"];
+    let arguments = ["bench", "-o", "r.swell", "-r", "2", "-l", "1000", "./worker 50000 0 no"];
     bench.stillwell(&arguments).ends_with(0);
     let analysis = analysis(&bench);
     let t0 = |arm: usize| analysis["arms"][arm]["wall"]["t0"]["value"].as_f64().unwrap();
@@ -178,7 +178,7 @@ fn inner_loops_divide() {
 fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
     let bench = bench_with_worker();
     let programs = ["./worker 1000 0 no", "./worker 1001 0 no"];
-    workers(&bench, &["-l", "10", "-p", "6", "-n", "1", "-w", "0"], &programs).ends_with(0);
+    workers(&bench, &["-l", "10", "-r", "6", "--values", "1", "-w", "0"], &programs).ends_with(0);
     let log = bench.read("started");
     let started: Vec<Vec<&str>> = log.lines().map(|line| line.split(' ').collect()).collect();
     // Each program starts once for the list, once for the trial, and six times for the measurement.
@@ -197,12 +197,12 @@ fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
 fn check_failure(bad: &str, code: i32, says: &[&str]) {
     let bench = bench_with_worker();
     let programs = ["./worker 1000 0 no", &format!("./worker 1001 0 {bad}")];
-    let sound = workers(&bench, &["-l", "10", "-p", "2", "-n", "9", "-w", "0"], &programs);
+    let sound = workers(&bench, &["-l", "10", "-r", "2", "--values", "9", "-w", "0"], &programs);
     sound.ends_with(0);
     std::fs::remove_file(bench.path("r.swell")).unwrap();
     bench.write("armed", "");
     let limit = if bad == "hang" { "4s" } else { "1min" };
-    let options = ["-l", "10", "-p", "2", "-n", "9", "-w", "0", "--timeout", limit];
+    let options = ["-l", "10", "-r", "2", "--values", "9", "-w", "0", "--timeout", limit];
     let ran = workers(&bench, &options, &programs).ends_with(code).says(says);
     assert!(ran.stderr.contains("program 2"), "{ran:#?}");
     for line in bench.read("started").lines() {
@@ -229,7 +229,7 @@ fn a_worker_that_hangs_is_ended_with_its_children() {
 fn a_worker_may_say_what_it_likes_on_its_standard_output() {
     let bench = bench_with_worker();
     bench.write("armed", "");
-    let options = ["-l", "10", "-p", "2", "-n", "9", "-w", "0"];
+    let options = ["-l", "10", "-r", "2", "--values", "9", "-w", "0"];
     let ran = workers(&bench, &options, &["./worker 1000 0 flood"]).ends_with(0);
     assert!(ran.stdout.len() < 10_000, "its output is not ours");
 }
@@ -240,7 +240,7 @@ fn what_was_measured_before_a_failure_is_kept() {
     // Its fourth process raises an exception.
     let statement = "if len(open('log').read()) > 3: raise ValueError('enough')";
     bench.write("log", "");
-    let options = ["timeit", "-o", "r.swell", "-p", "6", "-n", "1", "-w", "0", "-l", "1"];
+    let options = ["timeit", "-o", "r.swell", "-r", "6", "--values", "1", "-w", "0", "-l", "1"];
     let setup =
         "import os, sys\nif not hasattr(sys, 'seen'): sys.seen = open('log', 'a').write('x')";
     let arguments = [&options[..], &["-s", setup, statement]].concat();
@@ -284,7 +284,7 @@ fn the_interrupted_session_keeps_its_slices_and_leaves_no_worker() {
 #[test]
 fn memory_can_be_what_is_compared() {
     let bench = Bench::new();
-    let options = ["timeit", "-o", "r.swell", "-p", "2", "-n", "2", "-l", "1"];
+    let options = ["timeit", "-o", "r.swell", "-r", "2", "--values", "2", "-l", "1"];
     let statement = ["bytearray(50_000_000)"];
     bench.stillwell(&[&options[..], &["--tracemalloc"], &statement].concat()).ends_with(0);
     let t0 = analysis(&bench)["arms"][0]["wall"]["t0"]["value"].as_f64().unwrap();
@@ -303,8 +303,18 @@ fn nothing_of_the_directory_gets_into_the_worker_but_what_the_statement_asks_for
         bench.write(name, "raise SystemExit('shadowed')");
     }
     bench.write("mine.py", "value = 7");
-    let arguments =
-        ["timeit", "-p", "1", "-n", "1", "-l", "1", "-s", "import mine", "assert mine.value == 7"];
+    let arguments = [
+        "timeit",
+        "-r",
+        "1",
+        "--values",
+        "1",
+        "-l",
+        "1",
+        "-s",
+        "import mine",
+        "assert mine.value == 7",
+    ];
     bench.stillwell(&arguments).ends_with(0);
 }
 

@@ -149,7 +149,7 @@ class Pools(unittest.TestCase):
         return found, set(measured.values())
 
     def test_a_suite_over_three_nodes(self):
-        said = self.pool("--repetitions", "9", "--blocks", "2")
+        said = self.pool("--repetitions", "9", "--runs", "2")
         # 18 tasks, and Slurm allows 10 in one array.
         self.assertRegex(said, r"^18 tasks: 2 benchmarks × 9 repetitions, 2 blocks each\n18 jobs submitted: \d+, \d+\n")
         job = re.search(r"submitted: (\d+)", said).group(1)
@@ -167,7 +167,7 @@ class Pools(unittest.TestCase):
         self.assertIn("18 of 18 tasks on n1, n2, n3", stillwell("pool", "collect", job))
 
     def test_a_node_and_the_controller_die_and_the_table_is_the_same(self):
-        self.pool("--repetitions", "12", "--blocks", "4")
+        self.pool("--repetitions", "12", "--runs", "4")
         self.until_done(3)
         # The machine of a job dies: its daemon, the process that watches the job, and the job.
         running = lambda: [line.split() for line in ask("squeue", "-h", "-t", "RUNNING", "-o", "%A %N").splitlines()]
@@ -194,7 +194,7 @@ class Pools(unittest.TestCase):
         self.assertGreater(found["variants"][0]["evidence"]["ratio"]["ratio"], 1.5)
 
     def test_cancelled_and_resumed(self):
-        self.pool("--repetitions", "9", "--blocks", "1", "--nodes", "1", "--tasks-per-job", "2")
+        self.pool("--repetitions", "9", "--runs", "1", "--nodes", "1", "--tasks-per-job", "2")
         self.until_done(1)
         self.assertIn("taken from the queue", stillwell("pool", "cancel", "p"))
         until(lambda: self.status()["running"] + self.status()["queued"] == 0, "the queue is empty")
@@ -210,7 +210,7 @@ class Pools(unittest.TestCase):
         self.table(9, 1)
 
     def test_resumed_jobs_wait_for_those_that_are_queued(self):
-        said = self.pool("--repetitions", "9", "--blocks", "1", "--nodes", "1")
+        said = self.pool("--repetitions", "9", "--runs", "1", "--nodes", "1")
         arrays = re.search(r"submitted: (\d+), (\d+)", said).groups()
         self.until_done(1)
         # The cancelled job has no worker; the others are still queued.
@@ -231,7 +231,7 @@ class Pools(unittest.TestCase):
         self.assertIn("Invalid feature specification", ran.stderr)
         self.assertFalse(pathlib.Path("p").exists())
         # n1 does not have this feature, so the job runs on the other nodes.
-        self.pool("--repetitions", "3", "--blocks", "1", "--constraint", "zen3")
+        self.pool("--repetitions", "3", "--runs", "1", "--constraint", "zen3")
         stillwell("pool", "watch", "p")
         self.assertLessEqual(self.table(3, 1)[1], {"n2", "n3"})
 

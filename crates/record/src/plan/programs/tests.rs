@@ -36,9 +36,9 @@ fn statements_and_interpreters_are_arms_of_one_benchmark() {
     let plan = timeit(&["a", "--vs", "b", "--python", "p", "--python", "q"]).unwrap();
     assert_eq!(labels(&plan), ["p: a", "p: b", "q: a", "q: b"]);
     assert_eq!(plan.stopping, Stopping::WhenDecided);
-    let named = timeit(&["a", "--vs", "b", "--arm-name", "one"]).unwrap();
+    let named = timeit(&["a", "--vs", "b", "--command-name", "one"]).unwrap();
     assert_eq!(labels(&named), ["one", "b"]);
-    assert!(timeit(&["a", "--arm-name", "one", "--arm-name", "two"]).is_err());
+    assert!(timeit(&["a", "--command-name", "one", "--command-name", "two"]).is_err());
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn a_benchmark_has_its_own_random_choices_and_keeps_them_when_it_is_picked() {
 
 #[test]
 fn the_command_line_has_the_last_word() {
-    let found = suite(THREE, &["--same", "5", "--alpha", "2", "--blocks", "9"]).unwrap();
+    let found = suite(THREE, &["--same", "5", "--alpha", "2", "--runs", "9"]).unwrap();
     let plan = &found.members[1].plan;
     assert_eq!((plan.policy.same_within, plan.policy.alpha), (0.05, 0.02));
     assert_eq!(plan.blocks, BlockRule::Exactly(9));

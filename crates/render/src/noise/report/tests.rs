@@ -59,13 +59,15 @@ fn found() -> NoiseReport {
         machine: MachineCounts { pressure_ns: Some(1_000), throttles: Some(4) },
         is_virtual: false,
         gaps: vec![Gap { what: "CPU 1".into(), why: "it is gone".into(), fix: "wait".into() }],
-        verdict: None,
     }
 }
 
 #[test]
 fn what_went_wrong_is_said() {
-    insta::assert_snapshot!(report(&found(), &Styles::plain()));
+    let text = |depth| report(&found(), (depth, &Styles::plain()));
+    insta::assert_snapshot!(text(Depth::Verbose));
+    insta::assert_snapshot!("the_report_in_brief", text(Depth::Brief));
+    assert!(text(Depth::Brief).lines().count() <= 25);
 }
 
 /// Where there are too many CPUs for a ledger each, what is wrong with one is said all the same.
@@ -82,7 +84,7 @@ fn what_went_wrong_is_said_of_many_cpus() {
         ..found.cpus[0].clone()
     };
     found.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
-    let text = report(&found, &Styles::plain());
+    let text = report(&found, (Depth::Verbose, &Styles::plain()));
     for part in [
         "   CPU 3: 7 pauses did not fit",
         "taken away",

@@ -18,7 +18,7 @@ const LINES: [&str; 22] = [
     "stats --json FILE",
     "stats --tim FILE",
     "hist FILE",
-    "hist -n 3 --log --ascii FILE",
+    "hist --bins 3 --log --ascii FILE",
     "plot FILE",
     "plot -k ecdf --log FILE",
     "plot -k diff --ascii FILE",

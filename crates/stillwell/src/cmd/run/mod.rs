@@ -1,6 +1,7 @@
 //! `run`: shell commands, interleaved and compared.
 
 mod explain;
+mod slips;
 
 use std::path::Path;
 
@@ -15,6 +16,11 @@ use model::values::{TimeSpan, exit_code};
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
+    if verb.script.is_none() {
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into()).collect();
+        slips::refuse(&verb.spec, &words)?;
+    }
     let (path, code) = measure_and_show(verb)?;
     if verb.explain {
         explain::explain(verb, &path, code)?;

@@ -1,0 +1,218 @@
+//! The times beside ratios: that of the reference as it is, and of each other arm ratio × reference, so that the quotient
+//! of two times in a table is the ratio in it. An arm's own t0 is an estimate from its own runs alone, and the quotient
+//! of two of them is another, less certain, ratio.
+
+use std::collections::BTreeMap;
+
+use crate::comparison::{Evidence, PairedTest, RatioInterval};
+use crate::single::Analysis;
+use crate::summary::{ArmSummary, UncertainValue};
+use crate::verdict::Judgement;
+
+/// Fewest and most significant digits of a time beside a ratio.
+const DIGITS: std::ops::RangeInclusive<f64> = 3.0..=6.0;
+
+/// The time of an arm beside its ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparedTime {
+    /// The time, or the value of another kind, in its base unit; net of the control unless `is_as_measured`.
+    pub value: f64,
+    /// Error of the arm's own time; `None` for ratio × reference.
+    pub err: Option<f64>,
+    /// Whether it is ratio × reference.
+    pub is_from_ratio: bool,
+    /// Whether it is only an upper limit.
+    pub is_upper_limit: bool,
+    /// Digits that its place beside the ratio needs; `None` where nothing is compared.
+    pub n_digits: Option<i32>,
+    /// Whether nothing is subtracted although there is a control.
+    pub is_as_measured: bool,
+}
+
+/// The times of all arms of an analysis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComparedTimes {
+    by_arm: Vec<Option<ComparedTime>>,
+}
+
+impl ComparedTimes {
+    /// The times beside the ratios of an analysis. `judgements` belong to its comparisons, in their order.
+    pub fn of(analysis: &Analysis, judgements: &[Judgement]) -> Self {
+        let mut by_arm: Vec<_> = analysis.arms.iter().map(own).collect();
+        let mut by_reference: BTreeMap<usize, Vec<Tested<'_>>> = BTreeMap::new();
+        for one in tested(analysis, judgements) {
+            by_reference.entry(one.reference).or_default().push(one);
+        }
+        for (reference, group) in by_reference {
+            let Some(summary) = analysis.arms.get(reference) else { continue };
+            let has_net = group.iter().any(|one| one.paired.net_ratio.is_some());
+            let n_digits = Some(digits(group.iter().map(|one| one.shown)));
+            let base = base(summary, has_net).map(|time| ComparedTime { n_digits, ..time });
+            by_arm[reference] = base;
+            for one in group {
+                // The ratio of an arm of which nothing is left is that of whole times.
+                if has_net && one.paired.net_ratio.is_none() {
+                    by_arm[one.arm] = None;
+                } else if let Some(base) = base {
+                    let value = base.value * one.shown.ratio;
+                    let time = ComparedTime { value, err: None, is_from_ratio: true, ..base };
+                    by_arm[one.arm] = Some(time);
+                }
+            }
+        }
+        Self { by_arm }
+    }
+
+    /// The time of an arm; `None` without a run, and for a difference to the control that is too small.
+    pub fn get(&self, arm: usize) -> Option<ComparedTime> {
+        self.by_arm.get(arm).copied().flatten()
+    }
+
+    /// Whether some of them are ratio × reference.
+    pub fn has_ratios(&self) -> bool {
+        self.by_arm.iter().flatten().any(|time| time.is_from_ratio)
+    }
+
+    /// Whether nothing is subtracted although there is a control.
+    pub fn is_as_measured(&self) -> bool {
+        self.by_arm.iter().flatten().any(|time| time.is_as_measured)
+    }
+}
+
+/// A comparison with a test, and the ratio that is shown.
+struct Tested<'a> {
+    arm: usize,
+    reference: usize,
+    paired: &'a PairedTest,
+    shown: RatioInterval,
+}
+
+fn tested<'a>(analysis: &'a Analysis, judgements: &[Judgement]) -> Vec<Tested<'a>> {
+    let pairs = analysis.comparisons.iter().zip(judgements);
+    let tested = pairs.filter_map(|(found, judgement)| match &found.evidence {
+        Evidence::Paired(paired) => Some(Tested {
+            arm: found.arm,
+            reference: found.reference,
+            paired,
+            shown: judgement.shown(paired),
+        }),
+        Evidence::Unpaired { .. } | Evidence::None { .. } => None,
+    });
+    tested.filter(|one| one.arm < analysis.arms.len()).collect()
+}
+
+/// The arm's own t0, net of the control if it is more than that.
+fn own(arm: &ArmSummary) -> Option<ComparedTime> {
+    let times = arm.times.as_ref()?;
+    let UncertainValue { value, err } = arm.net.map_or(times.t0, |net| net.t0);
+    (!arm.is_too_short()).then_some(ComparedTime {
+        value,
+        err,
+        is_from_ratio: false,
+        is_upper_limit: times.is_upper_limit,
+        n_digits: None,
+        is_as_measured: false,
+    })
+}
+
+/// The time of a reference: net if the ratios are.
+fn base(reference: &ArmSummary, has_net: bool) -> Option<ComparedTime> {
+    let times = reference.times.as_ref()?;
+    if has_net || reference.net.is_none() {
+        return own(reference);
+    }
+    let UncertainValue { value, err } = times.t0;
+    Some(ComparedTime {
+        value,
+        err,
+        is_from_ratio: false,
+        is_upper_limit: times.is_upper_limit,
+        n_digits: None,
+        is_as_measured: true,
+    })
+}
+
+/// Digits with which the quotient of two times is the ratio of them to a tenth of its interval.
+fn digits(ratios: impl Iterator<Item = RatioInterval>) -> i32 {
+    let relative = ratios.map(|it| (it.hi - it.lo) / 2.0 / it.ratio);
+    let least = relative.filter(|half| half.is_finite() && *half > 0.0).fold(1.0, f64::min);
+    ((-least.log10()).ceil() + 2.0).clamp(*DIGITS.start(), *DIGITS.end()) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::Comparison;
+    use crate::fixture::{no_runs, paired, times};
+    use crate::summary::NetTimes;
+    use crate::verdict::judge;
+    use record::plan::DecisionRule;
+
+    fn arm(arm: usize, t0: f64, net: Option<(f64, f64)>) -> ArmSummary {
+        let net = net.map(|(value, err)| {
+            let value = UncertainValue { value, err: Some(err) };
+            NetTimes { t0: value, median: value, mean: value }
+        });
+        ArmSummary { arm, times: Some(times(t0, 1.0)), net, ..no_runs() }
+    }
+
+    fn shown(arms: Vec<ArmSummary>, found: Vec<PairedTest>, rule: &DecisionRule) -> ComparedTimes {
+        let comparison = |(at, paired)| Comparison {
+            arm: at + 1,
+            reference: 0,
+            evidence: Evidence::Paired(paired),
+        };
+        let comparisons: Vec<_> = found.into_iter().enumerate().map(comparison).collect();
+        let judgements: Vec<_> = comparisons.iter().map(|it| judge(it, rule)).collect();
+        ComparedTimes::of(&Analysis { arms, comparisons, ..Analysis::default() }, &judgements)
+    }
+
+    /// The t0 of the arms, 32.1 and 35.9, say 1.12; the test says 1.334.
+    #[test]
+    fn the_quotient_of_the_times_is_the_ratio() {
+        let found = shown(
+            vec![arm(0, 32.1, None), arm(1, 35.9, None), arm(2, 30.0, None)],
+            vec![paired(1.334, 1.3, 1.37), paired(0.5, 0.49, 0.51)],
+            &DecisionRule::default(),
+        );
+        let value = |arm: usize| found.get(arm).unwrap().value;
+        assert_eq!(value(0), 32.1);
+        assert!((value(1) / value(0) - 1.334).abs() < 1e-12 && value(2) == 16.05);
+        assert!(found.has_ratios() && !found.is_as_measured());
+        assert_eq!(found.get(1).unwrap().n_digits, Some(4));
+    }
+
+    #[test]
+    fn a_ratio_of_whole_times_stands_beside_whole_times() {
+        let net = |value| Some((value, 30.0));
+        let arms = vec![arm(0, 932.0, net(32.0)), arm(1, 972.0, net(72.0))];
+        let found = shown(arms, vec![paired(1.09, 1.08, 1.1)], &DecisionRule::default());
+        let [old, new] = [0, 1].map(|arm| found.get(arm).unwrap().value);
+        assert_eq!(old, 932.0);
+        assert!((new / old - 1.09).abs() < 1e-12 && found.is_as_measured());
+    }
+
+    #[test]
+    fn nothing_left_of_an_arm_is_no_time() {
+        let net = |value| Some((value, 1.0));
+        let arms =
+            vec![arm(0, 100.0, net(50.0)), arm(1, 150.0, net(100.0)), arm(2, 50.0, net(0.0))];
+        let with_net = |ratio: f64| PairedTest {
+            net_ratio: Some(RatioInterval { ratio, lo: ratio, hi: ratio }),
+            ..paired(1.5, 1.4, 1.6)
+        };
+        let found =
+            shown(arms, vec![with_net(2.0), paired(0.5, 0.4, 0.6)], &DecisionRule::default());
+        assert_eq!(found.get(0).unwrap().value, 50.0);
+        assert_eq!(found.get(1).unwrap().value, 100.0);
+        assert_eq!(found.get(2), None);
+    }
+
+    #[test]
+    fn more_digits_for_a_ratio_that_is_known_better() {
+        let of = |lo, hi| digits(std::iter::once(RatioInterval { ratio: 1.0, lo, hi }));
+        assert_eq!(of(0.998, 1.002), 5);
+        assert_eq!(of(0.9998, 1.0002), 6);
+        assert_eq!((of(0.5, f64::INFINITY), of(1.0, 1.0)), (3, 3));
+    }
+}
