@@ -97,7 +97,7 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 46] = [
+    const REFUSED: [&str; 45] = [
         "commands",
         "as_pyperf",
         "benchmark",
