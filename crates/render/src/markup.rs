@@ -71,7 +71,9 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
         let (ratio, verdict) = found.map_or_else(Default::default, |(found, judgement)| {
             ratio_and_word(&found.evidence, judgement, plan)
         });
-        let ratio = if arm.arm == plan.reference { "1".into() } else { ratio };
+        let is_reference = arm.arm == plan.reference;
+        let has_ratio = is_reference && times.has_ratios();
+        let ratio = if has_ratio { "1".into() } else { ratio };
         let compared = [ratio, verdict].into_iter().filter(|_| has_ratios);
         MarkupRow {
             command: plan.full_label(arm.arm),

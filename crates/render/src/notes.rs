@@ -94,8 +94,8 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
     shorten(&text, BRIEF_COLUMNS)
 }
 
-const NOT_MIXED: &str = "a setup or cleanup hook mentions a parameter, so it was executed once for each \
-                         value: the runs of a value followed each other, and there is no verdict";
+const NOT_MIXED: &str =
+    "a hook mentions a parameter: the runs of a value followed each other, and there is no verdict";
 
 /// What outlives runs.
 fn survivors(finding: &Finding, plan: &Plan) -> String {
@@ -240,7 +240,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
         Finding::NotMixed => {
-            "--prepare is executed before each run, so that the runs can be mixed; or a suite"
+            "--prepare before each run, or a suite"
         }
         Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {

@@ -315,7 +315,7 @@ mod tests {
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert!(
-            words(true).contains("Runs that take longer, a quieter machine"),
+            words(true).contains("Runs that take longer or a quieter machine"),
             "{}",
             words(true)
         );

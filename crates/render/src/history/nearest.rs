@@ -8,6 +8,9 @@ use crate::uncertain;
 use crate::units::{counted, percent, signed_percent};
 use search::history::nearest::NearestChange;
 
+/// A movement with a larger p is not worth a word.
+const NEAR: f64 = 0.2;
+
 /// What a history without a change says: the level, the nearest movement, and the smallest visible one.
 pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
     let NearestChange { series, change, n_more, smallest_visible, since_s, alpha } = found;
@@ -25,5 +28,7 @@ pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
     let level = uncertain::trimmed(100.0 * alpha, 6);
     let visible = smallest_visible
         .map(|least| format!("smallest change visible there at {level} %: {}", percent(least)));
-    std::iter::once(nearest).chain(visible).collect()
+    // A movement that any order of the results would show is none.
+    let nearest = Some(nearest).filter(|_| change.p < NEAR);
+    nearest.into_iter().chain(visible).collect()
 }

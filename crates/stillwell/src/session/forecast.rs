@@ -13,6 +13,8 @@ pub(super) struct BudgetForecast {
     is_short: bool,
     /// The time of the first block.
     first_ns: u64,
+    /// The number of blocks of the last forecast.
+    after: Option<u32>,
 }
 
 impl BudgetForecast {
@@ -27,7 +29,11 @@ impl BudgetForecast {
             self.is_short = !has_fitted;
             return has_fitted.then(|| has_room(min));
         }
-        let (_, factor) = FORECASTS.into_iter().find(|(n_blocks, _)| *n_blocks == n_run)?;
+        // Several short blocks are measured between two looks at them.
+        let (at, factor) = FORECASTS.into_iter().rfind(|(n_blocks, _)| *n_blocks <= n_run)?;
+        if self.after.replace(at) == Some(at) {
+            return None;
+        }
         let block_ns = match n_run {
             0 | 1 => span_ns,
             n => span_ns.saturating_sub(self.first_ns) / u64::from(n - 1),

@@ -52,7 +52,7 @@ fn a_command_shorter_than_its_shell_has_no_ratio() {
     assert!(ran.stdout.contains("too short  "), "{ran:#?}");
     let rows: Vec<&str> = markdown.stdout.lines().skip(2).collect();
     assert_eq!(rows.len(), 2, "{markdown:#?}");
-    assert!(rows.iter().all(|row| row.ends_with("|  |")), "{markdown:#?}");
+    assert!(rows[0].ends_with("|  |  |") && rows[1].ends_with("|  | no ratio |"), "{markdown:#?}");
     assert!(csv.stdout.lines().skip(1).all(|row| row.ends_with(",,,,")), "{csv:#?}");
     let ratio = stats.stdout.lines().find(|line| line.starts_with("t0 ratio"));
     assert!(ratio.is_none_or(|line| line.trim() == "t0 ratio"), "{stats:#?}");
@@ -84,7 +84,7 @@ fn a_time_of_zero_has_no_ratio_in_either_direction() {
         assert!(shown.stdout.contains("no ratio"), "{shown:#?}");
         let markdown = bench.stillwell(&["show", "h.json", "--export-markdown", "-"]).ends_with(0);
         let last = markdown.stdout.lines().last().unwrap();
-        assert!(last.ends_with("|  |"), "{markdown:#?}");
+        assert!(last.ends_with("|  | no ratio |"), "{markdown:#?}");
         let found = json(&bench, &["show", "h.json", "--json"]);
         let evidence = &found["analysis"]["comparisons"][0]["evidence"];
         assert_eq!(evidence["kind"], "none", "{evidence:#}");

@@ -322,7 +322,7 @@ fn what_we_measured_for_others() {
     let bmf: Value = serde_json::from_str(&bench.read("bmf.json")).unwrap();
     assert!(bmf["./a"]["latency"]["value"].as_f64().unwrap() > 4e6, "{bmf}");
     let wrong = bench.stillwell(&["show", "r.swell", "--export", "xml", "x"]).ends_with(2);
-    wrong.says(&["--export xml", "the formats are pyperf"]);
+    wrong.says(&["--export xml", "the formats are json"]);
 }
 
 /// `--append` puts the processes of both sessions into one benchmark. Real pyperf, if installed, reads the same.

@@ -46,7 +46,7 @@ fn what_all_benchmarks_of_a_machine_do_is_said_and_can_be_left_out() {
     // The late benchmark is 13 hours after the others of its day and 11 hours before the next, so the next day's are its peers.
     assert!(relative.starts_with("1 change (1 slower) in 7 benchmarks"), "{relative}");
     let named = changes(&["--relative", "b3"]);
-    assert!(named.contains("no change in 1 benchmark with 40 results"), "{named}");
+    assert!(named.contains("no change found in 1 benchmark with 40 results"), "{named}");
     let few = bench.stillwell(&[
         "history",
         "changes",

@@ -62,7 +62,7 @@ fn the_budget_follows_what_is_asked() {
     assert_eq!(budget_s(&["a", "--vs", "b"]), 10);
     assert_eq!(budget_s(&["a", "--rigorous"]), 9);
     assert_eq!(budget_s(&["a", "--fast"]), 1);
-    assert_eq!(budget_s(&["a", "-p", "7"]), 7000);
+    assert_eq!(budget_s(&["a", "-r", "7"]), 7000);
     assert_eq!(budget_s(&["a", "--budget", "20s"]), 20);
     assert!(timeit(&["a", "--budget", "20s", "--fast"]).is_err());
 }
