@@ -239,9 +239,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             let more = "`stillwell noise` shows more";
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
-        Finding::NotMixed => {
-            "--prepare before each run, or a suite"
-        }
+        Finding::NotMixed => "--prepare before each run, or a suite",
         Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
