@@ -95,14 +95,13 @@ impl LauncherLoop {
         }
         let memory_use = MemoryUse::of_myself(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();
-        if open.has_valgrind {
-            metrics.extend([Metric::Instructions, Metric::CountingNs]);
-        }
+        let of_valgrind = [Metric::Instructions, Metric::CountingNs];
+        metrics.extend(of_valgrind.into_iter().filter(|_| open.has_valgrind));
         metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();
         if has_schedstat {
-            metrics.push(Metric::RunQueueWaitNs);
-            metrics.extend([Metric::StalledNs, Metric::UnclearNs, Metric::ImpossibleStallNs]);
+            use Metric::{ImpossibleStallNs, RunQueueWaitNs, StalledNs, UnclearNs};
+            metrics.extend([RunQueueWaitNs, StalledNs, UnclearNs, ImpossibleStallNs]);
         }
         let probes = ProbeSchedule::new(open.evidence);
         metrics.extend(probes.metrics());

@@ -66,8 +66,8 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
         let time =
             times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
-        let pairs = analysis.comparisons.iter().zip(judgements);
-        let found = pairs.filter(|(found, _)| found.arm == arm.arm).last();
+        let mut pairs = analysis.comparisons.iter().zip(judgements);
+        let found = pairs.rfind(|(found, _)| found.arm == arm.arm);
         let (ratio, verdict) = found.map_or_else(Default::default, |(found, judgement)| {
             ratio_and_word(&found.evidence, judgement, plan)
         });

@@ -9,7 +9,7 @@ use crate::shorten;
 use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
-use record::Record;
+use record::{Record, Survivors};
 use record::plan::Plan;
 
 pub use exit::{LINE_MAX, exit_in_words};
@@ -70,18 +70,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
                 tail(stderr)
             )
         }
-        MeasurementFailure::Survivors(left) => {
-            let command = plan.arms[left.arm as usize].label();
-            let them = processes(left.n_left);
-            let remedy = audience.words(
-                "end what it leaves with ⟦conclude⟧, or allow it with `,allow-processes` behind --fail-on",
-            );
-            format!(
-                "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; {remedy}; {kept}",
-                left.arm + 1,
-                left.name
-            )
-        }
+        MeasurementFailure::Survivors(left) => format!("{}; {kept}", left_behind(plan, left)),
         MeasurementFailure::Value { arm, why, stderr, .. } => {
             let command = plan.arms[*arm].label();
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
@@ -106,6 +95,20 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
         MeasurementFailure::Start { why, .. } => audience.words(why),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
     }
+}
+
+/// What a run has left behind, and how to go on.
+fn left_behind(plan: &Plan, left: &Survivors) -> String {
+    let command = plan.arms[left.arm as usize].label();
+    let them = processes(left.n_left);
+    let remedy = Audience::of(plan).words(
+        "end what it leaves with ⟦conclude⟧, or allow it with `,allow-processes` behind --fail-on",
+    );
+    format!(
+        "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; {remedy}",
+        left.arm + 1,
+        left.name
+    )
 }
 
 /// Why a run under valgrind has no count.

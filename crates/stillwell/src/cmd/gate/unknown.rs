@@ -1,5 +1,4 @@
 //! Programs of no framework: `run` compares them as a whole.
-#![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::path::Path;
 use std::time::Duration;
