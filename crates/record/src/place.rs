@@ -108,8 +108,10 @@ pub fn pools_path() -> Result<PathBuf> {
 /// No directory for them is known, or it cannot be read.
 pub fn all_records() -> Result<Vec<PathBuf>> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
-    let cannot_read = || format!("cannot read {}", directory.display());
-    let entries = std::fs::read_dir(&directory).with_context(cannot_read)?;
+    let entries = match std::fs::read_dir(&directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("cannot read {}", directory.display()))?,
+    };
     let is_record =
         |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
     let paths = entries.flatten().map(|entry| entry.path());

@@ -46,7 +46,7 @@ const LIST: [ShortHelp; 8] = [
         examples: &[
             "stillwell timeit -s 'd = list(range(9))' 'sorted(d)'",
             "stillwell timeit -s 'd = {5: 1}' 'd[5]' --vs 'd.get(5)'",
-            "stillwell timeit --python ./old/python --python ./new/python 'x + y' -s 'x = y = 1'",
+            "stillwell timeit --python ./old --python ./new 'x + y' -s 'x = y = 1'",
         ],
     },
     ShortHelp {
@@ -90,7 +90,7 @@ const LIST: [ShortHelp; 8] = [
         ],
         examples: &[
             "stillwell bisect --build 'make -j2' v1.0 HEAD -- ./prog input",
-            "stillwell bisect --build 'cargo build --release' HEAD~50 HEAD -- target/release/prog",
+            "stillwell bisect --build make HEAD~50 HEAD -- ./prog input",
             "stillwell bisect --gate results --build 'make bench' --program bench/parse",
         ],
     },
@@ -185,12 +185,17 @@ fn line(arg: &Arg) -> String {
     let option = format!("  {short}--{long}{values}");
     let width = OPTION_MAX + 2;
     let about = first_sentence(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-    let about = fitted(&about, COLUMNS - width - 2);
-    if option.chars().count() > width {
-        format!("{option}\n{:width$}  {about}\n", "")
-    } else {
-        format!("{option:width$}  {about}\n")
+    let lines = wrapped(&about, COLUMNS - width - 2);
+    let mut out = option.clone();
+    for (index, line) in lines.iter().enumerate() {
+        let is_beside = index == 0 && option.chars().count() <= width;
+        if is_beside {
+            out = format!("{option:width$}  {line}");
+        } else {
+            out += &format!("\n{:width$}  {line}", "");
+        }
     }
+    out + "\n"
 }
 
 /// The first sentence, without what follows a colon, a semicolon or a bracket.
@@ -200,19 +205,19 @@ fn first_sentence(help: &str) -> String {
     help[..end].trim_end_matches('.').to_owned()
 }
 
-/// The words that fit; an ellipsis stands for the others.
-fn fitted(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    let mut out = String::new();
+/// The words in lines of at most so many columns.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        if out.chars().count() + word.chars().count() + 2 > columns {
-            break;
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + word.chars().count() + 1 > columns {
+            lines.push(word.to_owned());
+        } else {
+            let blank = if line.is_empty() { "" } else { " " };
+            line.push_str(&format!("{blank}{word}"));
         }
-        out = if out.is_empty() { word.to_owned() } else { format!("{out} {word}") };
     }
-    out + " …"
+    lines
 }
 
 #[cfg(test)]
@@ -227,7 +232,11 @@ mod tests {
             assert!(n <= 20 && short.groups.len() == 5, "{}: {n}", short.verb);
             assert_eq!(short.examples.len(), 3, "{}", short.verb);
             let text = text(short, &command());
-            assert!(text.lines().count() <= 50, "{text}");
+            assert!(text.lines().count() <= 64, "{text}");
+            let is_usage = |line: &&str| line.starts_with("       stillwell");
+            let indented = text.lines().filter(|line| line.starts_with("  "));
+            let mut indented = indented.filter(|line| !is_usage(line));
+            assert!(indented.all(|line| line.chars().count() <= COLUMNS), "{text}");
         }
     }
 
