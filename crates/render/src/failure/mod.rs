@@ -9,8 +9,8 @@ use crate::shorten;
 use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
-use record::{Record, Survivors};
 use record::plan::Plan;
+use record::{Record, Survivors};
 
 pub use exit::{LINE_MAX, exit_in_words};
 
