@@ -9,7 +9,7 @@ use crate::comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
 };
-use crate::exact::{exact, exact_ratio};
+use crate::exact::{repeated, repeated_ratio};
 use crate::launches::gathered;
 use crate::sessions::unpaired;
 use crate::slice_notes::WAIT_MIN;
@@ -139,9 +139,9 @@ impl ComparisonContext<'_> {
 
     fn paired(&self, walls: &Walls, tested: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
         let (plan, old, new) = (self.plan(), tested.reference, tested.arm);
-        if let Some(ratio) = exact_ratio(plan, walls, old, new) {
+        if let Some(ratio) = repeated_ratio(plan, walls, (old, new)) {
             let alpha = plan.policy.alpha * judged.share;
-            let found = exact(ratio, walls.n_pairs(old, new), tested.family, alpha);
+            let found = repeated(ratio, walls.n_pairs(old, new), tested.family, alpha);
             return Evidence::Paired(found);
         }
         let because = match Self::conclusion(walls, tested, judged.share) {
@@ -230,7 +230,7 @@ impl ComparisonContext<'_> {
             hidden_tail: 1.0 - alpha.powf(found.clustering / n_pairs as f64),
             slow_runs: slow_runs(found),
             is_contradicted: found.is_contradicted,
-            repeats_exactly: false,
+            repeats: false,
             shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
                 UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
             }),

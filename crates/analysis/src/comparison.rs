@@ -116,9 +116,10 @@ pub struct PairedTest {
     pub is_contradicted: bool,
     /// Ratios of floor and typical time, if they differ.
     pub shape: Option<UnevenShape>,
-    /// Whether the counts of each arm are all the same. Then there is no test, and the interval is the ratio itself.
+    /// Whether the ratios of all pairs agree within a ten-thousandth, as of counts that repeat. Then there is no test; without
+    /// any difference, both ends of the interval are the ratio itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub repeats_exactly: bool,
+    pub repeats: bool,
 }
 
 /// The decision of a paired test.

@@ -79,6 +79,6 @@ pub fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
         slow_runs: None,
         is_contradicted: false,
         shape: None,
-        repeats_exactly: false,
+        repeats: false,
     }
 }

@@ -123,24 +123,12 @@ impl Walls {
         self.complete(old, new).count()
     }
 
-    /// New ÷ old, if the values repeat exactly in so many blocks at least: those of each arm are all the same, or those of
-    /// each pair are.
-    pub fn exact_ratio(&self, old: usize, new: usize, n_min: usize) -> Option<f64> {
-        let pairs: Vec<(f64, f64)> =
-            self.complete(old, new).map(|(old, new)| (old.value, new.value)).collect();
-        let &(first_old, first_new) = pairs.first().filter(|_| pairs.len() >= n_min)?;
-        let is_constant = pairs.iter().all(|pair| *pair == (first_old, first_new));
-        let is_equal = pairs.iter().all(|(old, new)| old == new);
-        let ratio = if is_equal { 1.0 } else { first_new / first_old };
-        (is_constant || is_equal).then_some(ratio).filter(|ratio| ratio.is_finite())
-    }
-
-    /// Whether an arm has so many values at least, and all are the same.
-    pub fn is_constant(&self, arm: usize, n_min: usize) -> bool {
-        let mut values = self.runs(arm).iter().flatten().map(|run| run.value);
-        let first = values.next();
-        first.is_some_and(|first| values.all(|value| value == first))
-            && self.runs(arm).iter().flatten().count() >= n_min
+    /// Whether an arm has so many values at least, and all are the same within this share.
+    pub fn is_constant(&self, arm: usize, n_min: usize, within: f64) -> bool {
+        let values: Vec<f64> = self.runs(arm).iter().flatten().map(|run| run.value).collect();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        values.len() >= n_min && least > 0.0 && most / least - 1.0 <= within
     }
 
     /// The runs of these two arms in pairs, in the order of the blocks.

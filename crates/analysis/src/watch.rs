@@ -11,7 +11,7 @@ use stats::verdict::IntervalVerdict;
 
 use crate::comparison::RatioInterval;
 use crate::end::end_reason;
-use crate::exact::{exact_ratio, is_constant};
+use crate::exact::{is_constant, repeated_ratio};
 use crate::trial::{GainTrial, TrialOutcome};
 use crate::walls::Walls;
 use model::values::Estimand;
@@ -77,8 +77,8 @@ struct LookRule {
     budget_ns: u64,
     /// Whether suspects get more time, so that less is spent.
     has_suspects: bool,
-    /// Whether valgrind counts, so that few runs may agree exactly.
-    may_be_exact: bool,
+    /// Whether valgrind counts, so that few runs may agree.
+    may_repeat: bool,
 }
 
 impl LookRule {
@@ -87,9 +87,9 @@ impl LookRule {
         let n_blocks_min = if plan.stopping == Stopping::AtTheEnd { 0 } else { n_min as usize };
         let has_suspects = plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
         let n_blocks_max = n_max as usize;
-        let may_be_exact = plan.valgrind().is_some();
+        let may_repeat = plan.valgrind().is_some();
         let stopping = plan.stopping;
-        Self { stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects, may_be_exact }
+        Self { stopping, n_blocks_min, n_blocks_max, budget_ns, has_suspects, may_repeat }
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -222,19 +222,19 @@ impl SessionComparisons {
 
     /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
-        let agreeing = Some(AGREEING_RUNS as usize).filter(|_| self.rule.may_be_exact);
+        let agreeing = Some(AGREEING_RUNS as usize).filter(|_| self.rule.may_repeat);
         let all = agreeing.into_iter().chain(self.rule.sizes());
         all.filter(|&size| size > n_blocks).min()
     }
 
-    /// Whether all counts repeat exactly, so that there is nothing to wait for.
-    pub fn is_exact(&self, plan: &Plan, walls: &Walls) -> bool {
+    /// Whether all counts repeat, so that there is nothing to wait for.
+    pub fn repeats(&self, plan: &Plan, walls: &Walls) -> bool {
         if self.comparisons.is_empty() {
             let mut arms = plan.candidates().map(|(arm, _)| arm).peekable();
             return arms.peek().is_some() && arms.all(|arm| is_constant(plan, walls, arm));
         }
         let mut all = self.comparisons.iter();
-        all.all(|it| exact_ratio(plan, walls, it.reference, it.arm).is_some())
+        all.all(|it| repeated_ratio(plan, walls, (it.reference, it.arm)).is_some())
     }
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.

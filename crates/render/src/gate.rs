@@ -2,7 +2,7 @@
 
 use crate::columns::shorten;
 use crate::quantity::QuantityWords;
-use crate::text::{EXACT, exact_text, margin, no_test, ratio_and_interval, to_decide};
+use crate::text::{exact_text, margin, no_test, ratio_and_interval, repeats, to_decide};
 use crate::uncertain;
 use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
 use analysis::{Analysis, Evidence, RatioInterval};
@@ -80,8 +80,8 @@ fn evidence(
     let (of_costs, shown) = (judgement.interval.unwrap_or(paired.ratio), judgement.shown(paired));
     let quantity = QuantityWords::of(plan);
     let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
-    let interval = match paired.repeats_exactly {
-        true => format!("{}, which {EXACT}", quantity.times(&exact_text(shown.ratio))),
+    let interval = match paired.repeats {
+        true => format!("{}, which {}", quantity.times(&exact_text(shown.ratio)), repeats(shown)),
         false => format!("{} at {level} %", quantity.times(&ratio_and_interval(shown))),
     };
     let above = match judgement.better {

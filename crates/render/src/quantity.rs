@@ -1,6 +1,8 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use crate::text::{EXACT, change, exact_text, interval_ends, is_exact, percent_ends};
+use crate::text::{
+    EXACT, change, exact_text, interval_ends, is_exact, percent_ends, repeats,
+};
 use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
 use analysis::verdict::Verdict;
@@ -132,13 +134,14 @@ impl QuantityWords {
         format!("{new} and {old} {what} within {margin}")
     }
 
-    /// `b and a execute the same number of instructions within 0.1 %: 1.000012 of a exactly`, of counts that repeat.
-    pub(super) fn same_exactly(self, new: &str, old: &str, ratio: f64) -> String {
+    /// `b and a execute the same number of instructions within 0.1 %: 1.000012 times as many, and that repeats exactly`.
+    pub(super) fn same_again(self, new: &str, old: &str, shown: RatioInterval) -> String {
         let same = self.same(new, old, &crate::text::exact_percent(SAME_WORK));
-        if ratio.total_cmp(&1.0).is_eq() {
-            return format!("{same}: not one more, and that {EXACT}");
-        }
-        format!("{same}: {} times as many, and that {EXACT}", exact_text(ratio))
+        let much = match shown.ratio.total_cmp(&1.0).is_eq() {
+            true => "not one more".into(),
+            false => format!("{} times as many", exact_text(shown.ratio)),
+        };
+        format!("{same}: {much}, and that {}", repeats(shown))
     }
 
     /// A decided difference of another quantity than a time: `b uses 12 % more memory than a (10 to 14 %)`.

@@ -9,7 +9,9 @@ use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::text::doubt::{doubt_text, mean_text};
-use crate::text::ratios::{EXACT, exact_percent, is_exact, ratio_and_interval, ratio_text};
+use crate::text::ratios::{
+    exact_percent, is_exact, ratio_and_interval, ratio_text, repeats,
+};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
@@ -36,7 +38,10 @@ pub(crate) fn comparison(
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
             let of = format!("{}, ", statistic(paired.statistic));
-            let numbers = numbers(shown, paired.alpha, &of, paired.p);
+            let numbers = match paired.repeats {
+                true => ratio_and_interval(shown),
+                false => numbers(shown, paired.alpha, &of, paired.p),
+            };
             let word = QuantityWords::of(plan).verdict(judgement.verdict);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
@@ -208,7 +213,7 @@ pub(crate) fn sentences(
     judgement: &Judgement,
     plan: &Plan,
 ) -> Vec<String> {
-    if paired.repeats_exactly {
+    if paired.repeats {
         return exact_sentences(paired, shown, judgement, plan);
     }
     let mut out = vec![meaning(paired, shown, judgement, plan)];
@@ -260,7 +265,8 @@ fn exact_sentences(
         verdict => format!("{}, by {share} {word}", quantity.verdict(verdict).to_lowercase()),
     };
     let n = paired.n_pairs;
-    vec![what, format!("it {EXACT} in {n} runs of each, so there is no test and no error rate")]
+    let repeats = repeats(shown);
+    vec![what, format!("it {repeats} in {n} runs of each, so there is no test")]
 }
 
 /// The verdict as a sentence.

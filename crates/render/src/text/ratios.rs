@@ -4,6 +4,7 @@ use crate::exported::half_width;
 use crate::uncertain;
 use crate::units::percent;
 use analysis::RatioInterval;
+use analysis::exact::AGREE_WITHIN;
 
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
@@ -70,6 +71,14 @@ pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
 
 /// In the place of an interval.
 pub(crate) const EXACT: &str = "repeats exactly";
+
+/// How well counts repeat.
+pub(crate) fn repeats(interval: RatioInterval) -> String {
+    match is_exact(interval) {
+        true => EXACT.into(),
+        false => format!("repeats within {}", exact_percent(AGREE_WITHIN)),
+    }
+}
 
 /// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
 pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {

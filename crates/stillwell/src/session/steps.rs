@@ -108,10 +108,10 @@ impl SessionState {
         Ok(())
     }
 
-    /// Whether all counts repeat exactly, and the session may end for that.
-    fn is_exact(&self, plan: &Plan) -> bool {
+    /// Whether all counts repeat, and the session may end for that.
+    fn repeats(&self, plan: &Plan) -> bool {
         let may_end = matches!(plan.blocks, BlockRule::Budget { .. }) && plan.valgrind().is_some();
-        may_end && SessionComparisons::new(plan).is_exact(plan, &self.walls)
+        may_end && SessionComparisons::new(plan).repeats(plan, &self.walls)
     }
 
     /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
     /// Makes the interim analyses that are due. `Some` if they end the session.
     pub(super) fn look(&mut self) -> Result<Option<SessionEnd>> {
         let is_end = |reason| Ok(Some(SessionEnd { reason, failure: None }));
-        if self.state.is_exact(self.plan) {
+        if self.state.repeats(self.plan) {
             return is_end(EndReason::Decided);
         }
         if self.state.watch.is_none() {
