@@ -1,8 +1,6 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use crate::text::{
-    EXACT, change, exact_text, interval_ends, is_exact, percent_ends, repeats,
-};
+use crate::text::{EXACT, change, exact_text, interval_ends, is_exact, percent_ends, repeats};
 use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
 use analysis::verdict::Verdict;

@@ -90,9 +90,7 @@ fn pair(
             let shown = judgement.shown(paired);
             match judgement.verdict {
                 Verdict::Slower | Verdict::Faster => decided([new, old], shown, judgement, plan),
-                Verdict::Same if paired.repeats => {
-                    quantity.same_again(new, old, shown)
-                }
+                Verdict::Same if paired.repeats => quantity.same_again(new, old, shown),
                 Verdict::Same => {
                     let same = quantity.same(new, old, &margin(plan.policy));
                     format!("{same}: {}", quantity.range(new, old, shown))

@@ -9,9 +9,7 @@ use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::text::doubt::{doubt_text, mean_text};
-use crate::text::ratios::{
-    exact_percent, is_exact, ratio_and_interval, ratio_text, repeats,
-};
+use crate::text::ratios::{exact_percent, is_exact, ratio_and_interval, ratio_text, repeats};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
