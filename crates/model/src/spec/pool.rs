@@ -53,7 +53,7 @@ pub struct PoolRun {
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repetitions: Option<u32>,
     /// Blocks in each task: rounds in which every variant runs once [default: 3]
-    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long = "runs", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub blocks: Option<u32>,
     /// Variants, in place of those of the suite: base=./old,new=./new
     #[arg(long, value_name = "NAME=PREFIX,…")]
