@@ -223,7 +223,9 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::command;
+    use clap::CommandFactory as _;
+
+    use crate::spec::Cli;
 
     #[test]
     fn each_has_at_most_20_options_in_five_groups_and_three_examples() {
@@ -231,7 +233,7 @@ mod tests {
             let n: usize = short.groups.iter().map(|(_, ids)| ids.len()).sum();
             assert!(n <= 20 && short.groups.len() == 5, "{}: {n}", short.verb);
             assert_eq!(short.examples.len(), 3, "{}", short.verb);
-            let text = text(short, &command());
+            let text = text(short, &Cli::command());
             assert!(text.lines().count() <= 64, "{text}");
             let is_usage = |line: &&str| line.starts_with("       stillwell");
             let indented = text.lines().filter(|line| line.starts_with("  "));
@@ -244,7 +246,7 @@ mod tests {
     fn only_minus_h_is_short() {
         let asked = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            asked(&words, &command()).is_some()
+            asked(&words, &Cli::command()).is_some()
         };
         assert!(asked("stillwell run -h") && asked("stillwell campaign new -h"));
         assert!(!asked("stillwell run --help") && !asked("stillwell help run"));
