@@ -117,8 +117,7 @@ fn rings_of_directories(modules: &Modules) -> Vec<String> {
 }
 
 /// The words of `render` still need each other; everywhere else a directory can be read from the bottom up.
-const OPEN_RING: &str =
-    "render: closing, conclusion, document, noise, notes, quantity, text";
+const OPEN_RING: &str = "render: closing, conclusion, document, noise, notes, quantity, text";
 
 #[test]
 fn no_directories_import_each_other() {
