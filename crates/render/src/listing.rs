@@ -50,7 +50,7 @@ mod tests {
             what: "x".repeat(100),
             path: format!("/state/{}.swell", "y".repeat(90)).into(),
         };
-        let text = text(&[record.clone()], 3);
+        let text = text(std::slice::from_ref(&record), 3);
         assert!(text.contains("2026-11-24 16:21  x") && text.contains("…"), "{text}");
         assert!(text.contains(&record.path.display().to_string()), "{text}");
         assert!(text.ends_with("3 older ones; a part of a command lists all that have it\n"));

@@ -56,7 +56,7 @@ pub struct SystemAdvise {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Exactly this many visits of each step [default: as many as fit the budget, from 12 to 60]
-    #[arg(long, value_name = "NUM", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "runs", value_name = "NUM", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
     /// The CPU of the steps that bind the runs to one [default: one that was isolated at boot, else the quietest]
     #[arg(long, value_name = "CPU")]
