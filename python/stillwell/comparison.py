@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from . import binary, forks
 from .benchmarks import Coroutine, Function, statement
 from .histogram import svg
+from .options import NAMES
 from .place import new_record_path
 from .record import Arm, Benchmark, read_arms
 
@@ -167,7 +168,7 @@ def _words(given: Dict[str, Any]) -> List[str]:
     """Keywords as options. True makes a flag, a list repeats the option, None and False omit it."""
     words = []
     for name, value in given.items():
-        option = "--" + name.replace("_", "-")
+        option = "--" + NAMES.get(name, name).replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
                 words.append(option)

@@ -89,6 +89,9 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
     let text = match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, &parts[..parts.len().min(1)]),
         Finding::Neighbours(found) => neighbours(&Neighbours { ratio: None, ..*found }, plan),
+        Finding::LeftBehind { arm, n, n_runs, name } => {
+            left_behind(plan, (*arm, *n, *n_runs), name)
+        }
         _ => what(finding, plan),
     };
     shorten(&text, BRIEF_COLUMNS)
@@ -101,10 +104,8 @@ const NOT_MIXED: &str =
 fn survivors(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::LeftBehind { arm, n, n_runs, name } => format!(
-            "{} of {} left {} behind ({name}), beside which the later runs ran; {} ended with the session",
-            units::counted(*n_runs as usize, "run"),
-            command(plan, *arm),
-            units::processes(*n),
+            "{}, beside which the later runs ran; {} ended with the session",
+            left_behind(plan, (*arm, *n, *n_runs), name),
             if *n == 1 { "it was" } else { "they were" }
         ),
         Finding::Outlived { arm, n, name } => format!(
@@ -115,6 +116,11 @@ fn survivors(finding: &Finding, plan: &Plan) -> String {
         ),
         _ => String::new(),
     }
+}
+
+fn left_behind(plan: &Plan, (arm, n, n_runs): (usize, u32, u32), name: &str) -> String {
+    let (runs, them) = (units::counted(n_runs as usize, "run"), units::processes(n));
+    format!("{runs} of {} left {them} behind ({name})", command(plan, arm))
 }
 
 fn workers_waited(share: f64, clock: Clock) -> String {

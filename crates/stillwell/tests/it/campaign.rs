@@ -28,7 +28,10 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
     let same = attempt(&bench, "same", "100.0").ends_with(1);
     assert!(same.stdout.contains("same: rejected: a gain of 1.0 % is out of reach"), "{same:#?}");
     let faster = attempt(&bench, "faster", "95").ends_with(0);
-    assert!(faster.stdout.contains("faster: accepted, 5.00 % faster (repeats exactly)"), "{faster:#?}");
+    assert!(
+        faster.stdout.contains("faster: accepted, 5.00 % faster (repeats exactly)"),
+        "{faster:#?}"
+    );
     // Better than the beginning, and worse than the state.
     attempt(&bench, "worse", "97").ends_with(1);
     let second = attempt(&bench, "second", "90").ends_with(0);
