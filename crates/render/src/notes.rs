@@ -252,7 +252,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         }
         Finding::Migrations { .. } => "⟦affinity⟧",
         Finding::LeftBehind { .. } => {
-            "⟦conclude⟧ can end what a run leaves; ⟦setup⟧ can start what all runs share"
+            "⟦conclude⟧ can end them; ⟦setup⟧ can start what all runs share"
         }
         Finding::CountersDisagree { .. } => "⟦decide-on⟧ instructions compares these",
         Finding::Neighbours(_) => {
