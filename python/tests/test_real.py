@@ -223,7 +223,7 @@ class Forks(RealCase):
 
     def test_values_are_those_of_the_verdict(self):
         # The program shows the mean of the lowest fifth of the launches: of four, the lowest.
-        for options in ("gc='off'", "estimand='mean'", "estimand='floor'", "subtract_loop=True", "delta=True, values=16", "track_memory=True", "clock='cpu'", "duplicate=10"):
+        for options in ("gc='off'", "estimand='mean'", "estimand='floor'", "subtract_loop=True", "delta=True, values=16", "track_memory=True", "decide_on='cpu'", "duplicate=10"):
             out, _ = self.run_python("-c", "import stillwell\nb = stillwell.timeit('x = 1', processes=4, **dict(dict(values=8), %s))\nprint(repr(min(b.get_values())))" % options)
             analysis, _ = self.run_words(self.environment["STILLWELL"], "show", "--json", self.records()[-1])
             clock = "wall" if "memory" in options else "cpu" if "cpu" in options else "clean"
