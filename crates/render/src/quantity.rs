@@ -1,6 +1,6 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use crate::text::{EXACT, change, exact_text, interval_ends, is_exact, percent_ends, repeats};
+use crate::text::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
 use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
 use analysis::verdict::Verdict;
@@ -99,9 +99,6 @@ impl QuantityWords {
 
     /// `b takes 0.982 to 1.021 times as long as a`.
     pub(super) fn range(self, new: &str, old: &str, shown: RatioInterval) -> String {
-        if is_exact(shown) {
-            return format!("{EXACT} as {} of {old}", exact_text(shown.ratio));
-        }
         let [lo, _, hi] = interval_ends(shown);
         let times = self.times(&format!("{lo} to {hi}"));
         let of = if matches!(self, Self::Value(_)) { "of" } else { "as" };
@@ -134,12 +131,27 @@ impl QuantityWords {
 
     /// `b and a execute the same number of instructions within 0.1 %: 1.000012 times as many, and that repeats exactly`.
     pub(super) fn same_again(self, new: &str, old: &str, shown: RatioInterval) -> String {
-        let same = self.same(new, old, &crate::text::exact_percent(SAME_WORK));
+        let same = self.same(new, old, &exact_percent(SAME_WORK));
         let much = match shown.ratio.total_cmp(&1.0).is_eq() {
             true => "not one more".into(),
             false => format!("{} times as many", exact_text(shown.ratio)),
         };
         format!("{same}: {much}, and that {}", repeats(shown))
+    }
+
+    /// A difference of counts that repeat: `b executes 0.997 % more instructions than a (repeats exactly)`.
+    pub(super) fn differs_again(self, new: &str, old: &str, shown: RatioInterval) -> String {
+        let range = repeats(shown);
+        if shown.ratio >= FACTOR_FROM || shown.ratio <= 1.0 / FACTOR_FROM {
+            return format!("{new} {} as {old} ({range})", self.times(&exact_text(shown.ratio)));
+        }
+        let by = exact_percent((shown.ratio - 1.0).abs());
+        let word = if shown.ratio >= 1.0 { "more" } else { "fewer" };
+        let (verb, noun) = match self {
+            Self::Amount { verb, noun, .. } => (verb, noun),
+            Self::Time | Self::Value(_) => ("has", "of it"),
+        };
+        format!("{new} {verb} {by} {word} {noun} than {old} ({range})")
     }
 
     /// A decided difference of another quantity than a time: `b uses 12 % more memory than a (10 to 14 %)`.
@@ -166,7 +178,6 @@ impl QuantityWords {
                     }
                 }
             }
-            _ if is_factor && is_exact(shown) => format!("{new} {} as {old} ({EXACT})", times()),
             _ if is_factor => format!("{new} {} as {old} ({lo} to {hi})", times()),
             Self::Amount { verb, noun, is_count, .. } => {
                 let less = if is_count { "fewer" } else { "less" };

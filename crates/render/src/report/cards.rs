@@ -109,15 +109,15 @@ fn sentence(
     plan: &Plan,
 ) -> String {
     let (quantity, margin) = (QuantityWords::of(plan), margin(plan.policy));
-    let shown = match evidence {
-        Evidence::Paired(paired) => judgement.shown(paired),
+    let paired = match evidence {
+        Evidence::Paired(paired) => paired,
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return format!("{new} against {old}: {}.", no_test(*because, plan.policy));
         }
     };
     match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
-            format!("{}.", decided([new, old], shown, judgement, plan))
+            format!("{}.", decided([new, old], paired, judgement, plan))
         }
         Verdict::Same if quantity.is_time() => {
             format!("{new} takes the same time as {old}, within {margin}.")

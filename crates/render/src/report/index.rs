@@ -9,7 +9,7 @@ use crate::exported::ratio;
 use crate::report::cards;
 use crate::report::group::{GroupContext, estimate};
 use crate::t0;
-use crate::text::{ratio_and_interval, ratio_text};
+use crate::text::{ratio_text, tested_ratio};
 use crate::uncertain::signs;
 use analysis::Evidence;
 use analysis::report::ReportData;
@@ -158,7 +158,7 @@ fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Optio
         let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
         let ratio = ratio(&found.evidence, judgement);
         let text = match &found.evidence {
-            Evidence::Paired(paired) => ratio_and_interval(judgement.shown(paired)),
+            Evidence::Paired(paired) => tested_ratio(paired, judgement.shown(paired)),
             _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
         };
         IndexVerdict {

@@ -89,7 +89,7 @@ fn pair(
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
             match judgement.verdict {
-                Verdict::Slower | Verdict::Faster => decided([new, old], shown, judgement, plan),
+                Verdict::Slower | Verdict::Faster => decided([new, old], paired, judgement, plan),
                 Verdict::Same if paired.repeats => quantity.same_again(new, old, shown),
                 Verdict::Same => {
                     let same = quantity.same(new, old, &margin(plan.policy));
@@ -127,11 +127,15 @@ fn pair(
 /// A decided difference, and whether it counts as the same nevertheless.
 pub(crate) fn decided(
     [new, old]: [&str; 2],
-    shown: RatioInterval,
+    paired: &PairedTest,
     judgement: &Judgement,
     plan: &Plan,
 ) -> String {
-    let text = differs([new, old], shown, plan);
+    let shown = judgement.shown(paired);
+    let text = match paired.repeats {
+        true => QuantityWords::of(plan).differs_again(new, old, shown),
+        false => differs([new, old], shown, plan),
+    };
     if judgement.within_margin {
         format!("{text}, less than the {} that counts as the same", margin(plan.policy))
     } else {

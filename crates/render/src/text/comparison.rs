@@ -9,7 +9,7 @@ use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::text::doubt::{doubt_text, mean_text};
-use crate::text::ratios::{exact_percent, is_exact, ratio_and_interval, ratio_text, repeats};
+use crate::text::ratios::{exact_percent, ratio_and_interval, ratio_text, repeats, tested_ratio};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
@@ -37,7 +37,7 @@ pub(crate) fn comparison(
             let shown = judgement.shown(paired);
             let of = format!("{}, ", statistic(paired.statistic));
             let numbers = match paired.repeats {
-                true => ratio_and_interval(shown),
+                true => tested_ratio(paired, shown),
                 false => numbers(shown, paired.alpha, &of, paired.p),
             };
             let word = QuantityWords::of(plan).verdict(judgement.verdict);
@@ -147,9 +147,6 @@ pub(super) fn self_check(
 
 /// `1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
 fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
-    if is_exact(ratio) {
-        return ratio_and_interval(ratio);
-    }
     let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
     format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
 }

@@ -33,8 +33,8 @@ pub(super) use comparison::{
 pub(super) use ranked::ratio_and_word;
 pub use ratios::ratio_and_interval;
 pub(super) use ratios::{
-    EXACT, change, exact_percent, exact_text, interval_ends, is_exact, percent_ends, ratio_text,
-    repeats, size_of,
+    change, exact_percent, exact_text, interval_ends, is_exact, percent_ends, ratio_text, repeats,
+    size_of, tested_ratio,
 };
 
 /// With more arms than this, no arm has a block of its own.

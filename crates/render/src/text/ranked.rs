@@ -12,7 +12,7 @@ use crate::quantity::QuantityWords;
 use crate::styles::paint;
 use crate::text::SummaryContext;
 use crate::text::comparison::margin;
-use crate::text::ratios::ratio_and_interval;
+use crate::text::ratios::tested_ratio;
 use crate::{t0, uncertain};
 use analysis::verdict::{Judgement, Verdict};
 
@@ -82,7 +82,7 @@ pub(crate) fn ratio_and_word(
             // An interval wider than this carries no information yet.
             let is_known = shown.hi - shown.lo < shown.ratio;
             let ratio = if is_known || judgement.verdict != Verdict::Undecided {
-                ratio_and_interval(shown)
+                tested_ratio(paired, shown)
             } else {
                 "not known yet".into()
             };

@@ -3,8 +3,8 @@
 use crate::exported::half_width;
 use crate::uncertain;
 use crate::units::percent;
-use analysis::RatioInterval;
 use analysis::exact::AGREE_WITHIN;
+use analysis::{PairedTest, RatioInterval};
 
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
@@ -22,9 +22,6 @@ pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
 /// a lower end only.
 pub fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
-    if is_exact(interval) {
-        return format!("{} exactly", exact_text(interval.ratio));
-    }
     if !half.is_finite() {
         let RatioInterval { ratio, lo, .. } = interval;
         let known = match lo {
@@ -40,7 +37,7 @@ pub fn ratio_and_interval(interval: RatioInterval) -> String {
 /// Decimals of a ratio of counts that repeat exactly.
 const EXACT_DECIMALS: usize = 6;
 
-/// Whether there is no error at all: the ratio is that of counts which repeat exactly.
+/// Whether an interval has no width.
 pub(crate) fn is_exact(interval: RatioInterval) -> bool {
     interval.lo.total_cmp(&interval.hi).is_eq()
 }
@@ -69,22 +66,25 @@ pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
     [apart(lo, text(lo)), text(ratio), apart(hi, text(hi))]
 }
 
-/// In the place of an interval.
-pub(crate) const EXACT: &str = "repeats exactly";
-
-/// How well counts repeat.
+/// How well counts repeat. Only those of a test that says so ([`PairedTest::repeats`]): tied times have intervals without
+/// a width too.
 pub(crate) fn repeats(interval: RatioInterval) -> String {
     match is_exact(interval) {
-        true => EXACT.into(),
+        true => "repeats exactly".into(),
         false => format!("repeats within {}", exact_percent(AGREE_WITHIN)),
+    }
+}
+
+/// The ratio of a test with its interval, or as counts repeat it: `1.00997 exactly`.
+pub(crate) fn tested_ratio(paired: &PairedTest, shown: RatioInterval) -> String {
+    match paired.repeats && is_exact(shown) {
+        true => format!("{} exactly", exact_text(shown.ratio)),
+        false => ratio_and_interval(shown),
     }
 }
 
 /// A share and its interval as percentages: `12.4 %` and `9.0 to 14.5 %`.
 pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
-    if lo.total_cmp(&hi).is_eq() {
-        return (exact_percent(share), EXACT.into());
-    }
     let [share, lo, hi] = [share, lo, hi].map(|share| share * 100.0);
     let half = (hi - lo) / 2.0;
     let Some(decimals) = uncertain::decimals(share, Some(half)) else {
@@ -141,6 +141,7 @@ pub(crate) fn change(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analysis::exact::repeated;
 
     #[test]
     fn an_interval_may_have_a_lower_end_only() {
@@ -154,8 +155,17 @@ mod tests {
     #[test]
     fn counts_that_repeat_exactly_have_no_interval() {
         let exact = |ratio| RatioInterval { ratio, lo: ratio, hi: ratio };
-        assert_eq!(ratio_and_interval(exact(1.009_971_9)), "1.009972 exactly");
-        assert_eq!(ratio_and_interval(exact(1.0)), "1 exactly");
-        assert_eq!(percent_ends([0.009_97; 3]), ("0.997 %".into(), "repeats exactly".into()));
+        let repeated = |ratio| tested_ratio(&repeated(exact(ratio), 3, 1, 0.01), exact(ratio));
+        assert_eq!(repeated(1.009_971_9), "1.009972 exactly");
+        assert_eq!(repeated(1.0), "1 exactly");
+    }
+
+    /// On a coarse clock, all ratios that are not rejected may lie closer together than any digit.
+    #[test]
+    fn tied_times_do_not_repeat() {
+        let point = RatioInterval { ratio: 1.05, lo: 1.05, hi: 1.05 };
+        let paired = PairedTest { repeats: false, ..repeated(point, 30, 1, 0.01) };
+        assert!(tested_ratio(&paired, point).contains("[1.05"));
+        assert!(percent_ends([0.05; 3]).1.contains(" to "));
     }
 }

@@ -28,14 +28,11 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
     let same = attempt(&bench, "same", "100.0").ends_with(1);
     assert!(same.stdout.contains("same: rejected: a gain of 1.0 % is out of reach"), "{same:#?}");
     let faster = attempt(&bench, "faster", "95").ends_with(0);
-    assert!(
-        faster.stdout.contains("faster: accepted, 5.00 % faster (repeats exactly)"),
-        "{faster:#?}"
-    );
+    assert!(faster.stdout.contains("faster: accepted, 5.0 % faster"), "{faster:#?}");
     // Better than the beginning, and worse than the state.
     attempt(&bench, "worse", "97").ends_with(1);
     let second = attempt(&bench, "second", "90").ends_with(0);
-    assert!(second.stdout.contains("It is 10.0 % faster (repeats exactly)"), "{second:#?}");
+    assert!(second.stdout.contains("10 % faster (10"), "{second:#?}");
     let found = status(&bench);
     assert_eq!(found["state"]["command"], "echo 90");
     assert!((found["gain"]["ratio"].as_f64().unwrap() - 0.9).abs() < 1e-9, "{found:#}");
@@ -54,7 +51,7 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
     // Each record can be read as any other.
     bench.stillwell(&["show", "c/001.swell"]).ends_with(0);
     let whole = bench.stillwell(&["campaign", "confirm", "c", "-r", "60"]).ends_with(0);
-    assert!(whole.stdout.contains("All that was accepted is 10.0 % faster"), "{whole:#?}");
+    assert!(whole.stdout.contains("All that was accepted is 10 % faster"), "{whole:#?}");
 }
 
 #[test]
@@ -195,7 +192,7 @@ fn patches_build_on_each_other_and_can_be_left_out() {
     let second = attempt("second", "../second.patch").ends_with(0);
     // Both ran in their checkouts, where the audit looked at them too.
     assert!(!second.stdout.contains("not checked: the audit"), "{second:#?}");
-    assert!(second.stdout.contains("15.0 % faster"), "{second:#?}");
+    assert!(second.stdout.contains("15 % faster"), "{second:#?}");
     let odd = attempt("odd", "../odd.patch").ends_with(2);
     assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
     // Nothing is left in the user's tree.
@@ -210,7 +207,7 @@ fn patches_build_on_each_other_and_can_be_left_out() {
         assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
     }
     let report = in_repository(&bench, &["report", "../c"]).ends_with(0);
-    assert!(report.stdout.contains("| first | 11.1 % faster"), "{report:#?}");
+    assert!(report.stdout.contains("| first | 11 % faster"), "{report:#?}");
     let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
     let found: Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");
