@@ -75,6 +75,15 @@ pub(super) fn to_append(path: &Path) -> Result<File> {
     Ok(directory.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, 0o644)?)
 }
 
+/// The end of the last whole line that was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LineEnd {
+    /// In bytes.
+    byte: u64,
+    /// Lines up to it.
+    n_lines: usize,
+}
+
 /// Waits until this process is the only writer. The lock ends when the file is closed, or by [`unlock`].
 ///
 /// # Errors
@@ -96,29 +105,30 @@ pub(super) fn unlock(file: &File) {
     flock(file, FlockOperation::Unlock).ok();
 }
 
-/// The lines after the first one from byte `from` on, and the byte where the last whole line ends. `from` is 0, or such an
-/// end.
+/// The additions after this end, and the end of the last whole line.
 ///
 /// # Errors
 /// The file is no history, of a newer version, or a line is damaged.
-pub(super) fn read(file: &File, from: u64) -> Result<(Vec<HistoryLine>, u64)> {
+pub(super) fn read(file: &File, from: LineEnd) -> Result<(Vec<HistoryLine>, LineEnd)> {
     use std::io::{Seek as _, SeekFrom};
     let (mut file, mut bytes) = (file, Vec::new());
-    file.seek(SeekFrom::Start(from))?;
+    file.seek(SeekFrom::Start(from.byte))?;
     file.read_to_end(&mut bytes)?;
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    if from == 0 && !bytes.is_empty() && !START.as_bytes().starts_with(&bytes) {
+    if from.byte == 0 && !bytes.is_empty() && !START.as_bytes().starts_with(&bytes) {
         check_start(&bytes)?;
     }
     let whole = bytes.get(..end).unwrap_or_default();
-    let skipped = usize::from(from == 0);
-    let lines = whole.split(|&byte| byte == b'\n').enumerate().skip(skipped);
-    let lines = lines.filter(|(_, line)| !line.is_empty()).map(|(at, line)| {
+    let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
+    let to = LineEnd { byte: from.byte + end as u64, n_lines: from.n_lines + lines.len() };
+    // The first line of the file says what it is.
+    let numbered = (from.n_lines + 1..).zip(lines).filter(|(number, _)| *number > 1);
+    let additions = numbered.map(|(number, line)| {
         serde_json::from_slice(line).with_context(|| {
-            format!("line {} is damaged; restore a copy, or take the line out", at + 1)
+            format!("line {number} is damaged; restore a copy, or take the line out")
         })
     });
-    Ok((lines.collect::<Result<_>>()?, from + end as u64))
+    Ok((additions.collect::<Result<_>>()?, to))
 }
 
 fn check_start(bytes: &[u8]) -> Result<()> {
@@ -134,21 +144,22 @@ fn check_start(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Appends a line after byte `end`, where the last whole line ends, and returns the new end. The caller holds the lock.
-/// What cannot be written as a whole is taken back.
+/// Appends a line after this end, and returns the new one. The caller holds the lock. What cannot be written as a whole is
+/// taken back.
 ///
 /// # Errors
 /// The disk is full, or the file may not be written.
-pub(super) fn append(file: &File, end: u64, line: &HistoryLine) -> Result<u64> {
+pub(super) fn append(file: &File, end: LineEnd, line: &HistoryLine) -> Result<LineEnd> {
     // What a killed writer left.
-    file.set_len(end)?;
-    let mut text = if end == 0 { START.as_bytes().to_vec() } else { Vec::new() };
+    file.set_len(end.byte)?;
+    let mut text = if end.byte == 0 { START.as_bytes().to_vec() } else { Vec::new() };
     serde_json::to_writer(&mut text, line)?;
     text.push(b'\n');
     let mut to = file;
     if let Err(error) = to.write_all(&text).and_then(|()| file.sync_data()) {
-        file.set_len(end).ok();
+        file.set_len(end.byte).ok();
         return Err(error.into());
     }
-    Ok(end + text.len() as u64)
+    let n_new = if end.byte == 0 { 2 } else { 1 };
+    Ok(LineEnd { byte: end.byte + text.len() as u64, n_lines: end.n_lines + n_new })
 }

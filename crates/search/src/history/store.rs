@@ -16,7 +16,7 @@ use formats::unpacked;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::culprits::StoredCulprit;
-use crate::history::lines::{self, HistoryLine, StoredRecord};
+use crate::history::lines::{self, HistoryLine, LineEnd, StoredRecord};
 use crate::history::session::{SessionKey, StateOrder, hex};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult};
 use host::open_regular;
@@ -30,7 +30,7 @@ pub struct HistoryStore {
     records: BTreeMap<i64, StoredRecord>,
     culprits: Vec<StoredCulprit>,
     /// End of what was read.
-    end: u64,
+    end: LineEnd,
 }
 
 /// A record to add.
@@ -79,7 +79,8 @@ impl HistoryStore {
 
     fn of(path: &Path, file: File) -> Result<Self> {
         let (records, culprits) = (BTreeMap::new(), Vec::new());
-        let mut store = Self { path: path.into(), file, records, culprits, end: 0 };
+        let mut store =
+            Self { path: path.into(), file, records, culprits, end: LineEnd::default() };
         store.read_on()?;
         Ok(store)
     }
