@@ -9,13 +9,13 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{Guard, SessionEnd, SessionStart, count, drawn_seed, place};
-use host::sys::may_raise_priority;
+use host::sys::{User, may_raise_priority};
 use host::terminal;
 use host::{Host, Survey, user_of_commands};
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
-use model::spec::workers::SessionOptions;
+use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::Readers;
@@ -76,14 +76,10 @@ fn measure(
         let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
         found.iter_mut().flatten().for_each(|listed| listed.name = name.into());
     }
-    let wanted = names(&spec.benchmark, &found)?;
     if spec.list {
-        return list(&wanted);
+        return list(&names(&spec.benchmark, &found)?);
     }
-    if spec.session.judgement.decide_on == Some(DecideOn::Instructions) {
-        let timeout = spec.session.workers.timeout;
-        frameworks::time_iterations(commands, &mut found, &wanted, user.as_ref(), timeout)?;
-    }
+    time_iterations(spec, commands, &mut found, user.as_ref())?;
     let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
     let presentation = Presentation::of_workers(&session);
     let show = |start: SessionStart<'_>| measure_and_show(start, &presentation);
@@ -147,11 +143,7 @@ pub fn measure_at(
     let workers = &spec.session.workers;
     let user = user_of_commands(workers.machine.rights.as_root);
     let mut found = found.to_vec();
-    if spec.session.judgement.decide_on == Some(DecideOn::Instructions) {
-        let wanted = names(&spec.benchmark, &found)?;
-        let timeout = workers.timeout;
-        frameworks::time_iterations(programs, &mut found, &wanted, user.as_ref(), timeout)?;
-    }
+    time_iterations(spec, programs, &mut found, user.as_ref())?;
     let maker = WorkerFactory::new(None, user)?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
@@ -160,6 +152,20 @@ pub fn measure_at(
         let screen = Presentation::of_workers(&spec.session).screen();
         started(verb, plan, survey, (maker, guard), |start| start.measure(screen))
     })
+}
+
+/// Asks how long an iteration takes, if instructions decide.
+fn time_iterations(
+    spec: &BenchSpec,
+    programs: &[Arm],
+    found: &mut [Vec<ProgramBenchmark>],
+    user: Option<&User>,
+) -> Result<()> {
+    if spec.session.judgement.decide_on != Some(DecideOn::Instructions) {
+        return Ok(());
+    }
+    let wanted = names(&spec.benchmark, found)?;
+    frameworks::time_iterations(programs, found, &wanted, user, spec.session.workers.timeout)
 }
 
 fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::Error {
