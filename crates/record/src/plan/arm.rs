@@ -1,0 +1,153 @@
+//! The arms of a plan: what is measured, or only subtracted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::counting::CountedIterations;
+use crate::plan::value::ValueRule;
+use crate::plan::workers::WorkerCode;
+use host::Git;
+use model::values::{OutputTarget, ValueUnit};
+
+/// A command, statement or benchmark that is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// The name given to it.
+    pub name: Option<String>,
+    /// The command line with its parameters filled in.
+    pub command: String,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Its part in the comparison.
+    pub role: Role,
+    /// Parameters and their values.
+    pub parameters: Vec<(String, String)>,
+    /// Variables set for it.
+    pub environment: Vec<(String, String)>,
+    /// Command before its first run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// Command after its last run, if each value of a parameter has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup: Option<String>,
+    /// Command before each of its runs.
+    pub prepare: Option<String>,
+    /// Command after each of its runs.
+    pub conclude: Option<String>,
+    /// The destination of its standard output.
+    pub output: OutputTarget,
+    /// Exit statuses that are no failure; `None` if none is.
+    pub accept: Option<Vec<i32>>,
+    /// The iterations of a framework that are counted, if instructions decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedIterations>,
+    /// Its benchmark. Only variants of the same benchmark are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<String>,
+    /// The unit of its values.
+    #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
+    pub unit: ValueUnit,
+    /// The value that its program says of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<ValueRule>,
+    /// Repetitions within one loop.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub inner_loops: u64,
+    /// Whether it times itself. Then the CPU time of the whole call is of no use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_timer: bool,
+    /// The directories that its blocks take turns with; the current one if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// Of a revision, or of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+    /// Whether its name is that of a revision (`--revisions`). Then the arms of its benchmark are the same program at
+    /// different commits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revision: bool,
+    /// The code to send to its worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<WorkerCode>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_one(n: &u64) -> bool {
+    *n == 1
+}
+
+impl Arm {
+    /// A command without hooks and variables. Its output is discarded, and any exit is a success.
+    pub fn bare(command: &str, role: Role) -> Self {
+        Self {
+            name: None,
+            command: command.into(),
+            argv: Vec::new(),
+            role,
+            parameters: Vec::new(),
+            environment: Vec::new(),
+            setup: None,
+            cleanup: None,
+            prepare: None,
+            conclude: None,
+            output: OutputTarget::Null,
+            accept: None,
+            counted: None,
+            benchmark: None,
+            unit: ValueUnit::Time,
+            value: None,
+            inner_loops: 1,
+            has_own_timer: false,
+            directories: Vec::new(),
+            git: None,
+            is_revision: false,
+            source: None,
+        }
+    }
+
+    /// The directory of a block, or of a warm-up.
+    pub fn directory(&self, block: Option<u32>) -> Option<&str> {
+        let n_directories = self.directories.len().max(1);
+        let at = block.unwrap_or(0) as usize % n_directories;
+        self.directories.get(at).map(String::as_str)
+    }
+
+    /// Its name in the output.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.command)
+    }
+}
+
+/// The part of an arm in the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// An arm to compare.
+    Candidate,
+    /// A second copy of the reference, for the self-check of `--aa`.
+    Twin,
+    /// The shell without a command, to subtract.
+    EmptyShell,
+    /// The command of --subtract.
+    Subtract,
+}
+
+impl Role {
+    /// Whether the arm is only measured to be subtracted.
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::EmptyShell | Self::Subtract)
+    }
+}
+
+/// The arm that is subtracted from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Its index.
+    pub arm: usize,
+    /// The arm's role.
+    pub role: Role,
+}
