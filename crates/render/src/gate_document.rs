@@ -154,23 +154,8 @@ mod tests {
     #[test]
     fn a_gate_without_a_measurement_passes() {
         let same = ["b".to_owned()];
-        let result = GateResult {
-            base: "a",
-            head: "b",
-            measured: None,
-            work: &[],
-            counter: None,
-            uncounted: &[],
-            short_budget: None,
-            fail_on: FailOn::slower(0.0),
-            code: exit_code::SUCCESS,
-            same: &same,
-            same_loaded: &[],
-            new: &[],
-            gone: &[],
-            failing: &[],
-            left_out: &[],
-        };
+        let result =
+            GateResult { same: &same, ..GateResult::empty(["a", "b"], FailOn::slower(0.0)) };
         let mut document = Vec::new();
         write(&mut document, &result).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&document).unwrap();

@@ -3,12 +3,12 @@
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
 use crate::t0;
-use crate::text::{change, exact_percent, is_exact, no_test, ratio_and_interval};
+use crate::text::{change, exact_percent, is_exact, no_test, tested_ratio};
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
-use analysis::{Analysis, ComparedTimes, Comparison, Evidence, RatioInterval};
+use analysis::{Analysis, ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval};
 use model::values::{FailOn, exit_code};
 use record::Record;
 use record::plan::Plan;
@@ -105,7 +105,28 @@ fn work_percent(ratio: RatioInterval) -> String {
     if is_exact(ratio) { exact_percent(share) } else { percent(share) }
 }
 
-impl GateResult<'_> {
+impl<'a> GateResult<'a> {
+    /// That of an old and a new build of which nothing is known yet.
+    pub fn empty([base, head]: [&'a str; 2], fail_on: FailOn) -> Self {
+        Self {
+            base,
+            head,
+            measured: None,
+            work: &[],
+            counter: None,
+            uncounted: &[],
+            short_budget: None,
+            fail_on,
+            code: exit_code::SUCCESS,
+            same: &[],
+            same_loaded: &[],
+            new: &[],
+            gone: &[],
+            failing: &[],
+            left_out: &[],
+        }
+    }
+
     pub(super) fn word(&self) -> &'static str {
         match self.code {
             exit_code::SUCCESS => "pass",
@@ -169,7 +190,7 @@ impl GateResult<'_> {
             base,
             head,
             ratio,
-            numbers: ratio.map_or_else(String::new, numbers),
+            numbers: paired.zip(ratio).map_or_else(String::new, |it| numbers(it.0, it.1)),
             meaning: open,
             verdict: judgement.verdict,
             answer,
@@ -300,7 +321,7 @@ impl GateResult<'_> {
     }
 
     /// The row that decides: the worst of those with the worst answer.
-    pub(super) fn worst<'a>(&self, rows: &'a [GateRow]) -> Option<&'a GateRow> {
+    pub(super) fn worst<'r>(&self, rows: &'r [GateRow]) -> Option<&'r GateRow> {
         let rank = |row: &GateRow| match row.answer {
             GateAnswer::Fail => 2,
             GateAnswer::Undecided => 1,
@@ -328,9 +349,9 @@ impl GateResult<'_> {
 }
 
 /// A ratio with its interval, or how little is known of it.
-fn numbers(ratio: RatioInterval) -> String {
+fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     if (ratio.hi - ratio.lo).is_finite() || ratio.lo >= 1.0 {
-        return ratio_and_interval(ratio);
+        return tested_ratio(paired, ratio);
     }
     format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
 }

@@ -201,23 +201,8 @@ mod tests {
     use model::values::FailOn;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
-        GateResult {
-            base: "a",
-            head: "b",
-            measured: None,
-            work: &[],
-            counter: None,
-            uncounted: &[],
-            short_budget: None,
-            fail_on: FailOn::slower(0.0),
-            code: if failing.is_empty() { 0 } else { 2 },
-            same,
-            same_loaded: &[],
-            new: &[],
-            gone: &[],
-            failing,
-            left_out: &[],
-        }
+        let code = if failing.is_empty() { 0 } else { 2 };
+        GateResult { code, same, failing, ..GateResult::empty(["a", "b"], FailOn::slower(0.0)) }
     }
 
     #[test]

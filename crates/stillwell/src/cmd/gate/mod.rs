@@ -168,21 +168,9 @@ fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
     let head = if verb.base.is_some() { "HEAD".into() } else { shown(&verb.new) };
     let failing = [why.lines().collect::<Vec<_>>().join(" ")];
     let result = GateResult {
-        base: &base,
-        head: &head,
-        measured: None,
-        work: &[],
-        counter: None,
-        uncounted: &[],
-        short_budget: None,
-        fail_on: fail_on(verb),
         code: exit_code::ERROR,
-        same: &[],
-        same_loaded: &[],
-        new: &[],
-        gone: &[],
         failing: &failing,
-        left_out: &[],
+        ..GateResult::empty([&base, &head], fail_on(verb))
     };
     write_files(verb, &result)
 }
