@@ -105,7 +105,7 @@ pub struct JudgementOptions {
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
     /// What counts the instructions of `--decide-on instructions`: pmu (the counters of the processor), valgrind (which
-    /// executes the program some 50 times slower, and needs no rights) or auto (pmu where it counts, else valgrind)
+    /// executes the program 10 to 40 times slower, and needs no rights) or auto (pmu where it counts, else valgrind)
     /// [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub counter: Option<CounterChoice>,

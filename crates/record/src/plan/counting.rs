@@ -1,6 +1,6 @@
 //! What counts the instructions of the runs, and what that means for a session.
 //!
-//! valgrind executes each instruction itself, so its counts mostly repeat exactly. Its runs take some 50 times as long:
+//! valgrind executes each instruction itself, so its counts mostly repeat exactly. Its runs take 10 to 40 times as long:
 //! their times are no times of the program, and their rows have none.
 
 use anyhow::{Result, bail};
