@@ -1,6 +1,6 @@
-//! The times beside ratios: that of the reference as it is, and of each other arm ratio × reference, so that the quotient
-//! of two times in a table is the ratio in it. An arm's own t0 is an estimate from its own runs alone, and the quotient
-//! of two of them is another, less certain, ratio.
+//! The times beside ratios. The reference has its own time, each other arm has ratio × this time. So the quotient of two
+//! times in a table is the ratio in it. An arm's own t0 comes from its own runs alone; the quotient of two of them is
+//! another ratio, and less certain.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl ComparedTimes {
             let base = base(summary, has_net).map(|time| ComparedTime { n_digits, ..time });
             by_arm[reference] = base;
             for one in group {
-                // The ratio of an arm of which nothing is left is that of whole times.
+                // Where nothing is left of an arm, the ratio is of whole times.
                 if has_net && one.paired.net_ratio.is_none() {
                     by_arm[one.arm] = None;
                 } else if let Some(base) = base {

@@ -10,8 +10,8 @@ use crate::walls::Walls;
 use record::plan::Plan;
 use record::plan::counting::AGREEING_RUNS;
 
-/// Counts that differ by less are those of the same work: the path of a program or the length of a number that it prints may
-/// take some instructions.
+/// Counts that differ by less mean the same work: the path of a program, or the length of a number that it prints, may take
+/// some instructions.
 pub const SAME_WORK: f64 = 0.001;
 /// Counts that differ by less repeat.
 pub const AGREE_WITHIN: f64 = 1e-4;

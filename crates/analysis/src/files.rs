@@ -23,7 +23,7 @@ use record::Record;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
-    /// t0, or the mean or median of all values, in the base unit. The error of a mean or median is that of the mean of the
+    /// t0, or the mean or median of all values, in the base unit. A mean or median has the standard error of the mean over
     /// launches. A summary, or a single launch, has no error.
     pub middle: UncertainValue,
     /// Standard deviation of the values.
@@ -120,7 +120,7 @@ impl ChangeGroup {
 /// A file with the t0 of its benchmarks.
 #[derive(Debug)]
 pub struct ComparedFile {
-    /// Its benchmarks.
+    /// The benchmarks of the file.
     pub results: Results,
     t0s: Vec<Option<UncertainValue>>,
 }

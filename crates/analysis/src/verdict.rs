@@ -307,7 +307,11 @@ mod tests {
         let passed = gate(&[(0.9, 0.95), (1.01, 1.04), (1.0, 1.02)]);
         assert_eq!(passed, found(GateAnswer::Pass, Some(1)), "the slowest of those that pass");
         let open = gate(&[(1.02, 1.03), (0.98, 1.2), (0.9, 1.3)]);
-        assert_eq!(open, found(GateAnswer::Undecided, Some(1)), "not that of the widest interval");
+        assert_eq!(
+            open,
+            found(GateAnswer::Undecided, Some(1)),
+            "the widest interval does not decide"
+        );
         let failed = gate(&[(0.9, 1.3), (1.06, 1.08), (1.2, 1.3)]);
         assert_eq!(failed, found(GateAnswer::Fail, Some(2)), "a failure outranks an open one");
         assert_eq!(gate(&[]), found(GateAnswer::Pass, None));

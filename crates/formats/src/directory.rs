@@ -15,7 +15,7 @@ pub type FileBytes = (String, Vec<u8>);
 
 /// What a directory stands for.
 pub(crate) enum InDirectory {
-    /// Its files together.
+    /// What all its files say.
     Results(Box<Results>),
     /// The only result in it.
     File(PathBuf),
