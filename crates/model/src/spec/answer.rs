@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use crate::spec::run::Style;
 
 /// What is shown.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "Output")]
 pub struct AnswerOptions {
     /// Print the answer as JSON instead of text
@@ -33,11 +35,13 @@ impl AnswerOptions {
 }
 
 /// The same, of a verb whose steps are kept.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "Output")]
 pub struct KeptAnswerOptions {
     /// Where to keep the steps and their records [default: a directory in $XDG_STATE_HOME/stillwell, by the command line]
     #[arg(short = 'o', long = "record", value_name = "DIR")]
+    #[serde(skip)]
     pub directory: Option<PathBuf>,
     #[command(flatten)]
     pub answer: AnswerOptions,

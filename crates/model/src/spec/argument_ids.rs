@@ -2,7 +2,8 @@
 
 use clap::error::Error;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use serde::{Deserialize, Deserializer};
 
 /// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
 /// flattened into a verb as the first field: clap takes the values out of the matches field by field.
@@ -37,4 +38,24 @@ impl Args for ArgumentIds {
     fn augment_args_for_update(command: Command) -> Command {
         command
     }
+}
+
+/// All long names of an argument.
+pub(super) fn names(arg: &Arg) -> String {
+    let aliases = arg.get_visible_aliases().unwrap_or_default();
+    let longs = arg.get_long().into_iter().chain(aliases);
+    let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+    if longs.is_empty() { arg.to_string() } else { longs.join("/") }
+}
+
+/// Reads an option whose value may be left out. Without this, `null` would be no option, not an option without its value.
+///
+/// # Errors
+/// It is no such value.
+pub fn given<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::spec::answer::KeptAnswerOptions;
 use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::run::{HookOptions, ProcessOptions};
@@ -9,7 +11,8 @@ use crate::values::{CounterChoice, DecideOn, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
 /// `bisect`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default)]
 #[command(
     override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build COMMAND GOOD BAD --program COMMAND --only NAME\n       stillwell bisect --gate DIR --build COMMAND --program COMMAND\n       stillwell bisect --resume DIR",
     after_help = "Exit code: 0 if a commit was found and confirmed, 3 if not, 2 after an error, 130 after ^C. With --step: 0 like \
@@ -17,6 +20,7 @@ use crate::words::command_parser;
 )]
 pub struct BisectVerb {
     #[command(flatten)]
+    #[serde(skip)]
     pub given: ArgumentIds,
     /// The old end: a commit whose time is the old one. It has to be an ancestor of BAD
     #[arg(value_name = "GOOD", required_unless_present_any = ["resume", "gate"])]
@@ -38,6 +42,7 @@ pub struct BisectVerb {
     /// Search for the cause of a gate that failed, from the directory of its results (`gate -o DIR`): its commits are GOOD and
     /// BAD, and its slowest benchmark is that of --program
     #[arg(long, value_name = "DIR", requires = "program", conflicts_with_all = ["good", "bad", "command", "resume"])]
+    #[serde(skip)]
     pub gate: Option<PathBuf>,
     /// Build each checkout with this command, executed by a shell. Builds are kept, and found again [default: nothing is built]
     #[arg(long, value_name = "COMMAND")]
@@ -81,6 +86,7 @@ pub struct BisectVerb {
     pub step: bool,
     /// Go on with the search that is in this directory. The same command line does so as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["good", "directory"])]
+    #[serde(skip)]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub output: KeptAnswerOptions,

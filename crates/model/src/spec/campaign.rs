@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
+use serde::{Deserialize, Serialize};
 
 use crate::spec::answer::AnswerOptions;
 use crate::spec::fair_play::FairPlayOptions;
@@ -36,7 +37,8 @@ pub enum CampaignAction {
 }
 
 /// `campaign new`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default)]
 #[command(
     override_usage = "stillwell campaign new [OPTIONS] DIR -- COMMAND\n       stillwell campaign new [OPTIONS] DIR --suite FILE [-- PREFIX]\n       stillwell campaign new [OPTIONS] DIR --program COMMAND --trusted",
     after_help = "docs/campaign.md shows a whole campaign, and what the error rate means"

@@ -10,30 +10,31 @@ use crate::words::command_parser;
 
 /// What keeps an attempt honest.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "Fair play (docs/fair-play.md)")]
 pub struct FairPlayOptions {
     /// Start each run in a fresh copy of this directory; {fresh} in a command is the copy's path [default: none; the runs
     /// share the current directory]
     #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<PathBuf>,
     /// A file that each run writes, relative to its directory. It must have the same contents as the reference's; can be
     /// repeated [default: none]
     #[arg(long = "file", value_name = "PATH")]
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Give each block another file of this directory: {input} in a command is its path. One half of the files is for
     /// attempts, the other half for confirmations [default: none]
     #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_set: Option<PathBuf>,
     /// Give each block another number: {seed} in a command
     #[arg(long)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub seeds: bool,
     /// Permit what would count as cheating, by its name in docs/fair-play.md; can be repeated [default: nothing]
     #[arg(long, value_name = "KIND", hide_possible_values = true)]
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<CheatKind>,
 }
 

@@ -2,7 +2,9 @@
 //! it says so where it flattens the group.
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
+use crate::spec::argument_ids::given;
 use crate::values::{
     Clock, CounterChoice, DecideOn, Estimand, FailOn, NameList, Numa, Padding, Percent, Priority,
     Sched, Threads, TimeSpan,
@@ -23,7 +25,8 @@ pub struct StopOptions {
 }
 
 /// How the scheduler treats the timed processes.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PriorityOptions {
     /// Whether the processes go before others: auto (nice level -20 where that is allowed, as for root) or off; --nice and
     /// --sched go before this [default: auto]
@@ -39,7 +42,8 @@ pub struct PriorityOptions {
 }
 
 /// Where the threads of the timed processes run, and where their memory is.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PlacementOptions {
     /// Whether programs with several threads are told to make one for each CPU, and where: auto (if --affinity has several
     /// CPUs, or CPUs are kept free; by OMP_NUM_THREADS, OMP_PLACES, GOMAXPROCS, RAYON_NUM_THREADS and others, unless you have
@@ -53,7 +57,8 @@ pub struct PlacementOptions {
 }
 
 /// Whose rights the commands have.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RightsOptions {
     /// Under sudo, doas or pkexec, run the commands and hooks as root [default: as the user who called it]
     #[arg(long)]
@@ -61,7 +66,8 @@ pub struct RightsOptions {
 }
 
 /// What decides where the timed processes lie in memory.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LayoutOptions {
     /// Switch address space randomisation off [default: left on, so that the layout is averaged]
     #[arg(long)]
@@ -73,11 +79,13 @@ pub struct LayoutOptions {
 }
 
 /// What the machine is like meanwhile.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TuneOptions {
     /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
     /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub tune: Option<Option<NameList>>,
 }
 
@@ -119,7 +127,8 @@ pub struct JudgementOptions {
 }
 
 /// Which value of a run decides, where the rest of the judgement is not the user's choice.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct JudgedValueOptions {
     /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
     #[arg(long, value_name = "WHICH")]

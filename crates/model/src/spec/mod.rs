@@ -20,6 +20,7 @@ mod noise;
 mod pool;
 mod race;
 mod renamed;
+pub mod request;
 mod result_file;
 mod resume;
 mod revisions;

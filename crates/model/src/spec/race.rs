@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::spec::answer::KeptAnswerOptions;
 use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::groups::JudgedValueOptions;
@@ -10,7 +12,8 @@ use crate::values::{Percent, TimeSpan};
 use crate::words::command_parser;
 
 /// `race`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default)]
 #[command(
     override_usage = "stillwell race [OPTIONS] COMMAND...\n       stillwell race [OPTIONS] --arms-from FILE\n       stillwell race [OPTIONS] --suite FILE [PREFIX...]\n       stillwell race --resume DIR",
     after_help = "Exit code: 0 if there is a winner, 3 if that is not decided, 2 after an error, 130 after ^C. docs/race.md shows a \
@@ -23,6 +26,7 @@ use crate::words::command_parser;
 )]
 pub struct RaceVerb {
     #[command(flatten)]
+    #[serde(skip)]
     pub(super) given: ArgumentIds,
     /// The commands that race, each one argument; from 2 to 200 with those of -L, -P and --arms-from. The first is the
     /// reference: it runs in every block
@@ -65,6 +69,7 @@ pub struct RaceVerb {
     pub process: ProcessOptions,
     /// Go on with the race that is in this directory. The same command line does so as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "directory"])]
+    #[serde(skip)]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub output: KeptAnswerOptions,

@@ -3,7 +3,7 @@
 
 use clap::{Arg, Args, Command};
 
-use crate::spec::argument_ids::ArgumentIds;
+use crate::spec::argument_ids::{ArgumentIds, names};
 use crate::spec::workers::BenchVerb;
 use crate::spec::{BisectVerb, RaceVerb};
 
@@ -78,13 +78,6 @@ pub(super) fn first_that<V: Args>(
         given.has(id) && is_it(id)
     };
     command.get_arguments().find(is_refused).map(names)
-}
-
-fn names(arg: &Arg) -> String {
-    let aliases = arg.get_visible_aliases().unwrap_or_default();
-    let longs = arg.get_long().into_iter().chain(aliases);
-    let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
-    if longs.is_empty() { arg.to_string() } else { longs.join("/") }
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
+use crate::spec::argument_ids::given;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
     TuneOptions,
@@ -96,7 +98,8 @@ pub struct DisplayOptions {
 }
 
 /// What is compared.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "What is compared")]
 pub struct ArmOptions {
     /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
@@ -174,7 +177,8 @@ pub struct LengthOptions {
 }
 
 /// Commands around the runs.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "Hooks (always executed by a shell, never timed)")]
 pub struct HookOptions {
     /// Execute once before everything else. If it mentions a parameter, execute it once for each value, whose runs then
@@ -200,7 +204,8 @@ pub struct HookOptions {
 }
 
 /// In what state the commands run.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "The process that is timed")]
 pub struct ProcessOptions {
     /// Allow only these CPUs, for example 2 or 0-3,6 [default: one of those that were isolated at boot, or else all that
@@ -235,7 +240,8 @@ pub struct ProcessOptions {
 }
 
 /// The value that a command says of each of its runs.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "A value that the commands say")]
 pub struct ValueOptions {
     /// The value of a run is what the first group of this expression matches in its standard output, or the whole match;
@@ -259,7 +265,8 @@ pub struct ValueOptions {
 }
 
 /// How the commands are executed, and which of their exits are failures.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExecutionOptions {
     /// Set variables, quoted as in a shell: 'A=1 B="x y"'; once for all commands, or once for each command
     #[arg(long, value_name = "VARS")]
@@ -277,6 +284,7 @@ pub struct ExecutionOptions {
     /// Go on when a run fails: all-non-zero (the default value; signals and timeouts too), or a list of exit
     /// statuses to ignore [default: a failure ends everything]
     #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true)]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub ignore_failure: Option<Option<IgnoreFailure>>,
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
@@ -370,7 +378,7 @@ impl TableOrder {
 }
 
 /// How much the terminal gets, as hyperfine names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Style {
     /// Progress and colours if standard output is a terminal.
     #[default]

@@ -87,6 +87,13 @@ pub struct BenchVerb {
     pub host_root: PathBuf,
 }
 
+impl BenchVerb {
+    /// The verb, as other verbs ask for it.
+    pub fn new(spec: BenchSpec, host_root: PathBuf) -> Self {
+        Self { given: ArgumentIds::default(), spec, host_root }
+    }
+}
+
 /// Options of `stillwell bench`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BenchSpec {

@@ -1,9 +1,10 @@
 //! What counts instructions.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 /// What counts the instructions of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum CounterChoice {
     /// The processor if it counts them for this user, else valgrind.
     #[default]

@@ -3,8 +3,10 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// CPUs of an option, as a list: `0-3,5`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpus(pub Vec<usize>);
 
 impl FromStr for Cpus {

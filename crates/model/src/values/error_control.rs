@@ -1,10 +1,11 @@
 //! The error that a campaign limits.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use stats::online::OnlineControl;
 
 /// The error that a campaign limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum ErrorControl {
     /// The share of campaigns that accept anything that is not faster.
     Fwer,

@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Failures that do not end the session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IgnoreFailure {
     /// Every exit.
     All,
@@ -23,7 +25,7 @@ impl FromStr for IgnoreFailure {
 }
 
 /// A list of exit statuses: `0,3`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitStatuses(pub Vec<i32>);
 
 impl FromStr for ExitStatuses {

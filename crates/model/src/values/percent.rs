@@ -2,10 +2,13 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::values::ALPHA_PCT_RANGE;
 
 /// A percentage: `1`, `0.5` or `0.05%`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64")]
 pub struct Percent(pub f64);
 
 impl Percent {
@@ -25,14 +28,22 @@ impl Percent {
 /// A bare number below this may be meant as a fraction.
 const BARE_MIN: f64 = 0.1;
 
+impl TryFrom<f64> for Percent {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        let is_in_range = value > 0.0 && value <= 100.0;
+        let why = || format!("{value} is not a percentage above 0 and up to 100");
+        is_in_range.then_some(Self(value)).ok_or_else(why)
+    }
+}
+
 impl FromStr for Percent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match percent(text)? {
-            Some(value) if value > 0.0 && value <= 100.0 => Ok(Self(value)),
-            _ => Err(format!("{text:?} is not a percentage above 0 and up to 100")),
-        }
+        let value = percent(text)?.and_then(|value| Self::try_from(value).ok());
+        value.ok_or_else(|| format!("{text:?} is not a percentage above 0 and up to 100"))
     }
 }
 

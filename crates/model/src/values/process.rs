@@ -50,7 +50,7 @@ impl fmt::Display for Sched {
 }
 
 /// Whether programs with several threads are told how many to make, and where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub enum Threads {
     /// With several CPUs that the user chose, or with CPUs that are kept free.
     #[default]
@@ -59,7 +59,7 @@ pub enum Threads {
 }
 
 /// Memory nodes of the runs: `bind`, `interleave` or the number of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numa {
     /// Those of the CPUs of the runs.
     Bind,
@@ -115,7 +115,7 @@ impl MemoryMode {
 }
 
 /// Execution of commands, with or without a shell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shell {
     /// Directly if no command needs a shell, otherwise all with `sh -c`.
     Auto,

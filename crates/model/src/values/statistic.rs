@@ -77,7 +77,7 @@ impl ProcessValue {
 }
 
 /// Whether runs go before the other programs of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Priority {
     /// Where the user's rights allow it.
     #[default]

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::counting::CountedIterations;
 use crate::plan::value::ValueRule;
 use crate::plan::workers::WorkerCode;
 use host::Git;
@@ -69,6 +68,16 @@ pub struct Arm {
     /// The code to send to its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<WorkerCode>,
+}
+
+/// Iterations of a benchmark of a framework. A process with twice as many has the same fixed part, which cancels in the
+/// difference of the two counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountedIterations {
+    /// The iterations in the difference.
+    pub n: u64,
+    /// The words of the process with half of the iterations.
+    pub half: Vec<String>,
 }
 
 fn one() -> u64 {

@@ -29,23 +29,18 @@ pub enum InstructionCounter {
 }
 
 impl InstructionCounter {
-    /// Its name in tables.
-    pub fn name(&self) -> &'static str {
+    /// The choice of it.
+    pub fn choice(&self) -> CounterChoice {
         match self {
-            Self::Pmu => CounterChoice::Pmu.name(),
-            Self::Valgrind { .. } => CounterChoice::Valgrind.name(),
+            Self::Pmu => CounterChoice::Pmu,
+            Self::Valgrind { .. } => CounterChoice::Valgrind,
         }
     }
-}
 
-/// Iterations of a benchmark of a framework. A process with twice as many has the same fixed part, which cancels in the
-/// difference of the two counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CountedIterations {
-    /// The iterations in the difference.
-    pub n: u64,
-    /// The words of the process with half of the iterations.
-    pub half: Vec<String>,
+    /// Its name in tables.
+    pub fn name(&self) -> &'static str {
+        self.choice().name()
+    }
 }
 
 /// Chooses what counts. `pmu` says why the processor counts none for this user, `valgrind` is the one of this machine.

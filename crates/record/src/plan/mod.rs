@@ -32,10 +32,10 @@ use model::values::{
 };
 
 pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
-pub use arm::{Arm, Control, Role};
+pub use arm::{Arm, Control, CountedIterations, Role};
 pub use arms::Arms;
 pub use blocks::{BlockRule, Stopping};
-pub use counting::{CountedIterations, InstructionCounter};
+pub use counting::InstructionCounter;
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};

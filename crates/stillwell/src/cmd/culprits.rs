@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::Parser as _;
 
 use crate::cmd::bisect;
 use host::terminal;
-use model::spec::{Cli, HistoryChanges, Verb};
+use model::spec::run::ValueOptions;
+use model::spec::{BisectVerb, HistoryChanges};
 use model::values::DecideOn;
 use model::words::in_words;
 use record::Record;
@@ -63,23 +63,23 @@ pub fn search(
     };
     let (good, bad) = (side(change.at - 1)?, side(change.at)?);
     ensure!(good != bad, "both results are of the commit {good}: the commits are not the cause");
-    let (options, command) = command_of(store, &series.entries[change.at])?;
-    let mut words: Vec<String> = vec!["bisect".into(), "--history".into()];
-    words.push(store.path().display().to_string());
-    words.extend(["--benchmark".into(), series.benchmark.clone()]);
-    words.extend(verb.build.iter().flat_map(|build| ["--build".into(), build.clone()]));
-    words.extend(options);
-    words.extend([good.into(), bad.into(), "--".into(), command]);
-    writeln!(terminal::stderr(), "stillwell {}", shell_words::join(&words)).ok();
-    let first = ["stillwell".to_owned()];
-    let Verb::Bisect(asked) = Cli::try_parse_from(first.iter().chain(&words))?.verb else {
-        unreachable!("the words begin with bisect")
+    let asked = BisectVerb {
+        good: Some(good.into()),
+        bad: Some(bad.into()),
+        build: verb.build.clone(),
+        history: Some(store.path().to_owned()),
+        benchmark: Some(series.benchmark.clone()),
+        host_root: "/".into(),
+        ..search_of(store, &series.entries[change.at])?
     };
-    bisect::begin(&asked, words, verb.repository.as_deref().unwrap_or(Path::new(".")))
+    let (build, command) = (asked.build.as_deref(), asked.command.join(" "));
+    let build = build.map_or_else(String::new, |build| format!(", built by `{build}`"));
+    writeln!(terminal::stderr(), "stillwell: searching {good}..{bad} with `{command}`{build}").ok();
+    bisect::begin(&asked, verb.repository.as_deref().unwrap_or(Path::new(".")))
 }
 
-/// The command that a stored result is of, and the options of `bisect` that say how it was measured.
-fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<(Vec<String>, String)> {
+/// A search with the command that a stored result is of, and with what says how it was measured.
+fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     let number = entry.record;
     let bytes = formats::unpacked(&store.bytes(number)?)?.into_owned();
     let record = Record::parse(Path::new("a record of the history"), bytes);
@@ -100,38 +100,35 @@ fn command_of(store: &HistoryStore, entry: &StoredResult) -> Result<(Vec<String>
     let arm = plan.arms.iter().find(is_of);
     let arm =
         arm.with_context(|| format!("record {number} has no command {:?}", result.benchmark))?;
-    let mut words = value_options(arm).with_context(|| format!("record {number}"))?;
-    let decide_on = plan.policy.decide_on.filter(|it| *it != DecideOn::Value);
-    words.extend(decide_on.iter().flat_map(|it| option("--decide-on", &it.name())));
-    words.extend(arm.prepare.iter().flat_map(|hook| option("--prepare", hook)));
-    words.extend(arm.conclude.iter().flat_map(|hook| option("--conclude", hook)));
-    if !arm.environment.is_empty() {
-        let variables = arm.environment.iter().map(|(name, value)| format!("{name}={value}"));
-        words.extend(option("--env", &shell_words::join(variables)));
-    }
-    Ok((words, arm.command.clone()))
+    let value = value_options(arm).with_context(|| format!("record {number}"))?;
+    let mut search = BisectVerb {
+        command: vec![arm.command.clone()],
+        decide_on: plan.policy.decide_on.filter(|it| *it != DecideOn::Value),
+        ..BisectVerb::default()
+    };
+    search.hooks.prepare.extend(arm.prepare.clone());
+    search.hooks.conclude.extend(arm.conclude.clone());
+    let variables = arm.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let variables = shell_words::join(variables);
+    search.process.execution.env.extend((!variables.is_empty()).then_some(variables));
+    search.process.execution.value = value;
+    Ok(search)
 }
 
 /// The options for the value that an arm says.
-fn value_options(arm: &Arm) -> Result<Vec<String>> {
-    let Some(rule) = &arm.value else { return Ok(Vec::new()) };
-    let mut words: Vec<String> = match &rule.reader {
-        ValueReader::Regex(regex) => option("--value", regex).into(),
-        ValueReader::Pointer(pointer) => option("--value-json", pointer).into(),
+fn value_options(arm: &Arm) -> Result<ValueOptions> {
+    let Some(rule) = &arm.value else { return Ok(ValueOptions::default()) };
+    let (value, value_json) = match &rule.reader {
+        ValueReader::Regex(regex) => (Some(regex.clone()), None),
+        ValueReader::Pointer(pointer) => (None, Some(pointer.clone())),
         ValueReader::Harness { .. } => {
             bail!("it is of a framework; give its program to `stillwell bisect --program`")
         }
     };
-    if let ValueSource::File(file) = &rule.source {
-        words.extend(option("--value-file", file));
-    }
-    words.extend(rule.unit.iter().flat_map(|unit| option("--value-unit", unit)));
-    if !rule.better.is_lower() {
-        words.extend(option("--value-better", "higher"));
-    }
-    Ok(words)
-}
-
-fn option(name: &str, value: &str) -> [String; 2] {
-    [name.to_owned(), value.to_owned()]
+    let value_file = match &rule.source {
+        ValueSource::File(file) => Some(file.clone()),
+        _ => None,
+    };
+    let value_better = (!rule.better.is_lower()).then_some(rule.better);
+    Ok(ValueOptions { value, value_json, value_file, value_unit: rule.unit.clone(), value_better })
 }

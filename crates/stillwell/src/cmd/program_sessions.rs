@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use clap::Parser as _;
-
-use model::spec::run::{ProcessOptions, Style};
-use model::spec::workers::{Affinity, MachineOptions};
-use model::spec::{BenchVerb, Cli, Verb};
+use model::spec::BenchVerb;
+use model::spec::groups::StopOptions;
+use model::spec::run::{OutputOptions, ProcessOptions, Style};
+use model::spec::workers::{Affinity, BenchSpec, MachineOptions, SessionOptions, WorkerOptions};
 use model::values::TimeSpan;
 
 /// What a verb says about its sessions of programs.
@@ -25,20 +23,9 @@ pub struct ProgramSessions<'a> {
 
 impl ProgramSessions<'_> {
     /// The verb, without the record and the seed of a session.
-    ///
-    /// # Errors
-    /// A name is none that the command line can have.
-    pub fn verb(&self) -> Result<BenchVerb> {
-        let mut words: Vec<String> = ["stillwell", "bench", "--budget"].map(str::to_owned).into();
-        words.push(format!("{}s", self.budget.ns as f64 / 1e9));
-        words.extend(self.only.iter().map(|name| format!("--only={name}")));
-        words.push("--".into());
-        words.extend_from_slice(self.programs);
-        let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
-            unreachable!("the words begin with bench")
-        };
+    pub fn verb(&self) -> BenchVerb {
         let process = self.process;
-        bench.spec.session.workers.machine = MachineOptions {
+        let machine = MachineOptions {
             affinity: process.affinity.clone().map(Affinity::Cpus),
             tuning: process.tuning.clone(),
             placement: process.placement,
@@ -46,9 +33,13 @@ impl ProgramSessions<'_> {
             priority: process.priority,
             layout: process.layout,
         };
-        bench.spec.session.output.style = self.style;
-        bench.spec.session.output.json = self.json;
-        self.host_root.clone_into(&mut bench.host_root);
-        Ok(*bench)
+        let stop = StopOptions { budget: Some(self.budget), ..StopOptions::default() };
+        let workers = WorkerOptions { stop, machine, ..WorkerOptions::default() };
+        let output =
+            OutputOptions { style: self.style, json: self.json, ..OutputOptions::default() };
+        let session = SessionOptions { workers, output, ..SessionOptions::default() };
+        let (commands, benchmark) = (self.programs.to_vec(), self.only.to_vec());
+        let spec = BenchSpec { commands, benchmark, session, ..BenchSpec::default() };
+        BenchVerb::new(spec, self.host_root.to_owned())
     }
 }

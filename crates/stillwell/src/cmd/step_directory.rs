@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,12 @@ use sha2::{Digest as _, Sha256};
 
 use host::terminal;
 use host::user_files::{make_directories, open_to_write, read_text, replace};
+use model::spec::request::{asked, differences};
 use record::new_path;
 use render::document::ErrorCode;
+
+/// Arguments that say how the answer is shown and kept. GOOD and BAD may have other words for the same commits.
+const NOT_ASKED: [&str; 7] = ["json", "style", "report", "history", "benchmark", "good", "bad"];
 
 /// The words of a kind of work.
 #[derive(Clone, Copy, Debug)]
@@ -98,17 +103,40 @@ pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>
     Ok(Some(found.manifest))
 }
 
-/// The directory of a command line in the state directory: the same words go on with its work.
-pub(super) fn usual_directory(verb: &str, words: &[String], more: &[&str]) -> Result<PathBuf> {
+/// The directory of a request in the state directory: the same request goes on with its work.
+pub(super) fn usual_directory<V: Args + Serialize>(
+    (name, verb): (&str, &V),
+    more: &[&str],
+) -> Result<PathBuf> {
     let mut hash = Sha256::new();
-    let words = words.iter().map(String::as_str).filter(|word| *word != "--json");
-    for word in words.chain(more.iter().copied()) {
-        hash.update(word);
+    let asked = serde_json::to_string(&asked(verb, &NOT_ASKED)?)?;
+    for part in std::iter::once(&*asked).chain(more.iter().copied()) {
+        hash.update(part);
         hash.update([0]);
     }
     let hash: String = hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
     let record = new_path(&jiff::Zoned::now())?;
-    Ok(record.with_file_name(format!("{verb}-{hash}")))
+    Ok(record.with_file_name(format!("{name}-{hash}")))
+}
+
+/// Work that is asked for once more has to be the same.
+///
+/// # Errors
+/// It differs; the error names the options.
+pub(super) fn require_same_request<V: Args + Serialize>(
+    before_and_now: (&V, &V),
+    files: StepFiles,
+    directory: &Path,
+) -> Result<()> {
+    let differing = differences(before_and_now, &NOT_ASKED)?;
+    ensure!(
+        differing.is_empty(),
+        "{} in {} was begun with other values of {}; choose another directory, or go on with it by --resume",
+        files.work,
+        directory.display(),
+        differing.join(", ")
+    );
+    Ok(())
 }
 
 /// Says how interrupted work of a verb goes on. Returns the message.

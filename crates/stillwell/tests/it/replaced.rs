@@ -177,5 +177,7 @@ fn another_question_is_another_search() {
     };
     asked(&["--value", "(.+)"]).ends_with(0);
     asked(&["--value", "(.+)", "--json"]).ends_with(0);
-    asked(&["--value", "(.+)", "--decide-on", "maxrss"]).ends_with(2).says(&["has another search"]);
+    asked(&["--value", "(.+)", "--decide-on", "maxrss"])
+        .ends_with(2)
+        .says(&["other values of --decide-on"]);
 }

@@ -131,7 +131,7 @@ fn the_commit_that_a_search_found_is_measured_with_its_parent() {
     std::fs::create_dir(bench.path("search")).unwrap();
     bench.write(
         "search/bisect.json",
-        r#"{"format":"stillwell-bisect","version":1,"words":[],"here":"/","seed":1,"lo":0,"hi":0,"commits":[]}"#,
+        r#"{"format":"stillwell-bisect","version":2,"request":{},"here":"/","seed":1,"lo":0,"hi":0,"commits":[]}"#,
     );
     bench.write("search/observations.jsonl", "");
     let ran = bench.stillwell(&["why", "search"]).ends_with(2);

@@ -1,4 +1,4 @@
-//! `--gate`: a gate that failed → the command line of a search for its cause.
+//! `--gate`: a gate that failed → the search for its cause.
 
 use std::path::Path;
 
@@ -9,15 +9,11 @@ use crate::cmd::open::whole_suite;
 use analysis::verdict::Verdict;
 use model::spec::BisectVerb;
 
-/// The command line with the commits and the benchmark of the gate in place of `--gate`.
+/// The search with the commits and the benchmark of the gate in place of `--gate`.
 ///
 /// # Errors
 /// The directory has no gate, no benchmark of it changed, or its builds are of no commits.
-pub(super) fn words_of(
-    verb: &BisectVerb,
-    directory: &Path,
-    words: &[String],
-) -> Result<Vec<String>> {
+pub(super) fn search_of(verb: &BisectVerb, directory: &Path) -> Result<BisectVerb> {
     let shown = directory.display();
     let whole = whole_suite(directory)?.with_context(|| format!("{shown} has no results"))?;
     let found = Assessment::of(whole);
@@ -46,20 +42,8 @@ pub(super) fn words_of(
     };
     let (good, bad) = (commit(reference)?, commit(arm)?);
     ensure!(good != bad, "both builds of {shown} are of {good}");
-    let mut kept = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if word == "--gate" {
-            words.next();
-        } else if !word.starts_with("--gate=") {
-            kept.push(word.clone());
-        }
-    }
-    if verb.only.is_none() {
-        kept.extend(["--only".into(), name]);
-    }
-    kept.extend([good, bad]);
-    Ok(kept)
+    let (only, good, bad) = (Some(name), Some(good), Some(bad));
+    Ok(BisectVerb { only, good, bad, gate: None, ..verb.clone() })
 }
 
 /// A gate of several programs puts the program's name in front of a benchmark's.

@@ -11,22 +11,20 @@ mod state;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::Parser as _;
 
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::rights;
-use crate::cmd::step_directory::{self, StepManifest as _, manifest_in, usual_directory};
+use crate::cmd::step_directory::{
+    self, StepManifest as _, manifest_in, require_same_request, usual_directory,
+};
 use crate::cmd::unmeasured::Unmeasured;
 use crate::session::drawn_seed;
 use host::terminal;
 use measure::interrupt::Interrupt;
-use model::spec::answer::KeptAnswerOptions;
-use model::spec::argument_ids::ArgumentIds;
-use model::spec::{BisectVerb, Cli, Verb};
+use model::spec::BisectVerb;
 use model::values::exit_code;
-use model::words::text_of;
 use record::new_path;
 use record::plan::defaults;
 use render::bisect::StepRecord;
@@ -53,19 +51,16 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         return step(verb);
     }
     let Some(directory) = &verb.resume else {
-        let words = std::env::args_os().skip(1);
-        let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
-        if let Some(gate) = &verb.gate {
-            let words = gated::words_of(verb, gate, &words)?;
-            let asked = asked(&words)?;
-            return begin(&asked, words, Path::new("."));
-        }
-        return begin(verb, words, Path::new("."));
+        let verb = match &verb.gate {
+            Some(gate) => &gated::search_of(verb, gate)?,
+            None => verb,
+        };
+        return begin(verb, Path::new("."));
     };
     step_directory::refuse_with_resume(verb.refused_with_resume(), "search")?;
     let found = manifest_in::<BisectManifest>(directory)?;
     let manifest = found.ok_or_else(|| BisectManifest::FILES.missing(directory))?;
-    let mut asked = asked(&manifest.words)?;
+    let mut asked = manifest.request.clone();
     rights::take_for_kept(verb.process.rights, &mut asked.process.rights, "search")?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     if let Some(report) = &verb.report {
@@ -79,11 +74,11 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     search(&asked, state)
 }
 
-/// Begins a search in this directory of a repository, or goes on with it. `words` are its command line.
+/// Begins a search in this directory of a repository, or goes on with it.
 ///
 /// # Errors
 /// A revision is unknown, an end cannot be built, or the search cannot be kept.
-pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
+pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;
     let range = range::range_of(&place, (good, bad), verb.first_parent)?;
@@ -91,41 +86,21 @@ pub fn begin(verb: &BisectVerb, words: Vec<String>, here: &Path) -> Result<u8> {
     let here = here.to_string_lossy().into_owned();
     let directory = match &verb.output.directory {
         Some(directory) => directory.clone(),
-        None => usual_directory("bisect", &words, &[&here, &range.commits[range.hi].id])?,
+        None => usual_directory(("bisect", verb), &[&here, &range.commits[range.hi].id])?,
     };
     let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
     let state = BisectState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
-        Ok(BisectManifest::new(words.clone(), here.clone(), seed, range))
+        Ok(BisectManifest::new(verb.clone(), here.clone(), seed, range))
     })?;
-    let is_same = state.manifest.ends() == [&ends[0], &ends[1]]
-        && state.manifest.here == here
-        && question(&state.manifest.words)? == question(&words)?;
     ensure!(
-        is_same,
-        "{} has another search: of other commits, or with another command, directory or option; choose another directory, or \
-         go on with it by --resume",
+        state.manifest.ends() == [&ends[0], &ends[1]] && state.manifest.here == here,
+        "{} has a search of other commits, or of another directory; choose another directory, or go on with it by --resume",
         state.directory.display()
     );
+    let requests = (&state.manifest.request, verb);
+    require_same_request(requests, BisectManifest::FILES, &state.directory)?;
     search(verb, state)
-}
-
-/// The command line of a search.
-fn asked(words: &[String]) -> Result<Box<BisectVerb>> {
-    let first = ["stillwell".to_owned()];
-    match Cli::try_parse_from(first.iter().chain(words))?.verb {
-        Verb::Bisect(asked) => Ok(asked),
-        _ => bail!("the directory of the search is of another verb"),
-    }
-}
-
-/// What a command line asks for. How the answer is shown and kept makes no difference.
-fn question(words: &[String]) -> Result<String> {
-    let mut asked = asked(words)?;
-    asked.given = ArgumentIds::default();
-    asked.output = KeptAnswerOptions::default();
-    (asked.report, asked.history, asked.benchmark) = (None, None, None);
-    Ok(format!("{asked:?}"))
 }
 
 fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {

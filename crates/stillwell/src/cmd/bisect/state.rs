@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
+use model::spec::BisectVerb;
 use search::bisection::{Commit, Observation};
 
 /// What a search was asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BisectManifest {
-    /// The words of the command line, without the program.
-    pub words: Vec<String>,
-    /// The directory in which it was given.
+    pub request: BisectVerb,
+    /// The directory in which it was asked for.
     pub here: String,
     /// Seed of all random choices.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub(super) struct BisectManifest {
 impl StepManifest for BisectManifest {
     const FILES: StepFiles = StepFiles {
         format: "stillwell-bisect",
-        version: 1,
+        version: 2,
         manifest: "bisect.json",
         steps: "observations.jsonl",
         work: "a search",
@@ -54,9 +54,9 @@ pub(super) struct ObservedLine {
 pub(super) type BisectState = StepDirectory<BisectManifest, ObservedLine>;
 
 impl BisectManifest {
-    pub(super) fn new(words: Vec<String>, here: String, seed: u64, range: BisectRange) -> Self {
+    pub(super) fn new(request: BisectVerb, here: String, seed: u64, range: BisectRange) -> Self {
         let BisectRange { commits, lo, hi } = range;
-        Self { words, here, seed, lo, hi, commits }
+        Self { request, here, seed, lo, hi, commits }
     }
 
     /// The ids of the ends.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use clap::Parser as _;
+use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::cmd::commits::Place;
@@ -11,20 +10,18 @@ use crate::cmd::program_files::digest_of;
 use crate::cmd::rights::take_for_kept;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
-use model::spec::campaign::{CampaignAction, CampaignNew};
+use model::spec::campaign::CampaignNew;
 use model::spec::groups::RightsOptions;
-use model::spec::{Cli, Verb};
 use model::values::{Percent, TimeSpan};
 use record::plan::{TrialRule, defaults};
 use render::campaign::CampaignFacts;
 use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 
 /// What a campaign was begun with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CampaignManifest {
-    /// The words of the command line, without the program.
-    pub words: Vec<String>,
-    /// The directory in which it was given.
+    pub request: CampaignNew,
+    /// The directory in which it was asked for.
     pub here: String,
     /// Seed of all random choices.
     pub seed: u64,
@@ -41,7 +38,7 @@ pub(super) struct CampaignManifest {
 impl StepManifest for CampaignManifest {
     const FILES: StepFiles = StepFiles {
         format: "stillwell-campaign",
-        version: 1,
+        version: 2,
         manifest: "campaign.json",
         steps: "log.jsonl",
         work: "a campaign",
@@ -95,19 +92,9 @@ impl CampaignOptions {
     }
 
     /// The options of a manifest.
-    fn parsed(manifest: &CampaignManifest) -> Result<Self> {
-        let first = ["stillwell".to_owned()];
-        let words = first.iter().chain(&manifest.words);
-        match Cli::try_parse_from(words)?.verb {
-            Verb::Campaign(verb) => match verb.action {
-                CampaignAction::New(new) => {
-                    let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
-                    Ok(Self { benchmarks, suite, ..Self::of(*new)? })
-                }
-                _ => bail!("the manifest is not of `campaign new`"),
-            },
-            _ => bail!("the manifest is of another verb"),
-        }
+    fn of_manifest(manifest: &CampaignManifest) -> Result<Self> {
+        let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
+        Ok(Self { benchmarks, suite, ..Self::of(manifest.request.clone())? })
     }
 }
 
@@ -195,7 +182,7 @@ fn state(
     manifest: &CampaignManifest,
     lines: &[CampaignEvent],
 ) -> Result<(CampaignOptions, Campaign)> {
-    let options = CampaignOptions::parsed(manifest)?;
+    let options = CampaignOptions::of_manifest(manifest)?;
     let mut campaign = Campaign::new(options.rules, manifest.original.clone());
     lines.iter().for_each(|line| campaign.take(line));
     Ok((options, campaign))

@@ -24,7 +24,6 @@ use model::spec::campaign::{
     CampaignAction, CampaignNew, CampaignReport, CampaignStatus, CampaignVerb,
 };
 use model::values::exit_code;
-use model::words::text_of;
 use render::campaign as page;
 use render::{campaign_document as documents, document};
 use search::campaign::{CampaignEvent, Program};
@@ -86,9 +85,8 @@ fn begin(new: CampaignNew) -> Result<u8> {
         Some(suite) => suite.names()?,
         None => of_program::benchmarks(&options, place, &original)?,
     };
-    let words = std::env::args_os().skip(1);
     let manifest = CampaignManifest {
-        words: words.map(|word| text_of(word.as_encoded_bytes())).collect(),
+        request: options.new.clone(),
         here: here.to_string_lossy().into_owned(),
         seed: options.new.seed.map_or_else(drawn_seed, Ok)?,
         original,
@@ -104,12 +102,11 @@ fn begin(new: CampaignNew) -> Result<u8> {
 /// A campaign whose attempts could only fail is not begun.
 fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> Result<()> {
     let new = &options.new;
-    let given: Vec<String> =
-        std::env::args_os().map(|word| text_of(word.as_encoded_bytes())).collect();
+    let request = serde_json::to_string(new)?;
     let held_back = [("--input-set", new.fair.input_set.is_some()), ("--seeds", new.fair.seeds)];
     for ((option, is_given), word) in held_back.into_iter().zip(HELD_BACK) {
         ensure!(
-            !is_given || new.suite.is_some() || given.iter().any(|it| it.contains(word)),
+            !is_given || new.suite.is_some() || request.contains(word),
             "{option} gives each block another {word}, and no command mentions it"
         );
     }

@@ -72,7 +72,7 @@ impl CampaignMeasurer<'_> {
             style: self.style,
             host_root: &new.host_root,
         }
-        .verb()?;
+        .verb();
         bench.spec.arm_name = runnables.iter().map(|it| it.name.clone()).collect();
         new.judged.apply(&mut bench.spec.session.judgement);
         bench.spec.session.workers.seed = Some(self.seed);

@@ -87,8 +87,7 @@ impl Counting {
         timed: &Assessment,
         (left_ns, alpha_pct, limit): (u64, f64, f64),
     ) -> Result<Work> {
-        let counter = self.counter.name();
-        let mut work = Work { counter: Some(counter), ..Work::default() };
+        let mut work = Work { counter: Some(self.counter.name()), ..Work::default() };
         let all = Timed::of(&timed.record, timed, limit);
         let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);
         let wanted: Vec<Timed> = wanted.collect();
@@ -101,7 +100,7 @@ impl Counting {
             budget_ns: left_ns,
             alpha_pct: alpha_pct * (1.0 - ALPHA_OF_TIMES),
             directory: &directory,
-            counter: Some(counter),
+            counter: Some(self.counter.choice()),
             are_named: pairs.len() > 1,
         };
         let (counted, _) = measure(verb, trees, &chosen, &request, &[])?;

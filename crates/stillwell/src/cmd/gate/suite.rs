@@ -1,18 +1,20 @@
 //! The suite of a gate: the programs of both builds under one name each.
 #![expect(clippy::disallowed_methods, reason = "writes the suite and links to the programs")]
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::Parser as _;
 use tempfile::TempDir;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites;
-use model::spec::{Cli, GateVerb, Verb};
+use model::spec::groups::{JudgementOptions, StopOptions};
+use model::spec::run::OutputOptions;
+use model::spec::workers::{BenchSpec, PyperfOptions, SessionOptions, SuiteOptions, WorkerOptions};
+use model::spec::{BenchVerb, GateVerb};
+use model::values::{CounterChoice, DecideOn, Percent, TimeSpan};
 
 use super::pairs::Pair;
 use super::trees::Trees;
@@ -25,7 +27,7 @@ pub(super) struct SuiteRequest<'a> {
     /// Where its records go.
     pub directory: &'a Path,
     /// What counts the instructions; `None` if they do not decide.
-    pub counter: Option<&'a str>,
+    pub counter: Option<CounterChoice>,
     /// Whether the names of benchmarks begin with that of their program.
     pub are_named: bool,
 }
@@ -42,39 +44,42 @@ pub(super) fn measure(
     let (file, mut known) = suite_of(&folder, trees, (pairs, request.are_named))?;
     known.failing = failing.to_vec();
     let directory = request.directory;
-    let words = bench_words(verb, &file, request);
-    let Verb::Bench(mut bench) = Cli::try_parse_from(words)?.verb else {
-        unreachable!("the words begin with bench")
-    };
-    bench.spec.suite.is_gate = true;
-    bench.spec.session.workers.machine = verb.machine.clone();
-    bench.spec.session.workers.seed = verb.seed;
+    let bench = BenchVerb::new(bench_spec(verb, &file, request), "/".into());
     let code = suites::bench_known(&bench, &known)?;
     let whole = if directory.is_dir() { whole_suite(directory)? } else { None };
     Ok((whole.map(Assessment::of), code))
 }
 
-/// The command line of the suite.
-fn bench_words(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Vec<OsString> {
-    let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
-    let mut words: Vec<OsString> = ["stillwell", "bench"].map(Into::into).to_vec();
-    words.push(file.into());
-    let limit = fail_on(verb).to_string();
-    let alpha = format!("{}%", request.alpha_pct);
-    words.extend(["--budget", &seconds(request.budget_ns), "--fail-on", &limit].map(Into::into));
-    words.extend(["--alpha", &alpha, "--timeout", &seconds(timeout(verb).ns)].map(Into::into));
-    words.extend(["-o".into(), request.directory.into()]);
-    words.extend(verb.same.iter().flat_map(|it| ["--same".into(), format!("{}%", it.0).into()]));
-    if let Some(counter) = request.counter {
-        // The gate says itself what they tell.
-        words.extend(["--decide-on", "instructions", "-q", "--counter", counter].map(Into::into));
-        return words;
+/// What is asked of the suite in this file.
+fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {
+    let is_counted = request.counter.is_some();
+    let budget = Some(TimeSpan { ns: request.budget_ns });
+    let judgement = JudgementOptions {
+        alpha: Some(Percent(request.alpha_pct)),
+        same: verb.same,
+        decide_on: if is_counted { Some(DecideOn::Instructions) } else { verb.decide_on },
+        counter: request.counter.or(verb.counter.filter(|_| verb.decide_on.is_some())),
+        fail_on: Some(fail_on(verb)),
+        ..JudgementOptions::default()
+    };
+    let workers = WorkerOptions {
+        stop: StopOptions { budget, precision: None },
+        timeout: Some(timeout(verb)),
+        machine: verb.machine.clone(),
+        seed: verb.seed,
+        ..WorkerOptions::default()
+    };
+    let mut output =
+        OutputOptions { record: Some(request.directory.into()), ..OutputOptions::default() };
+    output.exports.report = verb.report.clone().filter(|_| !is_counted);
+    // The gate says itself what instructions tell.
+    let pyperf = PyperfOptions { quiet: is_counted, ..PyperfOptions::default() };
+    BenchSpec {
+        commands: vec![file.to_string_lossy().into_owned()],
+        suite: SuiteOptions { is_gate: true, ..SuiteOptions::default() },
+        session: SessionOptions { workers, judgement, output, pyperf },
+        ..BenchSpec::default()
     }
-    words.extend(verb.decide_on.iter().flat_map(|it| ["--decide-on".into(), it.name().into()]));
-    let counter = verb.counter.filter(|_| verb.decide_on.is_some());
-    words.extend(counter.iter().flat_map(|it| ["--counter".into(), it.name().into()]));
-    words.extend(verb.report.iter().flat_map(|path| ["--report".into(), path.into()]));
-    words
 }
 
 /// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.

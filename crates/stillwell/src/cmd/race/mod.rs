@@ -7,22 +7,21 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use clap::Parser as _;
+use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::{NOT_PRINTED, print};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::rights;
 use crate::cmd::step_directory::{
-    StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume, usual_directory,
+    StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume,
+    require_same_request, usual_directory,
 };
 use crate::cmd::suite_commands::KeptSuite;
 use crate::session::drawn_seed;
 use analysis::watch::estimand_of;
 use host::terminal;
-use model::spec::{Cli, RaceVerb, Verb};
+use model::spec::RaceVerb;
 use model::values::exit_code;
-use model::words::text_of;
 use record::plan::{Plan, defaults};
 use render::{document, race as page, race_document};
 use search::race::{Race, RaceRules, RaceStep};
@@ -37,18 +36,12 @@ const REFERENCE: usize = 0;
 /// Races, or goes on with a race, and shows who won.
 pub fn race(verb: &RaceVerb) -> Result<u8> {
     let Some(directory) = &verb.resume else {
-        let words = std::env::args_os().skip(1);
-        let words: Vec<String> = words.map(|word| text_of(word.as_encoded_bytes())).collect();
-        return begin(verb, words);
+        return begin(verb);
     };
     refuse_with_resume(verb.refused_with_resume(), "race")?;
     let found = manifest_in::<RaceManifest>(directory)?;
     let manifest = found.ok_or_else(|| RaceManifest::FILES.missing(directory))?;
-    let first = ["stillwell".to_owned()];
-    let words = first.iter().chain(&manifest.words);
-    let Verb::Race(mut asked) = Cli::try_parse_from(words)?.verb else {
-        bail!("{} is of another verb", directory.display());
-    };
+    let mut asked = manifest.request.clone();
     rights::take_for_kept(verb.process.rights, &mut asked.process.rights, "race")?;
     asked.output.answer = verb.output.answer.or_style_of(asked.output.answer);
     let directory = absolute(directory)?;
@@ -105,7 +98,7 @@ impl Contest {
     }
 }
 
-fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
+fn begin(verb: &RaceVerb) -> Result<u8> {
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let here = here.to_string_lossy().into_owned();
     let suite = verb.suite.as_deref().map(KeptSuite::read).transpose()?;
@@ -128,17 +121,21 @@ fn begin(verb: &RaceVerb, words: Vec<String>) -> Result<u8> {
             let more = [&*here].into_iter().chain(commands.iter().map(|it| &**it));
             let more: Vec<&str> =
                 more.chain(programs.iter().map(|it| it.as_deref().unwrap_or_default())).collect();
-            next_directory(&usual_directory("race", &words, &more)?)
+            next_directory(&usual_directory(("race", verb), &more)?)
         }
     };
-    let made = RaceManifest { words, here, seed: 0, commands, names, suite, programs };
+    let made =
+        RaceManifest { request: verb.clone(), here, seed: 0, commands, names, suite, programs };
     let state = RaceState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
         Ok(RaceManifest { seed, ..made.clone() })
     })?;
+    let before = &state.manifest;
+    require_same_request((&before.request, verb), RaceManifest::FILES, &state.directory)?;
     ensure!(
-        state.manifest.is_asked_like(&made),
-        "there is another race in {}; name another directory, or go on with that race by --resume",
+        (&before.here, &before.commands, &before.names, &before.suite)
+            == (&made.here, &made.commands, &made.names, &made.suite),
+        "there is a race of other commands, or of another directory, in {}; name another directory, or go on with that race by --resume",
         state.directory.display()
     );
     require_same_programs(&state.manifest, &contest)?;

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
+use model::spec::RaceVerb;
 
 /// What a race was asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RaceManifest {
-    /// The words of the command line, without the program.
-    pub words: Vec<String>,
-    /// The directory in which it was given.
+    pub request: RaceVerb,
+    /// The directory in which it was asked for.
     pub here: String,
     /// Seed of all random choices.
     pub seed: u64,
@@ -25,22 +25,10 @@ pub(super) struct RaceManifest {
     pub programs: Vec<Option<String>>,
 }
 
-impl RaceManifest {
-    /// Whether another command line asks for the same race. How the answer is printed makes no difference.
-    pub(super) fn is_asked_like(&self, other: &Self) -> bool {
-        let words = |it: &Self| -> Vec<String> {
-            it.words.iter().filter(|word| *word != "--json").cloned().collect()
-        };
-        words(self) == words(other)
-            && (&self.here, &self.commands, &self.names, &self.suite)
-                == (&other.here, &other.commands, &other.names, &other.suite)
-    }
-}
-
 impl StepManifest for RaceManifest {
     const FILES: StepFiles = StepFiles {
         format: "stillwell-race",
-        version: 1,
+        version: 2,
         manifest: "race.json",
         steps: "rounds.jsonl",
         work: "a race",
