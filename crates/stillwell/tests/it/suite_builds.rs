@@ -89,7 +89,10 @@ env = { LOG = "@/where" }
         |tree: &PathBuf| visited.lines().filter(|line| line == &tree.to_str().unwrap()).count();
     let mut counts: Vec<usize> = trees.iter().map(n_runs_in).collect();
     counts.sort_unstable();
-    assert_eq!(counts, [2, 2, 2, 3, 9]);
+    // Under load a first block may be a warm-up. Another one replaces it, after a warm-up run, both in the first build.
+    let more = counts[4] - 9;
+    assert!(more == 0 || more == 2, "{counts:?}");
+    assert_eq!(counts, [2, 2, 2, 3 + more, 9 + more]);
     // The next session finds the builds.
     let ran = measured(&bench, &bench, &["--runs", "1", "-o", "again"]).ends_with(0);
     assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
