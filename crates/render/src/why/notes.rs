@@ -1,11 +1,14 @@
 //! What has to be known beside the answer of `why`.
 
-use crate::columns::shorten;
+use std::collections::BTreeSet;
+
+use crate::columns::{one_line, shorten};
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
 use measure::profile::breakdown::{Breakdown, CountPart, PartKind, TimePart};
 use measure::profile::matching::Guess;
+use measure::profile::saved::FunctionOrigin;
 
 /// Part of the CPU time that must not be missing from the samples.
 const UNSAMPLED_SHARE: f64 = 0.2;
@@ -37,6 +40,11 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
             "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
         ));
     }
+    if found.arms.len() > 1 && !found.functions.is_empty() {
+        let old = shorten(&found.arms[0], ARM_IN_WORDS);
+        notes.push(format!("A point is one per cent of the time of {old}."));
+    }
+    notes.extend(without_symbols(found));
     notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
     notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
     let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
@@ -67,6 +75,21 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// The files whose code has no names.
+fn without_symbols(found: &Breakdown) -> Option<String> {
+    let all = found.functions.iter().chain(&found.with_callees);
+    let unnamed =
+        all.filter(|part| part.origin == FunctionOrigin::Unnamed && !part.file.is_empty());
+    let files: BTreeSet<String> = unnamed.map(|part| one_line(&part.file)).collect();
+    let files = files.into_iter().collect::<Vec<_>>();
+    let has = if files.len() == 1 { "has" } else { "have" };
+    let text = format!(
+        "{} {has} no symbols, so the functions have no names: build with -g, or install the debug package.",
+        files.join(", ")
+    );
+    (!files.is_empty()).then_some(text)
 }
 
 /// How the counts were made, if any are shown.

@@ -100,6 +100,18 @@ fn the_slower_function_is_named_and_can_be_shown_again() {
     );
 }
 
+#[test]
+fn a_program_without_symbols_is_named_with_the_remedy() {
+    let Some(bench) = builds() else { return };
+    for name in ["old", "new"] {
+        Ran::from(bench.command("strip").arg(name).output().unwrap()).ends_with(0);
+    }
+    let text = bench.stillwell(&["why", "-r", "40", "./old", "./new"]).ends_with(0).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("no symbols, so the functions have no names: build with -g"), "{text}");
+    assert!(words.contains("A point is one per cent of the time of ./old."), "{text}");
+}
+
 /// Two callers of one function, without frame pointers.
 const CALLERS: &str = "
 #include <stdint.h>
