@@ -93,7 +93,8 @@ pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     add(
         "scan",
         "Along the parameter",
-        "t0, the noise-free time, with its error.",
+        "t0, the noise-free time, with its error: two sessions of one program differ by more than twice \
+         their combined errors in some 2 of 100 pairs.",
         true,
         group.scan.is_some(),
     );
