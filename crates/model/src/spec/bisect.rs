@@ -22,7 +22,7 @@ pub struct BisectVerb {
     #[command(flatten)]
     #[serde(skip)]
     pub given: ArgumentIds,
-    /// The old end: a commit whose time is the old one. It has to be an ancestor of BAD
+    /// The old end: a commit whose time is the old one. If it is no ancestor of BAD, their merge base takes its place
     #[arg(value_name = "GOOD", required_unless_present_any = ["resume", "gate"])]
     pub good: Option<String>,
     /// The new end: a commit whose time is the new one, slower or faster

@@ -20,6 +20,10 @@ pub use page::{StepRecord, write as write_page};
 const SHORT: usize = 10;
 /// Columns of a subject in a line.
 const SUBJECT: usize = 50;
+/// Columns of a reason in a line.
+const REASON: usize = 58;
+/// What a line that a build wrote begins with.
+const OUTPUT_MARK: &str = "  | ";
 /// Commits of a set that are listed.
 const LISTED_MAX: usize = 12;
 
@@ -75,9 +79,8 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
     Some(match observation {
         Observation::Built { .. } => return None,
         Observation::Failed { commit, why } => {
-            let why = why.lines().next().unwrap_or_default();
             let commit = short(&search.graph().commits()[*commit]);
-            format!("skipped  {commit}  {}\n", shorten(&one_line(why), SUBJECT))
+            format!("skipped  {commit}  {}\n", reason(why))
         }
         Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
             format!("{step}  {}, {}\n", size(new), time(*seconds))
@@ -92,6 +95,14 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
             format!("{step}  {answer}: {} than {old}, {}\n", size(of_old), time(*seconds))
         }
     })
+}
+
+/// Why a commit cannot be built or run, in a line: what the compiler said of it, if a build failed.
+fn reason(why: &str) -> String {
+    let mut output = why.lines().filter_map(|line| line.strip_prefix(OUTPUT_MARK));
+    let is_cause = |line: &&str| line.to_lowercase().contains("error") && !line.contains("***");
+    let cause = output.clone().find(is_cause).or_else(|| output.next_back());
+    shorten(&one_line(cause.or(why.lines().next()).unwrap_or_default()), REASON)
 }
 
 /// The old end of what is searched now: of the whole range, or of a part of it.
@@ -178,7 +189,8 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
         }
         let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
         for &commit in unbuilt {
-            say("  ", format!("{} cannot be built or run", name(&commits[commit])));
+            let why = found.failed.get(&commit).map_or_else(String::new, |why| reason(why));
+            say("  ", format!("{} cannot be built or run: {why}", name(&commits[commit])));
         }
     }
     for range in &found.unresolved {
@@ -225,13 +237,15 @@ fn balance(search: &BisectSearch) -> Option<String> {
 /// What the search took.
 fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
     let found = search.outcome();
+    let builds = match found.n_builds as usize {
+        0 => "Building took no time".to_owned(),
+        n => format!("{} took {}", counted(n, "build"), short_time(found.build_s * 1e9)),
+    };
     format!(
-        "{}: {}, {} cannot be built or run. {} took {}, measuring {}.",
+        "{}: {}, {} cannot be built or run. {builds}, measuring {}.",
         counted(search.graph().between(lo, hi).len(), "commit"),
         counted(found.n_probes as usize, "probe"),
         found.failed.len(),
-        counted(found.n_builds as usize, "build"),
-        short_time(found.build_s * 1e9),
         short_time(found.measure_s * 1e9)
     )
 }
@@ -279,15 +293,42 @@ fn remark(found: &LayoutFinding) -> Option<String> {
         )),
         (LayoutVerdict::NotRelinked, _, Some(why)) => {
             let why = shorten(&one_line(why.lines().next().unwrap_or_default()), 80);
-            Some(format!("It may be layout: it was not linked in other orders ({why})."))
+            Some(format!("Other link orders were not measured ({why})."))
         }
         _ => None,
     }
 }
 
-/// The last line.
-pub fn kept(directory: &Path) -> String {
-    format!("the records are in {}\n", one_line(&directory.display().to_string()))
+/// The last lines. `builds` is the directory of all builds, if some are of this search.
+pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
+    let shown = |path: &Path| one_line(&path.display().to_string());
+    let mut out = format!("the records are in {}\n", shown(directory));
+    if let Some(builds) = builds {
+        let quoted = shell_words::quote(&shown(builds)).into_owned();
+        writeln!(
+            out,
+            "the next search finds the builds; this removes them, with those of other sessions:"
+        )
+        .ok();
+        writeln!(out, "  rm -r {quoted} && git worktree prune").ok();
+    }
+    out
+}
+
+/// What a search has found when it is interrupted: nothing if it has no answer yet.
+pub fn so_far(search: &BisectSearch) -> String {
+    let (commits, found) = (search.graph().commits(), search.outcome());
+    let mut out = String::new();
+    for culprit in &found.culprits {
+        let (head, size) = (name(&commits[culprit.head]), size(&culprit.size));
+        writeln!(out, "so far: {head} is {size}, confirmed").ok();
+    }
+    if let SearchStep::Probe { lo, hi, n_possible, .. } = search.next_step() {
+        let (lo, hi) = (short(&commits[lo]), short(&commits[hi]));
+        let n = counted(n_possible, "commit");
+        writeln!(out, "so far: a change between {lo} and {hi} is in one of {n}").ok();
+    }
+    out
 }
 
 #[cfg(test)]
@@ -310,6 +351,7 @@ mod tests {
         let new =
             Relation { ratio: 1.0, lo, hi, alpha: 0.001, is_different: false, is_same: false };
         search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
+        assert_eq!(so_far(&search), "");
         let words = |is_time| {
             let text = text(&search, (0, 1), is_time);
             text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -322,5 +364,33 @@ mod tests {
         assert!(words(false).ends_with(
             "search yet. A longer --budget shows smaller differences, up to 400 blocks."
         ));
+    }
+
+    #[test]
+    fn an_interrupted_search_says_what_is_left() {
+        let commit = |at: usize| Commit {
+            id: format!("commit{at}"),
+            subject: String::new(),
+            parents: at.checked_sub(1).into_iter().collect(),
+            is_old: false,
+        };
+        let graph = CommitGraph::new((0..5).map(commit).collect());
+        let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+        let mut search = BisectSearch::new(graph, (0, 4), rules);
+        let (lo, hi) = (Some(1.04), Some(1.06));
+        let new =
+            Relation { ratio: 1.05, lo, hi, alpha: 0.001, is_different: true, is_same: false };
+        search.take(&Observation::Ends { lo: 0, hi: 4, new, seconds: 1.0 });
+        let said = "so far: a change between commit0 and commit4 is in one of 4 commits\n";
+        assert_eq!(so_far(&search), said);
+    }
+
+    #[test]
+    fn a_failed_build_is_named_by_what_the_compiler_said() {
+        let why = "its build \"make\" ended with exit status: 2; the end of what it wrote:\n  | cc -c a.c\n  \
+                   | a.c:3:1: error: expected ';'\n  | make: *** [a.o] Error 1";
+        assert_eq!(reason(why), "a.c:3:1: error: expected ';'");
+        assert_eq!(reason("x\n  | one\n  | two"), "two");
+        assert_eq!(reason("it has no times"), "it has no times");
     }
 }

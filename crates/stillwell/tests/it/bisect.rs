@@ -107,6 +107,24 @@ fn the_commit_is_named_with_its_size() {
 }
 
 #[test]
+fn a_good_commit_of_another_branch_is_replaced_by_the_merge_base() {
+    let Some(bench) = repository(&step(9, 4)) else { return };
+    let base = id(&bench, 2);
+    let tree = format!("{base}^{{tree}}");
+    let identity = ["-C", "repo", "-c", "user.name=a", "-c", "user.email=a@example.org"];
+    let commit = ["commit-tree", &tree, "-p", &base, "-m", "a release"];
+    let release = git(&bench, &[&identity[..], &commit].concat());
+    let mut command = bench.command(STILLWELL);
+    command.current_dir(bench.path("repo")).args(["bisect", "--build", BUILD, "--value", "(.+)"]);
+    command.args(["--budget", "1h", "--seed", "5", "-o", "../found"]);
+    let words = [release.trim(), "main", "--", "cat", "built"];
+    let ran = Ran::from(command.args(words).output().unwrap()).ends_with(0);
+    let said = format!("is no ancestor of main; searching from their merge base {}", &base[..12]);
+    assert!(ran.stderr.contains(&said), "{ran:#?}");
+    assert!(ran.stdout.contains("\"commit 4\" is"), "{ran:#?}");
+}
+
+#[test]
 fn ends_that_are_the_same_end_the_search() {
     let Some(bench) = repository(&step(9, 99)) else { return };
     let ran = search(&bench, &[]).ends_with(3);
@@ -119,6 +137,10 @@ fn what_does_not_build_is_named_as_a_range() {
     let mut values = step(17, 9);
     (values[8], values[9], values[10]) = (None, None, None);
     let Some(bench) = repository(&values) else { return };
+    let told = search(&bench, &["-o", "../told"]).ends_with(0).stdout;
+    // What the build wrote, not how it ended.
+    assert!(told.contains("skipped") && told.contains("  broken\n"), "{told}");
+    assert!(told.contains("rm -r ") && told.contains("git worktree prune"), "{told}");
     let found = json(&bench, &[]);
     let expected = [8, 9, 10, 11].map(|n| id(&bench, n));
     assert_eq!(ids(&found["culprits"][0]["commits"]), expected, "{found:#}");
@@ -285,7 +307,7 @@ fn a_build_that_links_nothing_is_named() {
     let Some(bench) = repository(&step(9, 4)) else { return };
     let ran = search(&bench, &["--report", "../r.html"]).ends_with(0);
     let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("It may be layout: it was not linked in other orders"), "{ran:#?}");
+    assert!(text.contains("Other link orders were not measured"), "{ran:#?}");
     let page = bench.read("r.html");
     assert!(page.contains("commit 4") && !page.contains("<script"), "{page}");
     assert!(page.matches("class=\"mark ").count() >= 4, "{page}");

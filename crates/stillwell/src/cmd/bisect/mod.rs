@@ -24,6 +24,7 @@ use crate::session::drawn_seed;
 use host::terminal;
 use measure::interrupt::Interrupt;
 use model::spec::BisectVerb;
+use model::spec::answer::AnswerOptions;
 use model::values::exit_code;
 use record::new_path;
 use record::plan::defaults;
@@ -136,9 +137,9 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         let is_interrupted = interrupt.take();
         let lines = match observed {
             Ok(Some(lines)) => lines,
-            Ok(None) => return interrupted(&state.directory, answer.json),
+            Ok(None) => return interrupted(&state.directory, &search, answer),
             // A terminal sends ^C to git as well.
-            Err(_) if is_interrupted => return interrupted(&state.directory, answer.json),
+            Err(_) if is_interrupted => return interrupted(&state.directory, &search, answer),
             Err(error) => return Err(error),
         };
         for line in lines {
@@ -155,7 +156,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             state.keep(line)?;
         }
         if is_interrupted {
-            return interrupted(&state.directory, answer.json);
+            return interrupted(&state.directory, &search, answer);
         }
     }
     drop(interrupt);
@@ -182,7 +183,9 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
         document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if verb.output.answer.is_text() {
         print(&page::text(search, ends, is_time(verb)))?;
-        print(&page::kept(&state.directory))?;
+        let is_built = verb.build.is_some() && verb.script.is_none();
+        let builds = record::builds_path().ok().filter(|_| is_built);
+        print(&page::kept(&state.directory, builds.as_deref()))?;
     }
     Ok(())
 }
@@ -211,9 +214,12 @@ fn rules_of(verb: &BisectVerb) -> Result<SearchRules> {
     })
 }
 
-fn interrupted(directory: &Path, as_json: bool) -> Result<u8> {
+fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -> Result<u8> {
+    if answer.is_text() {
+        print(&page::so_far(search))?;
+    }
     let message = step_directory::interrupted("bisect", directory);
-    if as_json {
+    if answer.json {
         let (code, exit_code) = (ErrorCode::Interrupted, exit_code::INTERRUPTED);
         document::write_error(&mut terminal::data(), ErrorObject { code, message, exit_code })?;
     }

@@ -1,21 +1,24 @@
 //! The commits between two revisions, as git lists them.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::bisect::state::BisectRange;
 use crate::cmd::commits::Place;
 use crate::cmd::git::git;
+use host::terminal;
 use search::bisection::Commit;
 
 /// A history with more commits would need more memory for the ancestors of each than a search is worth.
 const COMMITS_MAX: usize = 20_000;
 
-/// The commits that are in `bad` and not in `good`, with the old commits that are their parents.
+/// The commits that are in `bad` and not in `good`, with the old commits that are their parents. If `good` is no ancestor of
+/// `bad`, their merge base takes its place.
 ///
 /// # Errors
-/// A revision is unknown, or `good` is no ancestor of `bad`.
+/// A revision is unknown, or the two have no common ancestor.
 pub(super) fn range_of(
     place: &Place,
     (good, bad): (&str, &str),
@@ -26,12 +29,13 @@ pub(super) fn range_of(
     let base = git(&place.top, &["merge-base", &good_id, &bad_id])
         .with_context(|| format!("{good} and {bad} have no common ancestor"))?;
     ensure!(base != bad_id, "{bad} is an ancestor of {good}; swap them: GOOD is the older one");
-    ensure!(
-        base == good_id,
-        "{good} is no ancestor of {bad}; search from their merge base {}",
-        &base[..base.len().min(12)]
-    );
-    let range = format!("{good_id}..{bad_id}");
+    if base != good_id {
+        let shown = &base[..base.len().min(12)];
+        let text =
+            format!("{good} is no ancestor of {bad}; searching from their merge base {shown}");
+        writeln!(terminal::stderr(), "stillwell: {text}").ok();
+    }
+    let range = format!("{base}..{bad_id}");
     let mut words =
         vec!["log", "--reverse", "--topo-order", "--boundary", "--format=%m%H %P%x00%s"];
     words.extend(first_parent.then_some("--first-parent"));
@@ -67,7 +71,7 @@ pub(super) fn range_of(
         }
     };
     let commits = lines.iter().map(commit).collect();
-    let (Some(&lo), Some(&hi)) = (numbers.get(&*good_id), numbers.get(&*bad_id)) else {
+    let (Some(&lo), Some(&hi)) = (numbers.get(&*base), numbers.get(&*bad_id)) else {
         let on_line = if first_parent { "the first parents of " } else { "" };
         bail!(
             "{good} is not among {on_line}{bad}; choose a commit that is, or leave --first-parent out"
