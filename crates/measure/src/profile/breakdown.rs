@@ -156,9 +156,10 @@ impl TimePart {
     }
 }
 
-/// Number of complete blocks with samples.
-pub fn n_sampled_blocks(profile: &Profile) -> usize {
-    BlockRuns::of(profile).n_blocks()
+/// Numbers of complete blocks with samples, and of those of which samples were lost.
+pub fn n_sampled_blocks(profile: &Profile) -> (usize, usize) {
+    let blocks = BlockRuns::of(profile);
+    (blocks.n_blocks(), blocks.n_lost)
 }
 
 /// Breaks the time of a profile down.

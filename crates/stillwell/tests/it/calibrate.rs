@@ -45,20 +45,18 @@ fn it_measures_then_replays() {
     let again =
         ["calibrate", "--from", "c.swell", "--seed", "1", "--replays=50", "--alpha", "5", "--json"];
     assert_eq!(bench.stillwell(&again).ends_with(0).stdout, ran.stdout);
-    let text = bench.stillwell(&again[..8]).ends_with(0).stdout;
-    assert!(text.contains("Mann-Whitney, A then B"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
 fn a_series_of_one_command_is_not_cut_short_by_its_precision() {
     let bench = Bench::new();
     bench.write("script", "5ms 5.001ms\n");
-    let ran =
-        bench.stillwell(&[FIXED.as_slice(), &["--budget", "4s", "--json", "./prog"]].concat());
-    let found: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
+    let ran = bench.stillwell(&[FIXED.as_slice(), &["--budget", "4s", "./prog"]].concat());
+    let text = ran.ends_with(0).stdout;
     // 800 runs would take 4.0004 s.
-    assert_eq!(found["n_runs"], 799);
+    assert!(text.contains("799 runs"), "{text}");
+    assert!(text.contains("Mann-Whitney, A then B"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

@@ -352,7 +352,8 @@ fn two_builds_of_a_c_program_are_compared_function_by_function() {
         let ran = compiler.output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     }
-    bench.stillwell(&["bench", "-o", "r.swell", "./old", "./new"]).ends_with(0);
+    let arguments = ["bench", "--budget", "5s", "-o", "r.swell", "./old", "./new"];
+    bench.stillwell(&arguments).ends_with(0);
     let analysis = analysis(&bench);
     let ratios: Vec<f64> = analysis["comparisons"]
         .as_array()

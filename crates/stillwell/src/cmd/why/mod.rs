@@ -117,7 +117,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     }
     let found = collect(&Record::read(&record)?, chains.path(), period_ns)?;
     drop((samples, chains));
-    let n_blocks = n_sampled_blocks(&found);
+    let (n_blocks, n_lost) = n_sampled_blocks(&found);
     if end.reason == EndReason::Interrupted && n_blocks < BLOCKS_MIN {
         let text = format!(
             "stillwell: interrupted after {} with samples, too few to say anything",
@@ -126,9 +126,16 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
         writeln!(terminal::stderr(), "{text}").ok();
         return Ok(exit_code::INTERRUPTED);
     }
+    let remedy = match n_lost {
+        0 => "give it more time with --budget".to_owned(),
+        n => format!(
+            "of {} more samples were lost, and a lower --rate loses fewer",
+            counted(n, "block")
+        ),
+    };
     ensure!(
         n_blocks >= BLOCKS_MIN,
-        "{} with samples are too few; {BLOCKS_MIN} are needed; give it more time with --budget",
+        "{} with samples are too few; {BLOCKS_MIN} are needed; {remedy}",
         counted(n_blocks, "block")
     );
     let path = path_of(&record);
