@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import PACKAGE_FOLDER  # noqa: E402
-from real import RealCase  # noqa: E402
+from real import PROGRAM, RealCase  # noqa: E402
 from stillwell.pyperf_compat import BenchmarkSuite  # noqa: E402
 
 SHADOW = os.path.join(PACKAGE_FOLDER, "stillwell", "pyperf_compat", "shadow")
@@ -62,6 +62,39 @@ class PyperfScripts(RealCase):
         self.assertEqual(found["python_executable"], sys.executable)
         self.assertGreater(true.get_metadata()["command_max_rss"], 0)
         self.assertEqual(true.get_metadata()["command"], "true")
+
+    def test_only_scripts_that_can_have_the_benchmark_are_asked(self):
+        os.mkdir(self.path("pyperformance"))
+        os.mkdir(self.path("scripts"))
+        self.write("pyperformance/__init__.py", "")
+        self.write("pyperformance/_manifest.py", """
+            import os
+            class One:
+                extra_opts = tags = []
+                def __init__(self, name):
+                    self.name, self.runscript = name, os.path.join(os.environ["SCRIPTS"], name + ".py")
+                def _get_metadata_value(self, name, default):
+                    return default
+            class Manifest:
+                benchmarks = [One("nbody"), One("tree")]
+            def load_manifest(_):
+                return Manifest
+            """)
+        for script, name in (("nbody", "nbody"), ("tree", "tree_deep")):
+            self.write("scripts/%s.py" % script, """
+                import os, pyperf
+                with open(os.environ["ASKED"], "a") as asked:
+                    asked.write("%s ")
+                pyperf.Runner().bench_func("%s", sorted, [3, 1, 2])
+                """ % (script, name))
+        self.environment.update(PYTHONPATH=self.folder, SCRIPTS=self.path("scripts"), ASKED=self.path("asked"))
+        for words, listed, asked in ((["-b", "tree_deep"], {"tree_deep"}, {"tree"}),
+                                     ([], {"nbody", "tree_deep"}, {"nbody", "tree"})):
+            out, _ = self.run_words(PROGRAM, "bench", "pyperformance", "--arms", "base=" + sys.executable, "--list", *words)
+            self.assertEqual(set(out.split()), listed)
+            with open(self.path("asked")) as file:
+                self.assertEqual(set(file.read().split()), asked)
+            os.remove(self.path("asked"))
 
     def test_combinations_that_conflict_in_the_program(self):
         for words in (["--debug-single-value", "-p", "3"], ["-p", "6", "--fast"]):

@@ -92,6 +92,11 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
         Finding::LeftBehind { arm, n, n_runs, name } => {
             left_behind(plan, (*arm, *n, *n_runs), name)
         }
+        // Several reasons would be cut in the middle.
+        Finding::Unstable { arm, flags: raised, .. } if raised.len() > 1 => {
+            let (of, first) = (command(plan, *arm), flags(&raised[..1]));
+            format!("the times of {of} are not stable: {first}, and more")
+        }
         _ => what(finding, plan),
     };
     shorten(&text, BRIEF_COLUMNS)

@@ -1,7 +1,7 @@
 """A suite of Stillwell from the benchmarks of pyperformance: `stillwell bench pyperformance --arms base=PYTHON,new=PYTHON`.
 
-`python -m pyperf pyperformance_suite PYTHON…` prints it, for Pythons of which the first that has the package pyperformance tells where
-the scripts are. A script that does not list its benchmarks in each of the Pythons is left out, with the reason on standard error.
+`python -m pyperf pyperformance_suite [--only=NAME]… PYTHON…` prints it, for Pythons of which the first that has the package
+pyperformance tells where the scripts are. With names, only the scripts that can have these benchmarks are asked. A script that does not list its benchmarks in each of the Pythons is left out, with the reason on standard error.
 """
 import json
 import os
@@ -14,6 +14,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from .. import worker
 
 LISTING_TIMEOUT_S = 120
+ONLY = "--only="
+MANY = 10  # So many scripts are asked within seconds.
 # The part that runs in the Python that has pyperformance. Only its manifest knows which options and tags a variant inherits.
 FIND = """
 import json
@@ -90,6 +92,16 @@ def not_listed(python: str, script: Script) -> Optional[str]:
     return None if any(line.startswith("benchmark ") for line in lines) else "it has no benchmark"
 
 
+def chosen(scripts: Sequence[Script], names: Sequence[str]) -> List[Script]:
+    """The scripts that can have these benchmarks: the name of a benchmark begins with that of its script. All without a name, or if one
+    fits none."""
+    fits = [[script for script in scripts if name.startswith(script.name)] for name in names]
+    if not all(fits):
+        return list(scripts)
+    found = {script.name for some in fits for script in some}
+    return [script for script in scripts if script.name in found or not names]
+
+
 def sorted_out(pythons: Sequence[str], scripts: Sequence[Script]) -> Tuple[List[Script], List[str]]:
     """The scripts that every Python lists, and a line for each other one."""
     jobs = [(python, script) for script in scripts for python in dict.fromkeys(pythons)]
@@ -128,10 +140,13 @@ def braces(text: str) -> str:
 
 
 def main(words: Sequence[Any]) -> None:
+    only = [word[len(ONLY):] for word in words if word.startswith(ONLY)]
+    words = [word for word in words if not word.startswith(ONLY)]
     if not words:
-        raise SystemExit("usage: python -m pyperf pyperformance_suite PYTHON…")
-    scripts = find(words)
-    print("asking the %d scripts of pyperformance for their benchmarks; this takes a minute" % len(scripts), file=sys.stderr, flush=True)
+        raise SystemExit("usage: python -m pyperf pyperformance_suite [--only=NAME]… PYTHON…")
+    scripts = chosen(find(words), only)
+    if len(scripts) > MANY:
+        print("asking the %d scripts of pyperformance for their benchmarks; this takes a minute" % len(scripts), file=sys.stderr, flush=True)
     usable, left_out = sorted_out(words, scripts)
     for line in left_out:
         print("left out: " + line, file=sys.stderr)

@@ -49,6 +49,8 @@ fn an_unstable_arm_is_named_with_the_sizes() {
     let expected = "the times of b are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
                     stepped -2.0 % at run 31, more than one mode, floor moved 0.81 %";
     assert_eq!(what(&finding, &plan), expected);
+    let first = "the times of b are not stable: correlated (60 runs are worth 14), and more";
+    assert_eq!(brief(&finding, &plan), first);
     assert!(advice(&finding, &plan).unwrap().contains("; --warmup 4;"));
     assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
 }

@@ -83,16 +83,17 @@ pub fn prepare(arms: &mut [Arm]) -> Result<()> {
 }
 
 /// The text of a suite of the benchmarks that all these interpreters can run. Those that are left out are told on
-/// standard error.
+/// standard error. Of scripts that cannot have the benchmarks `only`, none is asked.
 ///
 /// # Errors
 /// No interpreter has the package pyperformance, or none of its scripts works in all of them.
-pub fn suite_of_pyperformance(pythons: &[String]) -> Result<String> {
+pub fn suite_of_pyperformance(pythons: &[String], only: &[String]) -> Result<String> {
     let first = pythons.first().map_or(PYTHON, String::as_str);
     let words = shell_words::split(first).with_context(|| format!("the interpreter {first:?}"))?;
     let (program, options) = words.split_first().context("the interpreter is empty")?;
     let mut command = command_of_invoker(program);
     command.args(options).args(["-m", "pyperf", "pyperformance_suite"]);
+    command.args(only.iter().map(|name| format!("--only={name}")));
     command.args(if pythons.is_empty() {
         vec![PYTHON]
     } else {

@@ -226,7 +226,8 @@ impl SuiteDocument {
         let shown = path.display();
         let bytes = if path == Path::new(PYPERFORMANCE) {
             let pythons = spec.suite.arms.iter().map(|arm| from_here(&arm.prefix));
-            suite_of_pyperformance(&pythons.collect::<Result<Vec<_>>>()?)?.into_bytes()
+            let pythons = pythons.collect::<Result<Vec<_>>>()?;
+            suite_of_pyperformance(&pythons, &spec.benchmark)?.into_bytes()
         } else {
             read_whole(path).with_context(|| format!("cannot read {shown}"))?
         };
