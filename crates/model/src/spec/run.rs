@@ -124,10 +124,14 @@ pub struct ArmOptions {
         allow_hyphen_values = true
     )]
     pub parameter_step_size: Option<String>,
-    /// Run every command for each of the comma-separated VALUES of VAR (`\,` is a comma); several lists combine
+    /// Run every command for each of the comma-separated VALUES of VAR (`\,` is a comma), or of the lines of a file
+    /// (@FILE; `\@` begins a value with @); several lists combine
     #[arg(short = 'L', long = "parameter-list", num_args = 2, value_names = ["VAR", "VALUES"],
           action = clap::ArgAction::Append)]
     pub parameter_lists: Vec<String>,
+    /// Pair the values of several -L, the first with the first, instead of combining each with all
+    #[arg(long, requires = "parameter_lists")]
+    pub zip: bool,
     /// Subtract the time of this command, measured in the same blocks, from all others
     #[arg(long, value_name = "COMMAND", value_parser = command_parser())]
     pub subtract: Option<String>,

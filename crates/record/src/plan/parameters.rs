@@ -28,7 +28,24 @@ pub fn assignments(options: &ArmOptions) -> Result<Vec<Assignment>> {
             "the parameter {name:?} is given twice"
         );
     }
-    combinations(&parameters)
+    if options.zip { paired(&parameters) } else { combinations(&parameters) }
+}
+
+/// The first values of all parameters, the second ones, and so on.
+fn paired(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
+    let n_values = parameters.first().map_or(0, |(_, values)| values.len());
+    for (name, values) in parameters {
+        ensure!(
+            values.len() == n_values,
+            "--zip pairs the values of the lists; {:?} has {n_values} and {name:?} has {}",
+            parameters[0].0,
+            values.len()
+        );
+    }
+    let at = |index: usize| {
+        parameters.iter().map(|(name, values)| (name.clone(), values[index].clone())).collect()
+    };
+    Ok((0..n_values).map(at).collect())
 }
 
 /// Every combination of the values of these parameters; the first changes fastest.
@@ -166,6 +183,20 @@ mod tests {
         let lists = ["a", "1", "a", "2"].map(String::from).to_vec();
         let options = ArmOptions { parameter_lists: lists, ..ArmOptions::default() };
         assert!(assignments(&options).unwrap_err().to_string().contains("twice"));
+    }
+
+    #[test]
+    fn paired_lists_go_on_together() {
+        let lists = |texts: [&str; 4]| ArmOptions {
+            parameter_lists: texts.map(String::from).to_vec(),
+            zip: true,
+            ..ArmOptions::default()
+        };
+        let found = assignments(&lists(["a", "1,2", "b", "x,y"])).unwrap();
+        let found: Vec<String> = found.iter().map(|it| format!("{}{}", it[0].1, it[1].1)).collect();
+        assert_eq!(found, ["1x", "2y"]);
+        let error = assignments(&lists(["a", "1,2", "b", "x"])).unwrap_err().to_string();
+        assert!(error.ends_with("\"a\" has 2 and \"b\" has 1"), "{error}");
     }
 
     #[test]

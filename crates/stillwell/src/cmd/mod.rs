@@ -34,6 +34,7 @@ mod named_files;
 mod noise;
 mod open;
 mod output_file;
+mod parameter_files;
 mod plot;
 mod pool;
 mod print;
@@ -108,11 +109,12 @@ pub fn answer(request: Request) -> Result<u8> {
 ///
 /// # Errors
 /// Any error of the verb. The program prints it and exits with 2.
-fn run_verb(verb: Verb) -> Result<u8> {
+fn run_verb(mut verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();
     }
     rights::settle(&verb)?;
+    parameter_files::read(&mut verb)?;
     print::fit_terminal();
     execute(verb)
 }

@@ -174,4 +174,14 @@ fn parameters_are_filled_in() {
     assert_eq!(lines, ["1-x,y", "1-z", "2-x,y", "2-z"]);
     let parameters = &bench.record().header["plan"]["arms"][1]["parameters"];
     assert_eq!(*parameters, serde_json::json!([["a", "2"], ["b", "x,y"]]));
+
+    let bench = Bench::new();
+    bench.write("values.txt", "x,y\n\nz\n");
+    let lists = ["-w", "0", "-r", "1", "--zip", "-L", "a", r"\@,2", "-L", "b", "@values.txt"];
+    bench.run(&[lists.as_slice(), &["echo {a}-{b} >> log"]].concat()).ends_with(0);
+    let mut lines: Vec<String> = bench.read("log").lines().map(String::from).collect();
+    lines.sort();
+    assert_eq!(lines, ["2-z", "@-x,y"]);
+    let missing = ["run", "-L", "a", "@none.txt", "echo {a}"];
+    bench.stillwell(&missing).ends_with(2).says(&["cannot read none.txt with the values of \"a\""]);
 }
