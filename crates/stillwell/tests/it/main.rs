@@ -4,6 +4,7 @@
     reason = "these tests are outside of the program: they make processes, read files and wait"
 )]
 
+mod action;
 mod advise;
 mod bench;
 mod bisect;
