@@ -7,6 +7,7 @@ pub mod advice;
 mod arm;
 mod arm_values;
 pub mod calibrate;
+pub mod ceilings;
 mod clocks;
 mod compare;
 mod compared_times;
@@ -59,6 +60,7 @@ use record::Record;
 
 pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
+pub use ceilings::{CeilingAnswer, against_ceiling};
 pub use compared_times::{ComparedTime, ComparedTimes};
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,

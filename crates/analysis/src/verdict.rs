@@ -109,11 +109,11 @@ pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateAnswer {
-    /// No slowdown is above the limit.
+    /// Nothing is above the limit.
     Pass,
-    /// A slowdown is certainly above the limit.
+    /// A slowdown or a value is certainly above the limit.
     Fail,
-    /// A slowdown may be above the limit.
+    /// A slowdown or a value may be above the limit.
     Undecided,
 }
 
@@ -131,6 +131,9 @@ impl Gate {
     /// Judges all comparisons against the limit of `--fail-on`.
     pub fn of(judgements: &[Judgement], fail_on: FailOn) -> Self {
         let limit = fail_on.limit();
+        if fail_on.slower_pct.is_none() {
+            return Self { answer: GateAnswer::Pass, by: None };
+        }
         let slowest = |answer: GateAnswer| {
             let all = judgements.iter().enumerate();
             let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
@@ -145,13 +148,30 @@ impl Gate {
         found.unwrap_or(Self { answer: GateAnswer::Pass, by: None })
     }
 
-    /// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
-    /// otherwise.
+    /// Exit code of `--fail-on`.
     pub fn exit_code(self) -> u8 {
-        match self.answer {
-            GateAnswer::Pass => exit_code::SUCCESS,
-            GateAnswer::Fail => exit_code::CHECK_FAILED,
-            GateAnswer::Undecided => exit_code::UNDECIDED,
+        self.answer.exit_code()
+    }
+}
+
+impl GateAnswer {
+    /// 1 for what is certainly above the limit, 3 for what is undecided, 0 otherwise.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Pass => exit_code::SUCCESS,
+            Self::Fail => exit_code::CHECK_FAILED,
+            Self::Undecided => exit_code::UNDECIDED,
+        }
+    }
+
+    /// The answer to two questions: the worse one.
+    pub fn and(self, other: Self) -> Self {
+        if [self, other].contains(&Self::Fail) {
+            Self::Fail
+        } else if [self, other].contains(&Self::Undecided) {
+            Self::Undecided
+        } else {
+            Self::Pass
         }
     }
 }

@@ -43,6 +43,8 @@ pub enum DecidedBy {
     NothingForTheKernel,
     /// Neither tells.
     Nothing,
+    /// The value of the new build, which is above the most that it may be, or may be above it.
+    Ceiling,
 }
 
 impl WorkCounted {

@@ -4,10 +4,13 @@ use crate::columns::shorten;
 use crate::quantity::QuantityWords;
 use crate::text::{exact_text, margin, no_test, ratio_and_interval, repeats, to_decide};
 use crate::uncertain;
+use crate::units::unit_of_arm;
+use analysis::ceilings::worst;
 use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
-use analysis::{Analysis, Evidence, RatioInterval};
-use model::values::{Better, FailOn};
-use record::plan::Plan;
+use analysis::{Analysis, CeilingAnswer, Evidence, RatioInterval};
+use model::values::{Better, Ceiling, FailOn};
+use record::plan::{Arm, Plan};
+use stats::Interval;
 
 /// Columns of a name.
 const NAME_MAX: usize = 30;
@@ -21,22 +24,81 @@ pub struct GateInput<'a> {
     pub analysis: &'a Analysis,
     /// The judgement of each comparison.
     pub judgements: &'a [Judgement],
+    /// What is known of each value that has a ceiling.
+    pub ceilings: &'a [CeilingAnswer],
 }
 
-/// The line of the gate. `code` is the exit code of the whole program: a session that failed or was interrupted has
-/// one of its own, and then the gate is not decided.
-pub fn line(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
-    let gate = Gate::of(input.judgements, fail_on);
-    if code != gate.exit_code() {
+/// A line for each question of the gate: how much slower, and how much at most.
+pub fn lines(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
+    let of_slowdowns = Gate::of(input.judgements, fail_on).answer;
+    let answers = input.ceilings.iter().map(|it| it.answer);
+    if code != answers.fold(of_slowdowns, GateAnswer::and).exit_code() {
         return format!(
             "gate: not decided: the session did not come to its end, exit code {code}\n"
         );
     }
-    let word = match gate.answer {
+    let mut text = String::new();
+    if fail_on.slower_pct.is_some() {
+        text += &line(input, fail_on, code);
+    }
+    if let (Some(ceiling), Some(worst)) = (fail_on.above, worst(input.ceilings)) {
+        let [name, of] = [
+            shorten(&input.plan.full_label(worst.arm), NAME_MAX),
+            match input.ceilings.len() {
+                1 => String::new(),
+                n => format!(" (the largest of {n})"),
+            },
+        ];
+        let word = word(worst.answer);
+        let about = at_most(worst, ceiling, &input.plan.arms[worst.arm]);
+        text += &format!("gate: {word}: {name}{of} {about}, exit code {code}\n");
+    }
+    text
+}
+
+fn word(answer: GateAnswer) -> &'static str {
+    match answer {
         GateAnswer::Pass => "pass",
         GateAnswer::Fail => "fail",
         GateAnswer::Undecided => "not decided",
+    }
+}
+
+/// The interval of a value, and its place beside the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
+pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
+    let Interval { lo, hi } = found.interval;
+    let text = |value: f64| {
+        let unit = unit_of_arm(arm, value);
+        let shown = |digits: i32| uncertain::significant(value / unit.size, digits);
+        // With so many digits that it does not seem to be on the other side.
+        let is_true = |digits: &i32| {
+            let seen = shown(*digits).parse().map_or(value, |seen: f64| seen * unit.size);
+            (seen > ceiling.value) == (value > ceiling.value)
+        };
+        unit.label(&shown((3..9).find(is_true).unwrap_or(9)))
     };
+    let verb = if arm.unit.is_time() { "takes" } else { "has" };
+    let range = match (lo.is_finite(), hi.is_finite()) {
+        (true, true) if lo.total_cmp(&hi).is_eq() => format!("{verb} {}", text(lo)),
+        (true, true) => format!("{verb} {} to {}", text(lo), text(hi)),
+        (false, true) => format!("{verb} at most {}", text(hi)),
+        (true, false) => format!("{verb} at least {}", text(lo)),
+        (false, false) => return "has too few runs for an error".into(),
+    };
+    let unit = unit_of_arm(arm, ceiling.value);
+    let most = unit.label(&uncertain::trimmed(ceiling.value / unit.size, 6));
+    match found.answer {
+        GateAnswer::Fail => format!("{range}, all of it above {most}"),
+        GateAnswer::Pass => format!("{range}, none of it above {most}"),
+        GateAnswer::Undecided => format!("{range}, so more than {most} is not excluded"),
+    }
+}
+
+/// The line about slowdowns. `code` is the exit code of the whole program: a session that failed or was interrupted has
+/// one of its own, and then the gate is not decided.
+fn line(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
+    let gate = Gate::of(input.judgements, fail_on);
+    let word = word(gate.answer);
     let Some(at) = gate.by else {
         return format!("gate: {word}: nothing is compared, exit code {code}\n");
     };

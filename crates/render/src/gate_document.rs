@@ -12,7 +12,7 @@ use crate::gate_result::{GateResult, GateRow};
 use analysis::RatioInterval;
 use analysis::verdict::{GateAnswer, Verdict};
 use analysis::work::{DecidedBy, WorkCounted};
-use model::values::exit_code;
+use model::values::{Ceiling, exit_code};
 use model::words::path_text;
 
 /// The result for programs.
@@ -26,8 +26,10 @@ pub struct GateBody<'a> {
     base: &'a str,
     /// What the new build is.
     head: &'a str,
-    /// Slowdowns above so many percent fail.
-    slower_pct: f64,
+    /// Slowdowns above so many percent fail; null if none does.
+    slower_pct: Option<f64>,
+    /// The most that a value may be; null without a limit.
+    above: Option<Ceiling>,
     /// The benchmarks that were measured.
     benchmarks: Vec<GatedBenchmark>,
     /// What counted instructions; null if nothing did.
@@ -95,6 +97,7 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         base: result.base,
         head: result.head,
         slower_pct: result.fail_on.slower_pct,
+        above: result.fail_on.above,
         benchmarks: result.rows().into_iter().map(row).collect(),
         counter: result.counter,
         uncounted: result.uncounted,

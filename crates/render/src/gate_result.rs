@@ -2,13 +2,16 @@
 
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
+use crate::gate::at_most;
 use crate::t0;
 use crate::text::{change, exact_percent, is_exact, no_test, tested_ratio};
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
-use analysis::{Analysis, ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval};
+use analysis::{
+    Analysis, ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval, against_ceiling,
+};
 use model::values::{FailOn, exit_code};
 use record::Record;
 use record::plan::Plan;
@@ -172,7 +175,18 @@ impl<'a> GateResult<'a> {
         };
         let ratio = paired.map(|paired| judgement.shown(paired));
         let work = self.work.iter().find(|(benchmark, _)| *benchmark == name).map(|it| it.1);
-        let (answer, by) = answer(judgement, work.as_ref(), self.fail_on.limit());
+        let by_change = match self.fail_on.slower_pct {
+            Some(_) => answer(judgement, work.as_ref(), self.fail_on.limit()),
+            None => (GateAnswer::Pass, DecidedBy::Time),
+        };
+        let ceiling = self.ceiling_of(plan, found.arm);
+        // A slowdown that fails is told before a value that does.
+        let (answer, by) = match &ceiling {
+            Some((answer, _)) if by_change.0.and(*answer) != by_change.0 => {
+                (*answer, DecidedBy::Ceiling)
+            }
+            _ => by_change,
+        };
         let value = |arm: usize| {
             let time = times.get(arm)?;
             let unit = unit_of_arm(&plan.arms[arm], time.value);
@@ -198,7 +212,18 @@ impl<'a> GateResult<'a> {
             work,
             smallest_visible: paired.map(|it| it.smallest_visible).filter(|it| it.is_finite()),
         };
-        GateRow { meaning: self.meaning(&row), ..row }
+        match ceiling {
+            Some((_, meaning)) if by == DecidedBy::Ceiling => GateRow { meaning, ..row },
+            _ => GateRow { meaning: self.meaning(&row), ..row },
+        }
+    }
+
+    /// The answer for the value of an arm, and what is known of it.
+    fn ceiling_of(&self, plan: &Plan, arm: usize) -> Option<(GateAnswer, String)> {
+        let (ceiling, (_, analysis, _)) = self.fail_on.above.zip(self.measured)?;
+        let answers = against_ceiling(plan, &analysis.arms, ceiling).ok()?;
+        let found = answers.into_iter().find(|it| it.arm == arm)?;
+        Some((found.answer, at_most(&found, ceiling, &plan.arms[arm])))
     }
 
     /// What a row means. Its own meaning is that of times that are open.
@@ -207,12 +232,10 @@ impl<'a> GateResult<'a> {
         let by_time = match (row.verdict, row.ratio) {
             (Verdict::Slower | Verdict::Faster, Some(ratio)) => change(ratio.ratio),
             (Verdict::Same, _) => "the same".into(),
-            _ if row.answer == GateAnswer::Pass => {
-                format!(
-                    "not slower by more than {}",
-                    uncertain::trimmed(self.fail_on.slower_pct, 6) + " %"
-                )
-            }
+            _ if row.answer == GateAnswer::Pass => match self.fail_on.slower_pct {
+                Some(pct) => format!("not slower by more than {} %", uncertain::trimmed(pct, 6)),
+                None => row.meaning.clone(),
+            },
             _ => row.meaning.clone(),
         };
         match row.by {
@@ -234,7 +257,7 @@ impl<'a> GateResult<'a> {
                     percent(share)
                 )
             }
-            DecidedBy::Time | DecidedBy::Nothing => by_time,
+            DecidedBy::Time | DecidedBy::Nothing | DecidedBy::Ceiling => by_time,
         }
     }
 
@@ -247,10 +270,12 @@ impl<'a> GateResult<'a> {
         let is_open = |row: &GateRow| row.answer == GateAnswer::Undecided;
         let by_time = |row: &GateRow, verdict| {
             row.verdict == verdict
-                && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork)
+                && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork | DecidedBy::Ceiling)
                 && !is_open(row)
         };
+        let is_above = |row: &GateRow| row.by == DecidedBy::Ceiling && !is_open(row);
         let all = [
+            (n(&is_above), "above the limit"),
             (n(&|row| by_time(row, Verdict::Slower)), "slower"),
             (n(&|row| row.by == DecidedBy::MoreWork), "with more work"),
             (n(&|row| by_time(row, Verdict::Faster)), "faster"),

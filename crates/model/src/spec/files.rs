@@ -45,8 +45,8 @@ pub struct ShowVerb {
     pub slowest: Option<Option<u32>>,
     #[command(flatten)]
     pub numbers: NumberOptions,
-    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
-    /// be told yet
+    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), or with above:VALUE when its
+    /// time or other value is above this (above:20ms), with 3 when that cannot be told yet
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     #[command(flatten)]
@@ -215,7 +215,7 @@ pub struct CompareVerb {
     #[command(flatten)]
     pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
-    /// separate sessions it never can
+    /// separate sessions it never can. With above:VALUE, when the value of a command of one record is above this
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

@@ -59,7 +59,8 @@ pub struct GateVerb {
     /// Seed of all random choices [default: drawn anew, and recorded]
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
-    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent. A run that leaves processes behind fails, unless
+    /// Slowdowns that fail: slower, or slower:PCT for those above PCT percent. above:VALUE fails if the time of a benchmark,
+    /// or the value that decides, is above it: slower:1%,above:20ms. A run that leaves processes behind fails, unless
     /// `,allow-processes` follows [default: slower:1%]
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,

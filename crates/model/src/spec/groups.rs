@@ -121,7 +121,7 @@ pub struct JudgementOptions {
     #[arg(long)]
     pub aa: bool,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
-    /// be told yet. A run that leaves processes behind fails, unless `,allow-processes` follows
+    /// be told yet. above:VALUE is for its own time, or the value that decides: above:20ms; slower:2%,above:20ms. A run that leaves processes behind fails, unless `,allow-processes` follows
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

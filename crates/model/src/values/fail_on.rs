@@ -5,30 +5,49 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::Ceiling;
 use crate::values::percent::percent;
 
-/// Slowdowns that the exit code reports, `slower` or `slower:PCT`; then perhaps `,allow-processes`.
+/// What the exit code reports: `slower` or `slower:PCT`, `above:VALUE`, or both; then perhaps `allow-processes`. Commas are
+/// between them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailOn {
-    /// Largest tolerated slowdown, in percent.
-    pub slower_pct: f64,
+    /// Largest tolerated slowdown, in percent; `None` if slowdowns do not fail.
+    pub slower_pct: Option<f64>,
+    /// The most that a value may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Ceiling>,
     /// Whether a run may leave processes behind.
     #[serde(default)]
     pub allows_processes: bool,
 }
 
 /// What allows processes that a run leaves behind.
-const ALLOW: &str = ",allow-processes";
+const ALLOW: &str = "allow-processes";
 
 impl FailOn {
     /// A slowdown by more than this, or a process that a run leaves behind.
     pub const fn slower(slower_pct: f64) -> Self {
-        Self { slower_pct, allows_processes: false }
+        Self { slower_pct: Some(slower_pct), above: None, allows_processes: false }
     }
 
-    /// The largest tolerated ratio.
+    /// The value where nothing but ratios is known.
+    ///
+    /// # Errors
+    /// It is no such value, or has a ceiling.
+    pub fn of_ratios(text: &str) -> Result<Self, String> {
+        let found: Self = text.parse()?;
+        match found.above {
+            None => Ok(found),
+            Some(above) => Err(format!(
+                "--fail-on above:{above} is for what one session has measured: run, bench, gate, and show and compare of one record"
+            )),
+        }
+    }
+
+    /// The largest tolerated ratio, infinite if slowdowns do not fail.
     pub fn limit(self) -> f64 {
-        1.0 + self.slower_pct / 100.0
+        self.slower_pct.map_or(f64::INFINITY, |pct| 1.0 + pct / 100.0)
     }
 }
 
@@ -36,26 +55,38 @@ impl FromStr for FailOn {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not slower or slower:PCT, for example slower:2%");
-        let slower = text.strip_suffix(ALLOW);
-        let allows_processes = slower.is_some();
-        let rest = slower.unwrap_or(text).strip_prefix("slower").ok_or_else(wrong)?;
-        if rest.is_empty() {
-            return Ok(Self { slower_pct: 0.0, allows_processes });
-        }
-        match percent(rest.strip_prefix(':').ok_or_else(wrong)?)? {
-            Some(slower_pct) if (0.0..1e6).contains(&slower_pct) => {
-                Ok(Self { slower_pct, allows_processes })
+        let wrong = || {
+            format!(
+                "{text:?} is not slower, slower:PCT or above:VALUE, for example slower:2% or above:20ms"
+            )
+        };
+        let mut found = Self { slower_pct: None, above: None, allows_processes: false };
+        for part in text.split(',') {
+            let is_new = match part.split_once(':') {
+                None if part == ALLOW => !std::mem::replace(&mut found.allows_processes, true),
+                None if part == "slower" => found.slower_pct.replace(0.0).is_none(),
+                Some(("slower", pct)) => {
+                    let pct = percent(pct)?.filter(|pct| (0.0..1e6).contains(pct));
+                    found.slower_pct.replace(pct.ok_or_else(wrong)?).is_none()
+                }
+                Some(("above", value)) => found.above.replace(value.parse()?).is_none(),
+                _ => return Err(wrong()),
+            };
+            if !is_new {
+                return Err(format!("{text:?} says {part:?} after another one of its kind"));
             }
-            _ => Err(wrong()),
         }
+        if found.slower_pct.is_none() && found.above.is_none() { Err(wrong()) } else { Ok(found) }
     }
 }
 
 impl Display for FailOn {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let allow = if self.allows_processes { ALLOW } else { "" };
-        write!(f, "slower:{}%{allow}", self.slower_pct)
+        let slower = self.slower_pct.map(|pct| format!("slower:{pct}%"));
+        let above = self.above.map(|ceiling| format!("above:{ceiling}"));
+        let allow = self.allows_processes.then(|| ALLOW.into());
+        let parts: Vec<String> = [slower, above, allow].into_iter().flatten().collect();
+        f.write_str(&parts.join(","))
     }
 }
 
@@ -65,20 +96,37 @@ mod tests {
     use crate::values::test_parsing::check;
 
     #[test]
-    fn slowdowns() {
+    fn slowdowns_and_ceilings() {
         let allowing = FailOn { allows_processes: true, ..FailOn::slower(1.0) };
         assert_eq!(allowing.to_string(), "slower:1%,allow-processes");
+        let above = FailOn {
+            slower_pct: None,
+            above: Some("20ms".parse().unwrap()),
+            allows_processes: false,
+        };
+        let both = FailOn { slower_pct: Some(2.0), ..above };
+        for one in [above, both, allowing] {
+            assert_eq!(one.to_string().parse(), Ok(one));
+        }
+        assert!(above.limit().is_infinite());
         check(&[
             ("slower", Some(FailOn::slower(0.0))),
             ("slower:2%", Some(FailOn::slower(2.0))),
             ("slower:900", Some(FailOn::slower(900.0))),
             ("slower:0.05%", Some(FailOn::slower(0.05))),
             ("slower:1%,allow-processes", Some(allowing)),
+            ("above:20ms", Some(above)),
+            ("above:20ms,slower:2%", Some(both)),
             ("slower,allow", None),
             ("slower:0.05", None),
             ("slower:-1", None),
             ("slower:", None),
+            ("slower,slower:1%", None),
+            ("above:", None),
+            ("above:1s,above:2s", None),
+            ("allow-processes", None),
             ("faster", None),
+            ("", None),
         ]);
     }
 }

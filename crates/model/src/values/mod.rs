@@ -2,6 +2,7 @@
 //! the command line. This module imports no other.
 
 mod cache_part;
+mod ceiling;
 mod cheat_kind;
 mod compared;
 mod core;
@@ -26,6 +27,7 @@ mod time_span;
 mod worker;
 
 pub use cache_part::CachePart;
+pub use ceiling::Ceiling;
 pub use cheat_kind::CheatKind;
 pub use compared::{Better, Compared, DecideOn, time_ns};
 pub use core::is_core_shared;

@@ -80,8 +80,9 @@ pub fn decide(
         hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
     };
     ensure!(
-        judgement.fail_on.is_none() || n_comparisons > usize::from(judgement.aa),
-        "--fail-on needs something to compare, but there is only one command"
+        judgement.fail_on.and_then(|fail_on| fail_on.slower_pct).is_none()
+            || n_comparisons > usize::from(judgement.aa),
+        "--fail-on slower needs something to compare, but there is only one command"
     );
     let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
     let blocks = block_rule(length, n_comparisons, alpha)?;
@@ -102,7 +103,9 @@ pub fn decide(
         blocks,
         stopping,
         trial: None,
-        slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
+        slower_limit: judgement.fail_on.and_then(|it| it.slower_pct).unwrap_or(0.0) / 100.0,
+        tolerates_slowdowns: judgement.fail_on.is_some_and(|it| it.slower_pct.is_none()),
+        ceiling: deciding.ceiling,
         refuses_survivors: judgement.fail_on.is_some_and(|fail_on| !fail_on.allows_processes),
         precision: precision(length, n_comparisons, order)?,
         timeout_ns: length.timeout.map(|timeout| timeout.ns),

@@ -9,7 +9,7 @@ use crate::plan::arms::Arms;
 use crate::plan::{Control, Role};
 use model::spec::groups::JudgementOptions;
 use model::values::metric::MetricSource;
-use model::values::{Better, Clock, DecideOn, Estimand};
+use model::values::{Better, Ceiling, Clock, DecideOn, Estimand, ValueUnit};
 
 /// The quantity that decides, and how.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(super) struct Deciding {
     pub(super) decide_on: Option<DecideOn>,
     pub(super) better: Better,
     pub(super) estimand: Estimand,
+    /// The most that a value may be.
+    pub(super) ceiling: Option<Ceiling>,
 }
 
 impl Deciding {
@@ -31,8 +33,10 @@ impl Deciding {
         let estimand = judgement.estimand;
         let clock = chosen.and_then(DecideOn::clock).or(judgement.clock).unwrap_or_default();
         let Some(decide_on) = chosen else {
-            let estimand = estimand.unwrap_or_default();
-            return Ok(Self { clock, decide_on: None, better: Better::Lower, estimand });
+            let (estimand, better) = (estimand.unwrap_or_default(), Better::Lower);
+            let unit = arms.arms.first().map_or(ValueUnit::Time, |arm| arm.unit);
+            let ceiling = ceiling(judgement, unit, better)?;
+            return Ok(Self { clock, decide_on: None, better, estimand, ceiling });
         };
         let rule = rule.filter(|_| decide_on == DecideOn::Value);
         ensure!(
@@ -51,7 +55,8 @@ impl Deciding {
         } else {
             Estimand::Typical
         };
-        Ok(Self { clock, decide_on: Some(decide_on), better, estimand: estimand.unwrap_or(usual) })
+        let (estimand, ceiling) = (estimand.unwrap_or(usual), ceiling(judgement, unit, better)?);
+        Ok(Self { clock, decide_on: Some(decide_on), better, estimand, ceiling })
     }
 
     /// Whether the quantity is a count of the processor, for which counters have to be open.
@@ -59,6 +64,19 @@ impl Deciding {
         let metrics = self.decide_on.map_or(&[][..], DecideOn::metrics);
         metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware)
     }
+}
+
+/// The most that a value may be, if it is of what decides.
+fn ceiling(
+    judgement: &JudgementOptions,
+    unit: ValueUnit,
+    better: Better,
+) -> Result<Option<Ceiling>> {
+    let Some(ceiling) = judgement.fail_on.and_then(|fail_on| fail_on.above) else {
+        return Ok(None);
+    };
+    ceiling.check(unit, better).map_err(anyhow::Error::msg)?;
+    Ok(Some(ceiling))
 }
 
 /// Removes the empty shell: what it costs is not subtracted from other quantities than times.

@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use model::values::metric::Metric;
 use model::values::{
-    Better, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order, Padding,
-    ProcessValue, Rlimit, Sched,
+    Better, Ceiling, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order,
+    Padding, ProcessValue, Rlimit, Sched,
 };
 
 pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
@@ -72,6 +72,12 @@ pub struct Plan {
     /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
     #[serde(default)]
     pub slower_limit: f64,
+    /// Whether only what is above `ceiling` fails, however slow it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tolerates_slowdowns: bool,
+    /// The most that the value of an arm may be, for `--fail-on above:VALUE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
     /// Whether a process that a run leaves behind is a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refuses_survivors: bool,

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 
 use crate::cmd::print::{fit_terminal, print};
 use analysis::convert::of_record;
 use analysis::histogram::Histogram;
 use analysis::suite::policy_of;
-use analysis::verdict::{Gate, Judgement, judge};
-use analysis::{self, launches};
+use analysis::verdict::{Gate, GateAnswer, Judgement, judge};
+use analysis::{self, CeilingAnswer, against_ceiling, launches};
 use host::terminal;
 use model::values::{FailOn, exit_code};
 use record::Record;
@@ -92,12 +92,20 @@ impl Assessment {
     /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program.
     ///
     /// # Errors
-    /// Standard output cannot be written.
+    /// Standard output cannot be written; or as for [`Self::exit_code`].
     pub fn print_gate(&self, fail_on: Option<FailOn>, code: u8) -> Result<()> {
         let Some(fail_on) = fail_on else { return Ok(()) };
         let (plan, analysis) = (&self.record.header.plan, &self.analysis);
-        let input = GateInput { plan, analysis, judgements: &self.judgements };
-        print(&gate::line(input, fail_on, code))
+        let ceilings = self.ceilings(fail_on)?;
+        let input = GateInput { plan, analysis, judgements: &self.judgements, ceilings: &ceilings };
+        print(&gate::lines(input, fail_on, code))
+    }
+
+    /// What is known of each value that `--fail-on above:VALUE` limits.
+    fn ceilings(&self, fail_on: FailOn) -> Result<Vec<CeilingAnswer>> {
+        let Some(ceiling) = fail_on.above else { return Ok(Vec::new()) };
+        let found = against_ceiling(&self.record.header.plan, &self.analysis.arms, ceiling);
+        found.map_err(Error::msg)
     }
 
     /// Prints the counts of the runs and their rates, for each command.
@@ -135,8 +143,13 @@ impl Assessment {
     }
 
     /// The exit code that `--fail-on` asks for.
-    pub fn exit_code(&self, fail_on: Option<FailOn>) -> u8 {
-        let code = |fail_on| Gate::of(&self.judgements, fail_on).exit_code();
-        fail_on.map_or(exit_code::SUCCESS, code)
+    ///
+    /// # Errors
+    /// The values are none that `--fail-on above:VALUE` can limit.
+    pub fn exit_code(&self, fail_on: Option<FailOn>) -> Result<u8> {
+        let Some(fail_on) = fail_on else { return Ok(exit_code::SUCCESS) };
+        let answers = self.ceilings(fail_on)?.into_iter().map(|it| it.answer);
+        let of_slowdowns = Gate::of(&self.judgements, fail_on).answer;
+        Ok(answers.fold(of_slowdowns, GateAnswer::and).exit_code())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::assessment::Assessment;
@@ -16,7 +16,7 @@ use analysis::{self, ArmSummary, Comparison, across_records, distributions, file
 use host::terminal;
 use model::spec::CompareVerb;
 use model::spec::input::InputOptions;
-use model::values::exit_code;
+use model::values::{FailOn, exit_code};
 use record::Record;
 use record::plan::defaults;
 use render::depth::Depth;
@@ -37,6 +37,9 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
         records(&verb.files, &input, Detail::Values)?.collect::<Result<_>>()?;
     opened.iter().for_each(InputFile::tell_unread);
     let table = &verb.table;
+    if let Some(fail_on) = verb.fail_on.filter(|_| opened.len() > 1) {
+        FailOn::of_ratios(&fail_on.to_string()).map_err(Error::msg)?;
+    }
     let asks_for_table = table.table
         || table.table_format.is_some()
         || table.group_by_speed
@@ -144,9 +147,9 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
         let detail = Depth::of(verb.verbose);
         let styles = Styles::colored();
         print(&within::text(record, (analysis, judgements), &pairs, (detail, &styles)))?;
-        assessment.print_gate(verb.fail_on, assessment.exit_code(verb.fail_on))?;
+        assessment.print_gate(verb.fail_on, assessment.exit_code(verb.fail_on)?)?;
     }
-    Ok(assessment.exit_code(verb.fail_on))
+    assessment.exit_code(verb.fail_on)
 }
 
 /// Compares the arms of the last record with those of the same name in the others.

@@ -106,7 +106,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
             exports::append(path, &assessment).with_context(kept)?;
         }
     }
-    let code = exit_code_of(end.reason, has_runs, &assessment, fail_on);
+    let code = exit_code_of(end.reason, has_runs, &assessment, fail_on).with_context(kept)?;
     if is_text {
         assessment.print_gate(fail_on, code).with_context(kept)?;
     }
@@ -167,8 +167,8 @@ fn exit_code_of(
     has_runs: bool,
     assessment: &Assessment,
     fail_on: Option<FailOn>,
-) -> u8 {
-    match reason {
+) -> Result<u8> {
+    Ok(match reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
             if has_timed_out(assessment) {
                 exit_code::TIMEOUT
@@ -177,10 +177,10 @@ fn exit_code_of(
             }
         }
         EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-            assessment.exit_code(fail_on)
+            assessment.exit_code(fail_on)?
         }
         EndReason::Interrupted => exit_code::INTERRUPTED,
         EndReason::TimedOut => exit_code::TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => exit_code::ERROR,
-    }
+    })
 }

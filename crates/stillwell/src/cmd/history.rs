@@ -311,7 +311,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         print(&shown::changes(&found, &changes, without, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
-        let limit = 1.0 + fail_on.slower_pct / 100.0;
+        let limit = fail_on.limit();
         let is_level = |change: &Change| change.kind == ChangeKind::Level;
         changes.iter().any(|it| is_level(it.change) && it.change.ratio.lo > limit)
     };

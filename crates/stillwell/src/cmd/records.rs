@@ -87,7 +87,7 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
                 assessment.print_counts()?;
             }
         }
-        let of_file = assessment.exit_code(verb.fail_on);
+        let of_file = assessment.exit_code(verb.fail_on)?;
         if prints && !verb.json {
             assessment.print_gate(verb.fail_on, of_file)?;
         }

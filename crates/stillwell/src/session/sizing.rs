@@ -6,6 +6,8 @@
 use stats::Invalid;
 
 use crate::session::SessionState;
+use analysis::ceilings::{answer, around};
+use analysis::verdict::GateAnswer;
 use analysis::watch::{ArmComparison, SessionComparisons};
 use record::plan::{Plan, Stopping};
 
@@ -41,6 +43,9 @@ impl SessionState {
         if plan.stopping == Stopping::AtADifference || plan.trial.is_some() {
             return Ok(true);
         }
+        if !self.is_below_or_above(plan, decided) {
+            return Ok(false);
+        }
         let is_of_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
         let is_gate = plan.slower_limit > 0.0 || is_of_gate;
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
@@ -52,5 +57,18 @@ impl SessionState {
             return Ok(false);
         }
         watch.is_sized(&self.walls, decided, share_max)
+    }
+
+    /// Whether the time of each of these is known to be above, or not above, the most that it may be.
+    fn is_below_or_above(&self, plan: &Plan, decided: &[(&ArmComparison, f64)]) -> bool {
+        let are_times = plan.policy.decide_on.is_none_or(|it| it.clock().is_some());
+        let Some(ceiling) = plan.ceiling.filter(|_| are_times) else { return true };
+        decided.iter().all(|(tested, _)| {
+            // t0 is not above the lowest run. Of workers, these are slices.
+            let most = self.live.min_ns(tested.arm).filter(|_| plan.workers.is_none());
+            let t0 = self.live.arm_t0(tested.arm);
+            most.is_some_and(|most| most <= ceiling.value)
+                || t0.is_some_and(|t0| answer(around(t0), ceiling.value) != GateAnswer::Undecided)
+        })
     }
 }

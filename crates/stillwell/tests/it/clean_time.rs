@@ -62,10 +62,10 @@ fn what_other_programs_take_is_not_in_it() {
         let (wall_ns, stalled_ns) = (ns(row, "wall_ns"), ns(row, "stalled_ns"));
         // The clocks of CPU time and of waits differ by less than a tick of each.
         assert!(wall_ns - stalled_ns + 1_000_000 >= cpu_ns(row), "{row:?}");
-        // What these clocks differ by is no stall.
+        // What these clocks differ by is no stall. It is unclear as far as no clock says that the program ran then.
         let impossible_ns = ns(row, "impossible_stall_ns");
         assert!(impossible_ns < 1_000_000, "{row:?}");
-        assert_eq!(ns(row, "unclear_ns"), impossible_ns, "{row:?}");
+        assert!(ns(row, "unclear_ns") <= impossible_ns, "{row:?}");
     }
     let found = analysis(&bench);
     let arm = &found["arms"][0];

@@ -115,6 +115,39 @@ fn only_timeouts_are_no_success() {
     ran.says(&["every run took longer than --timeout", "r.swell"]);
 }
 
+#[test]
+fn a_value_above_a_limit_can_fail() {
+    let slower = || [times(10.0, 0.02, 1), times(10.5, 0.02, 2)];
+    check_fail_on("above:20ms", slower(), "60", 0);
+    check_fail_on("above:5ms", slower(), "60", 1);
+    // The first command takes less, the second more.
+    check_fail_on("above:10.3ms", slower(), "60", 1);
+    let [old, new] = slower();
+    check_fail_on("above:10.3ms", [new, old], "60", 0);
+    check_fail_on("slower:20%,above:20ms", slower(), "60", 0);
+    check_fail_on("slower,above:20ms", slower(), "60", 1);
+    // Without an error of t0, it is only known that it is not above the lowest run.
+    check_fail_on("above:5ms", slower(), "3", 3);
+}
+
+#[test]
+fn one_command_can_be_limited() {
+    let bench = Bench::new();
+    let run = |more: &[&str]| {
+        std::fs::remove_file(bench.path("r.swell")).ok();
+        bench.run(&[&["-r", "6", "-N", "true"], more].concat())
+    };
+    let ran = run(&["--fail-on", "above:1h"]).ends_with(0);
+    assert!(ran.stdout.contains("gate: pass: true takes "), "{ran:#?}");
+    let ran = run(&["--fail-on", "above:1KiB", "--decide-on", "maxrss"]).ends_with(1);
+    assert!(ran.stdout.contains("all of it above 1 KiB"), "{ran:#?}");
+    bench.stillwell(&["show", "r.swell", "--fail-on", "above:2h"]).ends_with(2).says(&["memory"]);
+    run(&["--fail-on", "above:1KiB"]).ends_with(2).says(&["above:1KiB", "a time", "--decide-on"]);
+    run(&[]).ends_with(0);
+    let two = ["compare", "r.swell", "r.swell", "--fail-on", "above:1s"];
+    bench.stillwell(&two).ends_with(2).says(&["above:1s", "one session"]);
+}
+
 /// A gate without a comparison would always pass.
 #[test]
 fn fail_on_needs_two_commands() {

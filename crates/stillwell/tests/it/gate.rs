@@ -207,6 +207,39 @@ fn another_metric_can_decide() {
 }
 
 #[test]
+fn a_benchmark_can_be_limited() {
+    let bench = builds(1300);
+    gate(&bench, &["--fail-on", "above:1200ns"]).ends_with(1);
+    let comment = bench.read("c.md");
+    assert!(comment.contains("1 above the limit"), "{comment}");
+    let row = comment.lines().find(|line| line.starts_with("| `BM_fib/8`")).unwrap();
+    assert!(row.contains("all of it above 1.2 µs"), "{comment}");
+    let found = json(&bench);
+    assert_eq!(found["benchmarks"][0]["by"], "ceiling", "{found:#}");
+    assert_eq!(found["above"]["value"], 1200.0, "{found:#}");
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    // A slowdown is no failure unless it is asked for.
+    gate(&bench, &["--fail-on", "above:1ms"]).ends_with(0);
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    gate(&bench, &["--fail-on", "slower:1%,above:1ms"]).ends_with(1);
+    let options = ["--fail-on", "above:64MiB", "--budget", "5s"];
+    gate(&bench, &options).ends_with(2).says(&["above:64MiB", "--decide-on"]);
+}
+
+#[test]
+fn benchmarks_can_be_left_out() {
+    for options in [["--only", "BM_s*"], ["--skip", "fib"]] {
+        let bench = builds(1300);
+        let ran = gate(&bench, &options).ends_with(0);
+        let found = json(&bench);
+        assert_eq!(found["benchmarks"].as_array().unwrap().len(), 1, "{ran:#?}");
+        assert_eq!(found["left_out"][0], "sums: BM_fib/8", "{found:#}");
+        assert!(bench.read("c.md").contains("Left out by --only and --skip"), "{ran:#?}");
+    }
+    gate(&builds(1300), &["--only", "BM_a"]).ends_with(2).says(&["BM_fib/8", "--only"]);
+}
+
+#[test]
 fn what_is_new_gone_or_failing_is_named() {
     let bench = builds(1001);
     bench.script("new/more", &google_benchmark(5));

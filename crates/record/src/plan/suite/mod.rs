@@ -143,8 +143,8 @@ pub fn decide_suite(
     }
     let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
     ensure!(
-        is_compared || said.session.judgement.fail_on.is_none(),
-        "--fail-on needs something to compare, but each benchmark has only one variant"
+        is_compared || said.session.judgement.fail_on.is_none_or(|it| it.slower_pct.is_none()),
+        "--fail-on slower needs something to compare, but each benchmark has only one variant"
     );
     let budget_ns = share_out(&mut members, &policies, file, said);
     let name = file.name.clone().unwrap_or_default();

@@ -16,6 +16,7 @@ use record::plan::InstructionCounter;
 use record::plan::counting::choose;
 use render::closing::uncounted_benchmarks;
 
+use super::fail_on;
 use super::pairs::Pair;
 use super::suite::{SuiteRequest, measure};
 use super::trees::Trees;
@@ -54,7 +55,8 @@ impl Counting {
     /// The user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
         let when = verb.instructions.unwrap_or_default();
-        if when == GateCounting::Off || verb.decide_on.is_some() {
+        let counts_slowdowns = fail_on(verb).slower_pct.is_some();
+        if when == GateCounting::Off || verb.decide_on.is_some() || !counts_slowdowns {
             return Ok(None);
         }
         let user = user_of_commands(verb.machine.rights.as_root);

@@ -11,7 +11,7 @@ mod unknown;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use jiff::Zoned;
 
 use crate::cmd::assessment::Assessment;
@@ -21,7 +21,7 @@ use crate::cmd::suites::BuildInterrupted;
 use host::terminal;
 use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
-use model::values::{FailOn, TimeSpan, exit_code};
+use model::values::{Better, DecideOn, FailOn, TimeSpan, ValueUnit, exit_code};
 use model::words::in_words;
 use record::plan::defaults;
 use render::budget::short_budget_of_gate;
@@ -45,6 +45,10 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
     for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
         path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
+    }
+    if let Some(ceiling) = fail_on(verb).above.filter(|_| verb.decide_on != Some(DecideOn::Value)) {
+        let unit = verb.decide_on.map_or(ValueUnit::Time, DecideOn::unit);
+        ceiling.check(unit, Better::Lower).map_err(Error::msg)?;
     }
     let counting = Counting::of(verb)?;
     refuse_unknown(verb)?;

@@ -35,7 +35,7 @@ impl SuiteSession<'_> {
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let judged = whole.map(Assessment::of);
-        let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on);
+        let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on)?;
         if code == exit_code::TIMEOUT && self.limit_of_gate().is_some() {
             // A gate has one code for all that fails.
             code = exit_code::ERROR;
@@ -79,7 +79,8 @@ impl SuiteSession<'_> {
         let plan = &self.entries.first()?.member.plan;
         let is_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
         is_gate.then_some(FailOn {
-            slower_pct: 100.0 * plan.slower_limit,
+            slower_pct: (!plan.tolerates_slowdowns).then_some(100.0 * plan.slower_limit),
+            above: plan.ceiling,
             allows_processes: !plan.refuses_survivors,
         })
     }
@@ -89,17 +90,17 @@ impl SuiteSession<'_> {
         is_interrupted: bool,
         judged: Option<&Assessment>,
         fail_on: Option<FailOn>,
-    ) -> u8 {
+    ) -> Result<u8> {
         let failed = || self.entries.iter().filter(|entry| entry.failure.is_some());
-        if is_interrupted {
+        Ok(if is_interrupted {
             exit_code::INTERRUPTED
         } else if failed().next().is_none() {
-            judged.map_or(exit_code::SUCCESS, |judged| judged.exit_code(fail_on))
+            judged.map_or(Ok(exit_code::SUCCESS), |judged| judged.exit_code(fail_on))?
         } else if failed().all(|entry| entry.end == Some(EndReason::TimedOut)) {
             exit_code::TIMEOUT
         } else {
             exit_code::ERROR
-        }
+        })
     }
 
     /// What ended the suite early, for the document of `--json`: its first failure.

@@ -1,0 +1,188 @@
+//! The values of arms against the most that they may be (`--fail-on above:VALUE`).
+
+use stats::{Interval, PointEstimate};
+
+use crate::clocks::compares_times;
+use crate::exact::AGREE_WITHIN;
+use crate::summary::{ArmSummary, TimeSummary};
+use crate::verdict::GateAnswer;
+use model::values::Ceiling;
+use record::plan::Plan;
+use record::plan::counting::AGREEING_RUNS;
+
+/// Errors of t0 on each side of it that the interval has. Two sessions of one program differ by more than twice their
+/// combined errors in some 2 of 100 pairs (docs/experiments.md, "t0 and clean time"): 1 of 100 on each side.
+const N_ERRORS: f64 = 2.0;
+
+/// The value of an arm against its ceiling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CeilingAnswer {
+    /// Index in the plan.
+    pub arm: usize,
+    /// Whether all of the interval, or none of it, is above the ceiling.
+    pub answer: GateAnswer,
+    /// Where the value is; an end that is not known is infinite.
+    pub interval: Interval,
+}
+
+/// The answers for the arms that are judged: new ones if there is a reference, else all.
+///
+/// # Errors
+/// The values are of another unit than the ceiling, or more of them is better.
+pub fn against_ceiling(
+    plan: &Plan,
+    arms: &[ArmSummary],
+    ceiling: Ceiling,
+) -> Result<Vec<CeilingAnswer>, String> {
+    let references: Vec<usize> =
+        plan.compared().iter().map(|&arm| plan.reference_of(arm)).collect();
+    let judged = plan.candidates().filter(|(arm, _)| !references.contains(arm));
+    let answers = judged.map(|(arm, planned)| {
+        ceiling.check(planned.unit, plan.policy.better)?;
+        let interval = arms.get(arm).map_or(UNKNOWN, |summary| interval(plan, summary));
+        Ok(CeilingAnswer { arm, answer: answer(interval, ceiling.value), interval })
+    });
+    answers.collect()
+}
+
+/// The worst of these answers, and the arm that it is of: the one with the largest value.
+pub fn worst(answers: &[CeilingAnswer]) -> Option<&CeilingAnswer> {
+    let rank = |answer: GateAnswer| match answer {
+        GateAnswer::Fail => 2,
+        GateAnswer::Undecided => 1,
+        GateAnswer::Pass => 0,
+    };
+    let key = |it: &CeilingAnswer| (rank(it.answer), it.interval.hi);
+    answers.iter().rev().max_by(|one, other| {
+        let ((one, hi), (other, higher)) = (key(one), key(other));
+        one.cmp(&other).then(hi.total_cmp(&higher))
+    })
+}
+
+/// The answer for a value in this interval.
+pub fn answer(interval: Interval, most: f64) -> GateAnswer {
+    if interval.lo > most {
+        GateAnswer::Fail
+    } else if interval.hi <= most {
+        GateAnswer::Pass
+    } else {
+        GateAnswer::Undecided
+    }
+}
+
+/// Two errors on each side.
+pub fn around(PointEstimate { value, err }: PointEstimate) -> Interval {
+    Interval { lo: value - N_ERRORS * err, hi: value + N_ERRORS * err }
+}
+
+const UNKNOWN: Interval = Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
+
+/// The value that stands for an arm, and two errors on each side. t0 is not above the lowest run, whatever its error is; of
+/// slices, it is a value of processes, which the lowest slice says nothing of. Counts that repeat have no error.
+fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
+    let Some(times) = &arm.times else { return UNKNOWN };
+    let repeats =
+        arm.n_runs >= AGREEING_RUNS as usize && times.max <= times.min * (1.0 + AGREE_WITHIN);
+    if repeats && plan.valgrind().is_some() {
+        return Interval { lo: times.min, hi: times.max };
+    }
+    let net = arm.net.map(|net| net.t0);
+    let value = net.unwrap_or(times.t0);
+    let around = value.measured().map_or(UNKNOWN, around);
+    let is_lowest = compares_times(plan) && net.is_none() && arm.sliced.is_none();
+    let most = if is_lowest { TimeSummary::most(times) } else { f64::INFINITY };
+    Interval { lo: around.lo, hi: around.hi.min(most) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summarise;
+    use model::values::metric::Metric;
+    use model::values::{Better, DecideOn, ValueUnit};
+    use record::fixture::record;
+    use record::{Record, Row};
+
+    /// So many runs of 10 to 11 ms for each arm.
+    fn session(names: &[&str], n_runs: u32) -> Record {
+        let mut record = record(names);
+        let mut stream = stats::Stream::new(1);
+        for block in 0..n_runs {
+            for arm in 0..names.len() as u32 {
+                let mut row = Row::new(block, arm, Some(block), u64::from(block));
+                row.set(Metric::WallNs, Some(10_000_000 + (1e6 * stream.unit()) as u64));
+                record.rows.push(&row);
+            }
+        }
+        record
+    }
+
+    fn answers(record: &Record, most: &str) -> Vec<(usize, GateAnswer)> {
+        let arms = summarise(record);
+        let found = against_ceiling(&record.header.plan, &arms, most.parse().unwrap()).unwrap();
+        found.iter().map(|it| (it.arm, it.answer)).collect()
+    }
+
+    #[test]
+    fn a_value_is_judged_by_its_interval() {
+        let alone = session(&["a"], 100);
+        assert_eq!(answers(&alone, "20ms"), [(0, GateAnswer::Pass)]);
+        assert_eq!(answers(&alone, "9ms"), [(0, GateAnswer::Fail)]);
+        let t0 = summarise(&alone)[0].times.as_ref().unwrap().t0;
+        let near = format!("{}ns", t0.value - t0.err.unwrap());
+        assert_eq!(answers(&alone, &near), [(0, GateAnswer::Undecided)], "one error below");
+        // Only the new arm is judged.
+        assert_eq!(answers(&session(&["a", "b"], 100), "9ms"), [(1, GateAnswer::Fail)]);
+    }
+
+    /// Few runs have no error, but t0 is not above the lowest of them.
+    #[test]
+    fn without_an_error_only_the_lowest_run_is_known() {
+        for n_runs in [1, 2, 4] {
+            let few = session(&["a"], n_runs);
+            assert_eq!(answers(&few, "20ms"), [(0, GateAnswer::Pass)], "{n_runs} runs");
+            assert_eq!(answers(&few, "1ms"), [(0, GateAnswer::Undecided)], "{n_runs} runs");
+        }
+        assert_eq!(answers(&session(&["a"], 0), "20ms"), [(0, GateAnswer::Undecided)]);
+        // An upper limit has no lower end either.
+        let mut record = session(&["a"], 100);
+        let mut arms = summarise(&record);
+        let times = arms[0].times.as_mut().unwrap();
+        (times.t0.err, times.is_upper_limit) = (None, true);
+        let of = |record: &Record, most| answer(interval(&record.header.plan, &arms[0]), most);
+        assert_eq!(of(&record, 9e6), GateAnswer::Undecided);
+        assert_eq!(of(&record, 11e6), GateAnswer::Pass);
+        // A median can be above the lowest value.
+        record.header.plan.policy.decide_on = Some(DecideOn::Maxrss);
+        record.header.plan.arms[0].unit = ValueUnit::Bytes;
+        assert_eq!(of(&record, 11e6), GateAnswer::Undecided);
+    }
+
+    #[test]
+    fn the_unit_has_to_be_that_of_what_decides() {
+        let mut record = session(&["a"], 10);
+        let arms = summarise(&record);
+        let check = |record: &Record, most: &str| {
+            against_ceiling(&record.header.plan, &arms, most.parse().unwrap()).map(drop)
+        };
+        let error = check(&record, "64MiB").unwrap_err();
+        assert!(error.contains("above:64MiB") && error.contains("above:20ms"), "{error}");
+        record.header.plan.arms[0].unit = ValueUnit::Bytes;
+        assert_eq!(check(&record, "64MiB"), Ok(()));
+        record.header.plan.policy.better = Better::Higher;
+        assert!(check(&record, "64MiB").unwrap_err().contains("more is better"));
+    }
+
+    #[test]
+    fn the_worst_answer_is_told() {
+        let of =
+            |arm, answer, hi| CeilingAnswer { arm, answer, interval: Interval { lo: 0.0, hi } };
+        let passes = [of(0, GateAnswer::Pass, 2.0), of(1, GateAnswer::Pass, 3.0)];
+        assert_eq!(worst(&passes).unwrap().arm, 1);
+        let open = [passes[1], of(2, GateAnswer::Undecided, 1.0)];
+        assert_eq!(worst(&open).unwrap().arm, 2);
+        let failed = [open[1], of(3, GateAnswer::Fail, 0.5), passes[0]];
+        assert_eq!(worst(&failed).unwrap().arm, 3);
+        assert_eq!(worst(&[]), None);
+    }
+}
