@@ -170,3 +170,71 @@ fn outside_of_a_repository_the_error_says_so() {
     let ran = Ran::from(command.output().unwrap()).ends_with(2);
     assert!(ran.stderr.contains("around the current directory"), "{ran:#?}");
 }
+
+/// A project with a dependency beside it, whose build script says that it ran; `None` without cargo.
+fn cargo_project() -> Option<Bench> {
+    let bench = Bench::new();
+    for directory in ["dep/src", "project/src"] {
+        std::fs::create_dir_all(bench.path(directory)).unwrap();
+    }
+    let manifest = |name: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2021\"\n{more}\n[workspace]\n"
+        )
+    };
+    bench.write("dep/Cargo.toml", &manifest("dep", ""));
+    bench.write("dep/src/lib.rs", "pub const ONE: u32 = 1;");
+    let log = bench.path("log");
+    let build = format!(
+        "use std::io::Write;\nfn main() {{ println!(\"cargo:rerun-if-changed=build.rs\");\n\
+         let log = std::fs::OpenOptions::new().create(true).append(true).open({log:?});\n\
+         writeln!(log.unwrap(), \"built\").unwrap(); }}"
+    );
+    bench.write("dep/build.rs", &build);
+    let depends = format!("[dependencies]\ndep = {{ path = {:?} }}\n", bench.path("dep"));
+    bench.write("project/Cargo.toml", &manifest("prog", &depends));
+    bench.write("project/.gitignore", "target\n");
+    let project = bench.path("project");
+    let in_project = |program: &str, words: &[&str]| {
+        let mut command = bench.command(program);
+        command.env_remove("CARGO_TARGET_DIR").current_dir(&project).args(words);
+        command.output().ok().filter(|output| output.status.success())
+    };
+    for n in [2, 3] {
+        let source = format!("fn main() {{ println!(\"{{}}\", dep::ONE + {n}); }}");
+        bench.write("project/src/main.rs", &source);
+        if in_project("cargo", &["build", "--offline", "-q"]).is_none() {
+            skipped("there is no cargo");
+            return None;
+        }
+        for words in [&["init", "-q"][..], &["add", "."], &["commit", "-q", "-m", "a commit"]] {
+            in_project("git", words).unwrap();
+        }
+    }
+    Some(bench)
+}
+
+#[test]
+fn dependencies_that_cargo_has_built_are_not_built_again() {
+    let Some(bench) = cargo_project() else { return };
+    assert_eq!(bench.read("log"), "built\n");
+    // A program of the user's work tree that no commit has.
+    let stale = bench.path("project/target/debug/deps/stale-0123456789abcdef");
+    std::fs::copy("/bin/true", &stale).unwrap();
+    let words = ["run", "--revisions", "HEAD~1,HEAD", "--build", "cargo build --offline -q"];
+    let more = ["-r1", "-w0", "--output", "inherit", "-N", "target/debug/prog"];
+    let mut command = bench.command(STILLWELL);
+    command.env_remove("CARGO_TARGET_DIR").current_dir(bench.path("project"));
+    let ran = Ran::from(command.args(words).args(more).output().unwrap()).ends_with(0);
+    assert!(ran.stdout.contains("3\n") && ran.stdout.contains("4\n"), "each its own: {ran:#?}");
+    assert_eq!(bench.read("log"), "built\n", "{ran:#?}");
+    let builds = bench.path("cache/stillwell/builds");
+    let trees: Vec<_> = std::fs::read_dir(builds).unwrap().map(|it| it.unwrap().path()).collect();
+    let trees: Vec<_> = trees.iter().filter(|it| it.is_dir()).collect();
+    assert_eq!(trees.len(), 2, "{trees:?}");
+    for tree in trees {
+        let deps = tree.join("target/debug/deps");
+        assert!(deps.is_dir() && !deps.join("stale-0123456789abcdef").exists(), "{deps:?}");
+    }
+    assert!(stale.exists(), "the user's own files stay");
+}

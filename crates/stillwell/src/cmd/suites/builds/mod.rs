@@ -2,6 +2,7 @@
 //! the next session finds it built.
 
 mod builder;
+mod cargo;
 mod failure;
 mod source;
 mod tree;

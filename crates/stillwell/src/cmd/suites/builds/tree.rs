@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::suites::builds::builder::Builder;
+use crate::cmd::suites::builds::cargo::copy_dependencies;
 use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
 use host::terminal;
@@ -85,6 +86,9 @@ impl BuildTree<'_> {
                     self.builder.lock(&source::lock_of(repository)?, self.variant)?;
                 source::check_out(repository, &git.revision, path)?;
                 drop(checking_out);
+                if self.variant.build.is_some() {
+                    copy_dependencies(repository, path);
+                }
                 build()?;
                 // The commit or the build may have put something else there.
                 replace(&done, 0o666, recipe.as_bytes())
