@@ -97,7 +97,7 @@ pub struct ErrorObject {
     pub exit_code: u8,
 }
 
-/// The kinds of errors. docs/json.md has a table of them.
+/// The kinds of errors. docs/json.md lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
