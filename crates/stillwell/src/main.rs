@@ -14,7 +14,7 @@ use model::spec::JsonTarget;
 use model::values::exit_code;
 use render::remedies::Audience;
 
-/// The smallest of the allocators in docs/install.md. A child's peak memory starts at the launcher's.
+/// The smallest of the allocators in experiments/results/release.md. A child's peak memory starts at the launcher's.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
