@@ -1,5 +1,5 @@
 //! The journal records each change to the machine and the value before it. It is on disk before the change, so a
-//! later run can restore the machine after any crash (docs/machine.md describes the file).
+//! later run can restore the machine after any crash (the crate's README describes the file).
 //!
 //! The journal is in `/run`, which a reboot clears together with the changes. The file belongs to the user who may
 //! write the knobs. Stillwell refuses a journal that another user could have written, because restoring writes its

@@ -281,24 +281,27 @@ fn with_examples(page: &str) -> String {
     out
 }
 
+/// The knobs that `system tune` turns, those that it turns by name, and those that are only shown.
 fn with_knobs(page: &str) -> String {
     let ran = Host::of("proc/nothing =\n").system(&["show", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    let mut table = "| knob | what makes noise | turned by `tune` | needs | how sure |\n|---|---|---|---|---|\n".to_owned();
+    let head = |what: &str| format!("| {what} | what makes noise |\n|---|---|\n");
+    let mut tables = [head("turned by `tune`"), head("with `--only`"), head("shown only")];
     for knob in document["system"]["knobs"].as_array().unwrap() {
         let text = |key: &str| knob[key].as_str().unwrap().replace('|', "\\|");
         let is_shown_only = knob["files"].as_array().unwrap().is_empty();
-        let turned = match (is_shown_only, knob["by_default"].as_bool().unwrap()) {
-            (true, _) => "no, shown",
-            (false, true) => "yes",
-            (false, false) => "with `--only`",
-        };
-        let (name, noise, needs, sure) = (text("name"), text("noise"), text("needs"), text("sure"));
-        table += &format!("| `{name}` | {noise} | {turned} | {needs} | {sure} |\n");
+        let table = if is_shown_only { 2 } else { usize::from(knob["by_default"] == false) };
+        let star = if text("sure") == "tested" { " \\*" } else { "" };
+        let needs = text("needs");
+        let needs =
+            needs.trim_start_matches("root").trim_start_matches(" and ").trim_start_matches(", ");
+        let is_more = !is_shown_only && !needs.is_empty();
+        let needs = if is_more { format!(" (needs {needs})") } else { String::new() };
+        tables[table] += &format!("| `{}`{star} | {}{needs} |\n", text("name"), text("noise"));
     }
     let (before, rest) = page.split_once("<!-- knobs -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /knobs -->").unwrap();
-    format!("{before}<!-- knobs -->\n{table}<!-- /knobs -->{after}")
+    format!("{before}<!-- knobs -->\n{}<!-- /knobs -->{after}", tables.join("\n"))
 }
 
 /// Reads this machine. Which CPUs slow each other is measured once after a boot; what was kept is used again.
