@@ -3,7 +3,7 @@
 use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::counted;
-use analysis::end_reason;
+use analysis::{DecisionEstimate, PairedTest, end_reason};
 use model::values::Order;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
@@ -104,6 +104,73 @@ pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Opti
     // What the times had no room for, they had no room for in their share.
     let enough_for = |time_ns: u64| (time_ns as f64 / share) as u64;
     short_budget_of_suite((budget_ns, enough_for(timed_ns)), &paces)
+}
+
+/// The number of blocks that would decide, with the options that make room for them.
+pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
+    match paired.to_decide {
+        Some(needed) => format!(
+            "about {} blocks would decide{}; these were {}",
+            needed.n_pairs,
+            longer(needed, plan),
+            paired.n_pairs
+        ),
+        None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
+    }
+}
+
+/// Options that make room for this number of blocks, in parentheses. The blocks have to be new: the interim analyses of
+/// this session have spent its error rate.
+pub(super) fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
+    let BlockRule::Budget { max, .. } = plan.blocks else {
+        return format!(" ({})", more_blocks(to_decide, plan).join(" "));
+    };
+    let (options, between) = match Audience::of(plan) {
+        // The suite's own budget ends each benchmark as well.
+        audience @ Audience::Suite => {
+            let own = longer_budget(to_decide, plan);
+            let own = own.map(|time| format!("`policy.budget = \"{time}\"`"));
+            let n_pairs = to_decide.n_pairs;
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            let whole = "a longer `budget` of the suite".to_owned();
+            (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
+        }
+        // Its budget is for all benchmarks, of which others may be decided sooner.
+        Audience::Gate => {
+            let mut arms = plan.arms.iter();
+            let steadier = arms.find_map(|arm| arm.value.as_ref()?.steadier(&arm.argv));
+            let steadier = steadier.map(|argument| format!("programs with {argument}"));
+            (["a longer --budget".to_owned()].into_iter().chain(steadier).collect(), ", or ")
+        }
+        _ => (more_blocks(to_decide, plan), " "),
+    };
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
+}
+
+/// The budget that this number of blocks needs, if it is longer than that of the plan.
+fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
+    let BlockRule::Budget { budget_ns, .. } = plan.blocks else { return None };
+    let longer = to_decide.time_ns.filter(|time_ns| MARGIN * time_ns > budget_ns as f64);
+    longer.map(|time_ns| budget(MARGIN * time_ns))
+}
+
+/// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
+pub(crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
+    let audience = Audience::of(plan);
+    let n_pairs = to_decide.n_pairs;
+    let longer = longer_budget(to_decide, plan).map(|time| format!("--budget {time}"));
+    let options: Vec<String> = match (plan.blocks, audience) {
+        (BlockRule::Exactly(_), _) => vec![audience.blocks(n_pairs)],
+        (BlockRule::Budget { max, .. }, _) => {
+            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+            match audience {
+                // The options exclude each other: a number of processes, or a budget.
+                Audience::Workers => beyond.or(longer).into_iter().collect(),
+                _ => longer.into_iter().chain(beyond).collect(),
+            }
+        }
+    };
+    options.iter().flat_map(|option| option.split(' ')).map(str::to_owned).collect()
 }
 
 /// A time as `--budget` reads it, rounded up.

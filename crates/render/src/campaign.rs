@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
+use crate::ratios::size_of;
 use crate::table::{cells, plain};
-use crate::text::size_of;
 use crate::units::{counted, percent, short_time};
 use model::values::ErrorControl;
 use search::campaign::{AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};

@@ -1,8 +1,10 @@
 //! The answer to `--fail-on` in one line: for logs of continuous integration, where only the end is read.
 
+use crate::budget::to_decide;
 use crate::columns::shorten;
 use crate::quantity::QuantityWords;
-use crate::text::{exact_text, margin, no_test, ratio_and_interval, repeats, to_decide};
+use crate::ratios::{exact_text, ratio_and_interval, repeats};
+use crate::text::{margin, no_test};
 use crate::uncertain;
 use crate::units::unit_of_arm;
 use analysis::ceilings::worst;

@@ -3,8 +3,9 @@
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
 use crate::gate::at_most;
+use crate::ratios::{change, exact_percent, is_exact, tested_ratio};
 use crate::t0;
-use crate::text::{change, exact_percent, is_exact, no_test, tested_ratio};
+use crate::text::no_test;
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judgement, Verdict};

@@ -50,6 +50,7 @@ pub mod pyperf;
 mod quantity;
 pub mod race;
 pub mod race_document;
+mod ratios;
 pub mod remedies;
 pub mod report;
 pub mod results;
@@ -72,5 +73,5 @@ pub mod within;
 
 pub use columns::{fit_into, keep_names, one_line, shorten};
 pub use names::distinct;
+pub use ratios::ratio_and_interval;
 pub use styles::Styles;
-pub use text::ratio_and_interval;

@@ -1,6 +1,6 @@
 //! The words for the quantity that decides. Only times are faster and slower.
 
-use crate::text::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
+use crate::ratios::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
 use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
 use analysis::verdict::Verdict;

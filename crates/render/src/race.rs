@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
-use crate::text::{differs, percent_ends, ratio_and_interval};
+use crate::ratios::{percent_ends, ratio_and_interval};
+use crate::text::differs;
 use crate::uncertain;
 use crate::units::{counted, short_time};
 use analysis::RatioInterval;

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::columns::{COLUMNS, name, shorten, width};
 use crate::quantity::QuantityWords;
-use crate::text::ratio_text;
+use crate::ratios::ratio_text;
 use crate::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_name,
     unit_of_values,

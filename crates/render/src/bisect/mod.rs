@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
-use crate::text::size_of;
+use crate::ratios::size_of;
 use crate::units::{counted, short_time};
 use search::bisection::{
     Answer, BisectSearch, Commit, CommitGraph, Culprit, LayoutFinding, LayoutVerdict, Observation,

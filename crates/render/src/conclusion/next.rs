@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::budget::budget;
+use crate::budget::{more_blocks, to_decide};
 use crate::remedies::Audience;
-use crate::text::{more_blocks, to_decide};
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{Comparison, DecisionEstimate, Evidence, PairedTest};
 use model::spec::{complete, without_options};

@@ -1,9 +1,9 @@
 //! A group with what every part of the report needs: its record, its title and its unit.
 
 use crate::columns::one_line;
+use crate::ratios::ratio_text;
 use crate::report::{ReportRecord, records};
 use crate::t0;
-use crate::text::ratio_text;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of_unit, requested_unit};
 use analysis::report::{NameMatch, ReportGroup};

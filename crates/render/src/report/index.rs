@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::columns::one_line;
 use crate::exported::ratio;
+use crate::ratios::{ratio_text, tested_ratio};
 use crate::report::cards;
 use crate::report::group::{GroupContext, estimate};
 use crate::t0;
-use crate::text::{ratio_text, tested_ratio};
 use crate::uncertain::signs;
 use analysis::Evidence;
 use analysis::report::ReportData;

@@ -1,13 +1,14 @@
 //! The answer in one sentence: which command is faster, by how much, and how sure that is.
 
+use crate::budget::{longer, to_decide};
 use crate::exported::shown_value;
 use crate::names::distinct;
 use crate::quantity::QuantityWords;
+use crate::ratios::{interval_ends, percent_ends, times_text};
 use crate::t0;
 use crate::text::SummaryContext;
-use crate::text::comparison::{longer, margin, no_test, to_decide};
+use crate::text::comparison::{margin, no_test};
 use crate::text::doubt::slow_text;
-use crate::text::ratios::{interval_ends, percent_ends, times_text};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};

@@ -1,6 +1,6 @@
 //! Differences that equal typical times can hide, in words.
 
-use crate::text::ratios::{change, ratio_and_interval};
+use crate::ratios::{change, ratio_and_interval};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judgement, Verdict};

@@ -7,7 +7,6 @@ mod benchmarks;
 mod comparison;
 mod doubt;
 mod ranked;
-mod ratios;
 
 use std::fmt::Write as _;
 
@@ -27,15 +26,8 @@ use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::{decided, differs};
 use comparison::self_check;
-pub(super) use comparison::{
-    comparison, margin, more_blocks, no_test, numbers_line, sentences, to_decide,
-};
+pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences};
 pub(super) use ranked::ratio_and_word;
-pub use ratios::ratio_and_interval;
-pub(super) use ratios::{
-    change, exact_percent, exact_text, interval_ends, is_exact, percent_ends, ratio_text, repeats,
-    size_of, tested_ratio,
-};
 
 /// With more arms than this, no arm has a block of its own.
 const BLOCKS_MAX: usize = 12;

@@ -9,10 +9,10 @@ use record::plan::{Arm, Plan};
 use crate::columns::{one_line, room_for_names, shorten, width, wrap};
 use crate::names::distinct;
 use crate::quantity::QuantityWords;
+use crate::ratios::tested_ratio;
 use crate::styles::paint;
 use crate::text::SummaryContext;
 use crate::text::comparison::margin;
-use crate::text::ratios::tested_ratio;
 use crate::{t0, uncertain};
 use analysis::verdict::{Judgement, Verdict};
 

@@ -116,12 +116,10 @@ fn rings_of_directories(modules: &Modules) -> Vec<String> {
     found
 }
 
-/// The words of `render` still need each other; everywhere else a directory can be read from the bottom up.
-const OPEN_RING: &str = "render: closing, conclusion, document, noise, notes, quantity, text";
-
 #[test]
 fn no_directories_import_each_other() {
-    assert_eq!(rings_of_directories(modules()), [OPEN_RING]);
+    let found = rings_of_directories(modules());
+    assert!(found.is_empty(), "{} rings of directories:\n{}", found.len(), found.join("\n"));
 }
 
 /// Names that one type has in each of several modules: visible ones, so those that a reader meets elsewhere.

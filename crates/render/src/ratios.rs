@@ -112,7 +112,7 @@ pub(crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>) -> String {
 }
 
 /// A factor with the digits that matter: `1.02`, `2.3`, `23`.
-pub(super) fn times_text(factor: f64) -> String {
+pub(crate) fn times_text(factor: f64) -> String {
     uncertain::significant(factor, if factor < 2.0 { 3 } else { 2 })
 }
 
