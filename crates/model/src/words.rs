@@ -1,15 +1,15 @@
-//! Words of a command line that need not be UTF-8, as text that a record can keep; and errors in one line.
+//! Command-line words that are not UTF-8, as text for a record; and errors in one line.
 
 use std::fmt::Display;
 use std::path::Path;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-/// Stands for byte 0: the end of the last private-use plane, which no text uses.
+/// Stands for byte 0. These are the last private-use characters, which no text uses.
 const BASE: u32 = 0x0010_ff00;
 
-/// Bytes as text. A byte that is not UTF-8 becomes a private-use character, and so does each byte of such a character:
-/// [`bytes_of`] gives back the same bytes.
+/// Encodes bytes as text. A byte that is not UTF-8 becomes a private-use character, and so does each byte of such a
+/// character. [`bytes_of`] restores the bytes.
 pub fn text_of(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -24,12 +24,12 @@ pub fn text_of(bytes: &[u8]) -> String {
     out
 }
 
-/// A path as text that JSON can have.
+/// A path as text for JSON.
 pub fn path_text(path: &Path) -> String {
     text_of(path.as_os_str().as_encoded_bytes())
 }
 
-/// The bytes that a text stands for.
+/// Restores the bytes behind a text.
 pub fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for char in text.chars() {
@@ -41,7 +41,7 @@ pub fn bytes_of(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The byte that a character of [`text_of`] stands for. Bytes below 128 are always UTF-8.
+/// The byte behind a character of [`text_of`]. Bytes below 128 are always UTF-8.
 pub fn byte_of(char: char) -> Option<u8> {
     let byte = u32::from(char).checked_sub(BASE)?;
     u8::try_from(byte).ok().filter(|byte| !byte.is_ascii())
@@ -51,12 +51,12 @@ fn stand_in(byte: u8) -> char {
     char::from_u32(BASE + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Reads a command of the command line.
+/// A parser for commands on the command line.
 pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
-/// What, where and why, with nothing twice: the causes of an error, without those that the text before contains.
+/// An error and its causes in one line, without causes that repeat an earlier text.
 pub fn in_words(error: &anyhow::Error) -> String {
     let mut out = String::new();
     for cause in error.chain() {
@@ -70,7 +70,7 @@ pub fn in_words(error: &anyhow::Error) -> String {
     out
 }
 
-/// The text of an error without the kernel's number for it: Rust adds "(os error 2)" to "No such file or directory".
+/// An error without Rust's "(os error 2)".
 pub fn reason(error: impl Display) -> String {
     const BEFORE: &str = " (os error ";
     let text = error.to_string();

@@ -1,15 +1,14 @@
-//! asv, 0.6 and later: `python -m asv.benchmark DIRECTORY`, the module that `asv run` itself starts for each benchmark. Its
-//! list and its samples are files of JSON.
+//! asv 0.6 and later: `python -m asv.benchmark DIRECTORY`, the module that `asv run` starts for each benchmark. The
+//! list and the samples are JSON files.
 
 use serde_json::Value;
 
 use crate::harness::{Adapter, HarnessOutput, RESULT_FILE};
 
-/// The module.
 const MODULE: &str = "asv.benchmark";
 /// The first words of the settings of one benchmark.
 pub(super) const SETTINGS: &str = "{\"rounds\": ";
-/// Kinds of benchmarks that are times. Others are counts and sizes.
+/// Kinds of benchmarks that measure time. The others measure counts and sizes.
 const TIMES: [&str; 2] = ["time", "timeraw"];
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -21,7 +20,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     list: names,
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
-        // A benchmark's own number of calls goes before the time of a sample. A sample is one call at least.
+        // A benchmark's own number of calls overrides the sample time. A sample has at least one call.
         let rest = "1, \"repeat\": [3, 10, 0.05], \"sample_time\": 0.001, \"warmup_time\": 0.01}";
         let settings = format!("{SETTINGS}{rest}");
         ordered(program, "run", &[benchmark, &settings, "None", RESULT_FILE])
@@ -35,7 +34,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::File,
 };
 
-/// The words before the directory: this alone is asked for its options.
+/// The words before the directory. They are enough to ask for the options.
 pub(super) fn module(program: &[String]) -> &[String] {
     let end = program.iter().position(|word| word == MODULE).map_or(program.len(), |at| at + 1);
     &program[..end]
@@ -50,8 +49,8 @@ fn ordered(program: &[String], order: &str, arguments: &[&str]) -> Vec<String> {
     module.iter().cloned().chain(order).chain(directory.iter().cloned()).chain(arguments).collect()
 }
 
-/// The benchmarks that are times. One with parameters has a name with the number of each combination, as asv calls them.
-/// `setup_cache` makes a file for all processes, which only `asv run` does.
+/// The names of the benchmarks that measure time; a parameter combination has its number, as in asv. Benchmarks with
+/// `setup_cache` are left out, because only `asv run` makes that file.
 fn names(text: &str) -> Vec<String> {
     let all: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
     let of_one = |it: &Value| {
@@ -116,7 +115,7 @@ mod tests {
         let said = r#"{"samples": [2.5e-6, 9e-6, 3e-6], "number": 400}"#;
         let value = |text| Harness::Asv.value_ns("b.time_x", text, ProcessValue::Low);
         assert!((value(said).unwrap() - 2500.0).abs() < 1e-6);
-        // What is skipped is NaN.
+        // asv writes NaN for a skipped combination.
         assert_eq!(value("NaN"), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Catch2, 2.9 and later. It lists test cases, not benchmarks, so the list comes from a short run of all of them. A
-//! benchmark runs with the test case that it is in.
+//! Catch2 2.9 and later. `--list-tests` lists test cases, not benchmarks, so a short run of everything makes the list.
+//! A benchmark is run through its test case.
 
 use regex_lite::Regex;
 
 use crate::harness::{Adapter, HarnessOutput, with};
 
-/// Between a test case and its benchmark.
+/// Separates a test case from its benchmark.
 const WITHIN: &str = " / ";
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -22,14 +22,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let case = benchmark.split_once(WITHIN).map_or(benchmark, |(case, _)| case);
-        // A comma and a bracket have a meaning in a test specification.
+        // Commas and brackets are syntax in a test specification.
         let case = case.replace('\\', "\\\\").replace(',', "\\,").replace('[', "\\[");
         let options = ["-r", "xml", "--benchmark-samples", "20", "--benchmark-resamples", "100"];
         let warmup = ["--benchmark-warmup-time", "20"];
         with(program, &[&[&*case], &options[..], &warmup].concat())
     },
     environment: &[],
-    // It prints only the mean of them.
+    // Catch2 prints only the mean of the samples.
     samples_ns: |benchmark, text| {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
         of.filter_map(|(_, mean)| mean).take(1).collect()

@@ -1,9 +1,9 @@
-//! Programs of frameworks whose instructions are counted: the difference of a process with n iterations and one with twice as
-//! many is the cost of n, because everything that does not depend on the number cancels.
+//! Exact iteration counts, for counting instructions. A process with 2n iterations minus a process with n costs n
+//! iterations: everything else cancels.
 
 use crate::harness::{Harness, with_iterations};
 
-/// The arguments of a run with exactly so many iterations.
+/// The arguments for a run of exactly `n` iterations.
 ///
 /// # Errors
 /// The framework chooses the number by the clock.
@@ -24,7 +24,7 @@ pub fn with_exact_iterations(
     with_iterations(harness, argv, n).ok_or_else(by_clock)
 }
 
-/// So many rounds of one iteration. It calibrates itself by the clock unless any time is long enough.
+/// `n` rounds of one iteration. pytest-benchmark calibrates by the clock unless the minimal time is tiny.
 fn pytest(argv: &[String], n: u64) -> Vec<String> {
     let word = |word: &String| match word.split_once('=').map_or(word.as_str(), |(name, _)| name) {
         "--benchmark-min-rounds" => format!("--benchmark-min-rounds={n}"),

@@ -1,5 +1,5 @@
-//! criterion.rs, 0.5 and later. Its options are those that its `--help` lists. It writes its samples to CRITERION_HOME, a
-//! directory of ours, so the results of the project's own runs in `target/criterion` stay as they are.
+//! criterion.rs 0.5 and later. Options are those in `--help`. Samples go to CRITERION_HOME, a directory of ours, so the
+//! project's own results in `target/criterion` are untouched.
 
 use regex_lite::Regex;
 use serde_json::Value;
@@ -10,7 +10,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
     markers: &["Criterion.rs benchmark"],
     programs: &[],
-    // 0.5.1 has clap without the feature `help`, unless another crate of the program asks for it.
+    // 0.5.1 builds clap without the feature `help`, unless another crate enables it.
     answers: &[
         &["Criterion.rs benchmark", "--measurement-time"],
         &["error: unexpected argument found"],
@@ -38,15 +38,15 @@ pub(super) const ADAPTER: Adapter = Adapter {
     environment: &[("CRITERION_HOME", RESULT_FILE)],
     samples_ns: |benchmark, text| {
         let Some(printed) = printed_ns(benchmark, text) else { return Vec::new() };
-        // A project may choose another directory, where the samples are not found.
+        // If the project sets its own directory, the samples are not found: take the printed estimate.
         samples_ns(text).filter(|samples| !samples.is_empty()).unwrap_or_else(|| vec![printed])
     },
     output: HarnessOutput::Folder("sample.json"),
 };
 
-/// The estimate that is printed for a benchmark.
+/// The printed estimate of a benchmark.
 fn printed_ns(benchmark: &str, text: &str) -> Option<f64> {
-    // A long name has a line of its own. The middle one of the three numbers is the estimate.
+    // A long name is on a line of its own. The middle number of the three is the estimate.
     let time = Regex::new(r"time:\s*\[\S+ \S+ (\S+) (\S+) \S+ \S+\]").ok()?;
     let of = text.lines().position(|line| {
         let rest = line.strip_prefix(benchmark);
@@ -57,7 +57,7 @@ fn printed_ns(benchmark: &str, text: &str) -> Option<f64> {
     time_ns(&said[1], &said[2])
 }
 
-/// The samples in the file, which follows what is printed: its last line.
+/// The samples in the file. The last line of the printed text is the content of the file.
 fn samples_ns(text: &str) -> Option<Vec<f64>> {
     let file: Value = serde_json::from_str(text.lines().last()?).ok()?;
     let numbers = |key: &str| {

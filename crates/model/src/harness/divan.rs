@@ -1,13 +1,13 @@
-//! divan, 0.1. Its `--list` leaves out the arguments of a benchmark, so the list comes from a short run of all of them. Its
-//! results are a tree, and a benchmark is its path in it.
+//! divan 0.1. `--list` leaves out the arguments of a benchmark, so a short run of everything makes the list. Results
+//! are a tree; a benchmark is named by its path.
 
 use regex_lite::Regex;
 
 use crate::harness::{Adapter, HarnessOutput, time_ns, with};
 
-/// Between the parts of a path, as in its own filters.
+/// Separates the parts of a path, as in divan's filters.
 const WITHIN: &str = "::";
-/// Columns of a level of the tree: `├─ `, `│  `.
+/// Width of one tree level: `├─ `, `│  `.
 const LEVEL_COLUMNS: usize = 3;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -26,7 +26,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &one)
     },
     environment: &[],
-    // It prints only the median of them. They are of some microseconds.
+    // divan prints only the median of the samples. Each takes some microseconds.
     samples_ns: |benchmark, text| {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);
         of.map(|(_, median)| median).take(1).collect()
@@ -36,7 +36,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 
 /// Each benchmark of the tree with its median, ns.
 fn results(text: &str) -> Vec<(String, f64)> {
-    // The columns are fastest, slowest, median, mean, samples, iterations; the name stands before the first.
+    // Columns after the name: fastest, slowest, median, mean, samples, iterations.
     let Ok(row) =
         Regex::new(r"^(.*?)\s+[\d.]+ \S+\s+│\s+[\d.]+ \S+\s+│\s+([\d.]+) (ps|ns|µs|ms|s)\s+│")
     else {

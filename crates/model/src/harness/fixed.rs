@@ -1,11 +1,10 @@
-//! Programs that do a given number of iterations. Only then do two builds do the same work, so that the time of a function
-//! in a process can be compared.
+//! Fixed iteration counts. Two builds do the same work only then, so the times of their functions can be compared.
 
 use crate::harness::{Harness, asv};
 
-/// The arguments of a run with so many iterations in the place of a time; `None` where the framework has no such option.
+/// The arguments for a run of `n` iterations instead of a time; `None` if the framework has no such option.
 pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<String>> {
-    // One sample has all of the iterations.
+    // All iterations are in one sample.
     let replaced = |option: &str, samples: &str| {
         let word = |word: &String| match word {
             word if word.starts_with(option) => format!("{option}{n}x"),

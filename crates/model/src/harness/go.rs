@@ -1,13 +1,13 @@
-//! Test programs of Go, made by `go test -c`. Only a run shows the sub-benchmarks, so the list comes from a short run of
-//! all. It has the time of an iteration. So a sample has a fixed number of them: to find that number, Go would make several
-//! rounds for each sample, with a garbage collection before each.
+//! Go test programs, made by `go test -c`. Only a run shows the sub-benchmarks, so a short run of everything makes the
+//! list. It also has the time of an iteration, which fixes the iterations of a sample: otherwise Go would calibrate
+//! each sample in several rounds, each with a garbage collection.
 
 use regex_lite::{Regex, escape};
 
 use crate::harness::{Adapter, HarnessOutput, SAMPLE_NS, n_samples, time_ns, with};
 
-/// With one CPU the processes vary less, by a third to two thirds where it was measured, and end sooner
-/// (docs/frameworks/go.md). What runs in parallel is then another benchmark.
+/// One CPU reduces the variation between processes by a third to two thirds (docs/frameworks/go.md) and shortens them.
+/// A benchmark that runs in parallel is then a different benchmark.
 pub(super) const ONE_CPU: &str = "-test.cpu=1";
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -21,7 +21,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
     },
     command: |program, benchmark, iteration_ns| {
-        // Each part of the expression is for one level of sub-benchmarks.
+        // Each part matches one level of sub-benchmarks.
         let parts: Vec<String> =
             benchmark.split('/').map(|part| format!("^{}$", escape(part))).collect();
         let bench = format!("-test.bench={}", parts.join("/"));
@@ -39,7 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Stdout,
 };
 
-/// The benchmarks with their times, ns. A name ends with GOMAXPROCS unless that is 1; the number is the same for all.
+/// The benchmarks with their times, ns. Every name ends with GOMAXPROCS, unless that is 1.
 fn lines(text: &str) -> Vec<(String, f64)> {
     let Ok(line) = Regex::new(r"^(Benchmark\S*)\s+\d+\s+([0-9.e+]+) ns/op") else {
         return Vec::new();

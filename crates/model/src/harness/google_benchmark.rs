@@ -1,4 +1,4 @@
-//! Google Benchmark, 1.5 and later. A minimal time without a unit is understood by all of these versions.
+//! Google Benchmark 1.5 and later. All of these versions accept a minimal time without a unit.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::harness::{Adapter, HarnessOutput, SAMPLES, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "Google Benchmark",
-    // The second is of a program that is linked with the shared library.
+    // The second marks a program that links the shared library.
     markers: &["benchmark_list_tests", "libbenchmark.so"],
     programs: &[],
     answers: &[&["--benchmark_list_tests", "--benchmark_filter"]],
@@ -28,7 +28,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     environment: &[],
     samples_ns: |benchmark, text| {
         let is_it = |run: &&Value| {
-            // With repetitions there are also means and medians of them.
+            // Repetitions add means and medians.
             run["run_type"] != "aggregate"
                 && (run["run_name"] == benchmark || run["name"] == benchmark)
         };
@@ -40,7 +40,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Stdout,
 };
 
-/// The runs in what a program says. It may print lines of its own first.
+/// The runs in the output. The program may print lines of its own first.
 fn runs(text: &str) -> Vec<Value> {
     let start = text.find("\n{").map_or(0, |at| at + 1);
     let document: Option<Value> = serde_json::from_str(&text[start..]).ok();

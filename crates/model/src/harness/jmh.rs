@@ -1,5 +1,5 @@
-//! JMH, 1.21 and later: `java -jar benchmarks.jar`. A benchmark with parameters is one for each combination of their
-//! values. It forks one virtual machine, because the options that a benchmark asks for only hold there.
+//! JMH 1.21 and later: `java -jar benchmarks.jar`. Each combination of parameter values is a benchmark. JMH forks one
+//! virtual machine, because the JVM options of a benchmark apply only to a fork.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::harness::{Adapter, HarnessOutput, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "JMH",
-    // A file in the jar that its annotation processor writes.
+    // The annotation processor writes this file into the jar.
     markers: &["META-INF/BenchmarkList"],
     programs: &[],
-    // It has `-h` only.
+    // JMH has only `-h`.
     answers: &[&["not a recognized option"]],
     listing: |program| with(program, &["-lp"]),
     list: |text| {
@@ -39,7 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Stdout,
 };
 
-/// The times of the iterations of a benchmark in its only fork.
+/// The iteration times of a benchmark in the single fork.
 fn iterations_ns(benchmark: &str, text: &str) -> Option<Vec<f64>> {
     let document: Value = serde_json::from_str(text.get(text.find('[')?..)?).ok()?;
     let of = document.as_array()?.iter().find(|it| is(it, benchmark))?;
@@ -55,7 +55,7 @@ fn parameter(line: &str) -> Option<(&str, Vec<&str>)> {
     Some((name, values.strip_suffix('}')?.split(", ").collect()))
 }
 
-/// Each of these with each value of one more parameter: `demo.Sums.sum n=100`.
+/// Every entry combined with every value of one more parameter: `demo.Sums.sum n=100`.
 fn combined(all: &[String], name: &str, values: &[&str]) -> Vec<String> {
     let of = |one: &String| {
         values.iter().map(|value| format!("{one} {name}={value}")).collect::<Vec<String>>()
@@ -63,7 +63,7 @@ fn combined(all: &[String], name: &str, values: &[&str]) -> Vec<String> {
     all.iter().flat_map(of).collect()
 }
 
-/// Whether a result is of this benchmark with these values of its parameters.
+/// Whether a result belongs to this benchmark and these parameter values.
 fn is(result: &Value, benchmark: &str) -> bool {
     let mut words = benchmark.split(' ');
     let parameters: Vec<(&str, &str)> =

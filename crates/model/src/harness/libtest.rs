@@ -17,7 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     listed_ns: |_, _| None,
     command: |program, benchmark, _| with(program, &["--bench", "--exact", benchmark]),
     environment: &[],
-    // It prints only the median of them. They are of 1 and 5 ms.
+    // libtest prints only the median of samples of 1 and 5 ms.
     samples_ns: |benchmark, text| {
         let line = Regex::new(r"^test (.*?) +\.\.\. bench:\s+([0-9.,]+) ns/iter");
         let found = text.lines().filter_map(|text| line.as_ref().ok()?.captures(text));
@@ -38,7 +38,7 @@ mod tests {
         let said =
             "running 1 test\ntest benches::fib ... bench:       1,234.56 ns/iter (+/- 7.10)\n";
         check(Harness::Libtest, listed, &["benches::fib"], said, 1234.56);
-        // Names are as wide as the longest one of the program.
+        // libtest pads names to the longest one in the program.
         let padded = said.replace("fib ...", "fib       ...");
         check(Harness::Libtest, listed, &["benches::fib"], &padded, 1234.56);
     }

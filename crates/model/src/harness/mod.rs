@@ -1,11 +1,11 @@
-//! Benchmark programs of other frameworks: how each is recognised, asked for its benchmarks, told to run one of them,
-//! and what it then prints. One file for each. Pure: `measure::harnesses` executes the programs.
+//! Benchmark programs of other frameworks, one file each: how to recognise a program, list its benchmarks, run one of
+//! them and read its output. Pure: `measure::harnesses` executes the programs.
 //!
-//! One process is one observation, so its own measuring time is short: the time goes to more processes, because most of
-//! the variation is between them (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).
+//! One process is one observation, and most variation is between processes (Kalibera and Jones, "Rigorous benchmarking
+//! in reasonable time", 2013). So each process measures briefly, and there are more of them.
 //!
-//! The time of an iteration is that of the framework's own clock, so the waits for a CPU are in it. Samples of about a
-//! millisecond mostly fit between two of them: the value of a process is the mean of its lowest samples.
+//! The framework's own clock times an iteration, and waits for a CPU are included. Samples of about a millisecond
+//! mostly fit between two waits, so the value of a process is the mean of its lowest samples.
 
 mod asv;
 mod catch2;
@@ -46,56 +46,55 @@ pub enum Harness {
 /// Stands for the path of a temporary file or directory in the arguments and variables of a program.
 pub const RESULT_FILE: &str = "{result}";
 
-/// Share of the samples of a process that make its value: the lowest ones. As for the slices of a worker.
+/// Share of a process's samples that make its value: the lowest ones, as for the slices of a worker.
 const LOW: f64 = 0.2;
-/// Samples of a process, where a framework can be told their number. experiments/results/gates.md, "Samples of other frameworks".
+/// Samples per process, where the framework lets us choose (experiments/results/gates.md, "Samples of other
+/// frameworks").
 const SAMPLES: usize = 10;
-/// Fewest samples of a benchmark whose iterations are long.
+/// Fewest samples of a benchmark with long iterations.
 const SAMPLES_MIN: usize = 3;
-/// Time of a sample, ns. A turn of other programs on the CPU is some 3 ms, so some samples have none.
+/// Time of a sample, ns. Other programs take the CPU for some 3 ms at a time, so some samples are undisturbed.
 const SAMPLE_NS: f64 = 1e6;
-/// Time of all samples of a process, ns, if their iterations are longer than a sample should be.
+/// Total sample time of a process, ns, if one iteration is longer than [`SAMPLE_NS`].
 const LONG_NS: f64 = 50e6;
 
-/// Where a program writes its list and its times.
+/// Destination of a program's list and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HarnessOutput {
     Stdout,
-    /// To [`RESULT_FILE`].
     File,
-    /// To standard output, and its samples to a file of this name below [`RESULT_FILE`].
+    /// Standard output, with the samples in a file of this name below [`RESULT_FILE`].
     Folder(&'static str),
 }
 
 /// The argument that every framework answers with its options.
 const QUESTION: &str = "--help";
 
-/// The way to talk to the programs of a framework.
+/// How to talk to the programs of one framework.
 struct Adapter {
     name: &'static str,
-    /// Texts of which the file of such a program contains one.
+    /// A program's file contains one of these texts.
     markers: &'static [&'static str],
-    /// Names of programs and modules that are of the framework whatever their file contains.
+    /// Names of programs and modules that belong to the framework, whatever their file contains.
     programs: &'static [&'static str],
-    /// Texts that its answer to `--help` contains: all of one of these lists.
+    /// The answer to `--help` contains all texts of one of these lists.
     answers: &'static [&'static [&'static str]],
-    /// The program with the arguments that make it list its benchmarks.
+    /// The command that lists the benchmarks.
     listing: fn(&[String]) -> Vec<String>,
-    /// The benchmarks in that list.
+    /// The benchmarks in the list.
     list: fn(&str) -> Vec<String>,
-    /// The time of an iteration of a benchmark, ns, if the list has it.
+    /// The time of an iteration, ns, if the list has it.
     listed_ns: fn(&str, &str) -> Option<f64>,
-    /// The program with the arguments for one benchmark, of which an iteration takes so long, if that is known.
+    /// The command for one benchmark, given the time of its iteration if known.
     command: fn(&[String], &str, Option<f64>) -> Vec<String>,
-    /// The variables for one benchmark.
+    /// Environment variables for that command.
     environment: &'static [(&'static str, &'static str)],
-    /// The time of an iteration of that benchmark, ns, in each sample that it then says.
+    /// The time of an iteration, ns, in each printed sample.
     samples_ns: fn(&str, &str) -> Vec<f64>,
     output: HarnessOutput,
 }
 
 impl Harness {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Criterion,
         Self::Divan,
@@ -122,13 +121,13 @@ impl Harness {
         }
     }
 
-    /// Its name.
+    /// Name of the framework.
     pub fn name(self) -> &'static str {
         self.adapter().name
     }
 
-    /// Whether the file of a program may be of this framework. Only such a program is asked: another one might take any
-    /// argument for an order to start its work.
+    /// Whether a file may be a program of this framework. Only such a program is asked for its options: any other might
+    /// take the argument as an order to start working.
     pub fn may_have_made(self, file: &[u8], program: &[String]) -> bool {
         let Adapter { markers, programs, .. } = self.adapter();
         let name = |word: &String| word.rsplit('/').next().map(String::from).unwrap_or_default();
@@ -136,31 +135,31 @@ impl Harness {
             || program.iter().any(|word| programs.contains(&&*name(word)))
     }
 
-    /// The program with the argument that makes it say its options.
+    /// The command that prints the options.
     pub fn question(self, program: &[String]) -> Vec<String> {
         let asked = if self == Self::Asv { asv::module(program) } else { program };
         with(asked, &[QUESTION])
     }
 
-    /// Whether a program of this framework gave this answer to `--help`.
+    /// Whether this `--help` output comes from the framework.
     pub fn has_answered(self, help: &str) -> bool {
         let has_all = |words: &&[&str]| words.iter().all(|word| help.contains(word));
         self.adapter().answers.iter().any(has_all)
     }
 
-    /// An argument with which the times of a program vary less, if it has none of that kind. It changes what is measured, so
-    /// it is for the user to give.
+    /// An argument that reduces the variation between processes, unless the program already has one. It changes what is
+    /// measured, so the user decides.
     pub fn steadier(self, program: &[String]) -> Option<&'static str> {
         let has_cpus = program.iter().any(|word| word.contains("test.cpu"));
         (self == Self::Go && !has_cpus).then_some(go::ONE_CPU)
     }
 
-    /// The program with the arguments that make it list its benchmarks.
+    /// The command that lists the benchmarks.
     pub fn listing(self, program: &[String]) -> Vec<String> {
         (self.adapter().listing)(program)
     }
 
-    /// The benchmarks in that list, each once.
+    /// The benchmarks in the list, without repetitions.
     pub fn list(self, text: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in (self.adapter().list)(text) {
@@ -171,12 +170,12 @@ impl Harness {
         names
     }
 
-    /// The time of an iteration of a benchmark, ns, if that list has it.
+    /// The time of a benchmark's iteration, ns, if the list has it.
     pub fn listed_ns(self, text: &str, benchmark: &str) -> Option<f64> {
         (self.adapter().listed_ns)(text, benchmark)
     }
 
-    /// The program with the arguments for one benchmark. An iteration of it takes `iteration_ns`, if that is known.
+    /// The command for one benchmark. `iteration_ns` is the time of its iteration, if known.
     pub fn command(
         self,
         program: &[String],
@@ -186,23 +185,23 @@ impl Harness {
         (self.adapter().command)(program, benchmark, iteration_ns)
     }
 
-    /// The variables for one benchmark.
+    /// Environment variables for one benchmark.
     pub fn environment(self) -> &'static [(&'static str, &'static str)] {
         self.adapter().environment
     }
 
-    /// The time of an iteration of a benchmark, ns, in what its process said.
+    /// The time of an iteration, ns, from the output of a benchmark's process.
     pub fn value_ns(self, benchmark: &str, text: &str, value: ProcessValue) -> Option<f64> {
         let samples = (self.adapter().samples_ns)(benchmark, text);
         let found = match value {
             ProcessValue::Mean => stats::mean(&samples).ok()?,
             ProcessValue::Low => SortedSample::new(&samples).ok()?.low_mean(LOW),
         };
-        // A time of zero has no ratio to another one.
+        // A time of zero has no ratio.
         Some(found).filter(|ns| ns.is_finite() && *ns > 0.0)
     }
 
-    /// Where lists and times are.
+    /// Destination of lists and times.
     pub fn output(self) -> HarnessOutput {
         self.adapter().output
     }
@@ -221,12 +220,10 @@ pub fn contains(text: &[u8], part: &[u8]) -> bool {
     false
 }
 
-/// A program with further arguments.
 fn with(program: &[String], arguments: &[&str]) -> Vec<String> {
     program.iter().cloned().chain(arguments.iter().map(ToString::to_string)).collect()
 }
 
-/// A number with a unit of time, in ns.
 fn time_ns(number: &str, unit: &str) -> Option<f64> {
     let size = match unit {
         "ps" => 1e-3,
@@ -239,7 +236,7 @@ fn time_ns(number: &str, unit: &str) -> Option<f64> {
     Some(number.replace(',', "").parse::<f64>().ok()? * size)
 }
 
-/// The number of samples of a benchmark of which an iteration takes so long: a sample has one iteration at least.
+/// Number of samples for this iteration time. A sample has at least one iteration.
 fn n_samples(iteration_ns: Option<f64>) -> usize {
     let fitting = iteration_ns.filter(|ns| *ns > 0.0).map_or(SAMPLES, |ns| (LONG_NS / ns) as usize);
     fitting.clamp(SAMPLES_MIN, SAMPLES)
@@ -249,7 +246,7 @@ fn n_samples(iteration_ns: Option<f64>) -> usize {
 mod tests {
     use super::*;
 
-    /// The list and the time that a program of each framework prints, and what is read from them.
+    /// Checks what is read from a framework's real output.
     #[track_caller]
     pub(super) fn check(harness: Harness, listed: &str, names: &[&str], said: &str, ns: f64) {
         assert_eq!(harness.list(listed), names);

@@ -1,5 +1,5 @@
-//! pytest with pytest-benchmark, 4 and later: `pytest FILE...` or `python -m pytest FILE...`. Its results are in a file of
-//! JSON. Only a run shows which tests are benchmarks, so the list comes from a short run of all.
+//! pytest with pytest-benchmark 4 and later: `pytest FILE...` or `python -m pytest FILE...`. Results are a JSON file.
+//! Only a run shows which tests are benchmarks, so a short run of everything makes the list.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
-        // The test takes the place of the files and directories that have it.
+        // The test replaces the file or directory that contains it.
         let place = |word: &String| (!word.starts_with('-')).then(|| located(word, benchmark))?;
         let benchmark = &*program.iter().find_map(place).unwrap_or_else(|| benchmark.to_owned());
         let others = program.iter().filter(|word| place(word).is_none());
@@ -67,13 +67,13 @@ fn located(place: &str, test: &str) -> Option<String> {
     if place.is_empty() {
         return Some(test.to_owned());
     }
-    // The path ends with what the name begins with: `old/t` and `t/b.py` are `old/t/b.py`.
+    // Join at the overlap: `old/t` and `t/b.py` are `old/t/b.py`.
     for from in 0..place.len() {
         if file.starts_with(&place[from..]) {
             return Some(joined(&[&place[..from], &file].concat()));
         }
     }
-    // The name has the whole path in it: `t` and `old/t/b.py` are `t/b.py`.
+    // The name contains the whole path: `t` and `old/t/b.py` are `t/b.py`.
     let at = file.windows(place.len()).position(|part| part == place)?;
     Some(joined(&file[at..]))
 }

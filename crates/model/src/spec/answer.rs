@@ -27,7 +27,7 @@ impl AnswerOptions {
         !self.json && self.style != Some(Style::None)
     }
 
-    /// What was asked for before, shown as it is asked for now.
+    /// These options, with the style of an earlier answer where none is given.
     #[must_use]
     pub fn or_style_of(self, before: Self) -> Self {
         Self { style: self.style.or(before.style), ..self }

@@ -5,8 +5,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Deserializer};
 
-/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
-/// flattened into a verb as the first field: clap takes the values out of the matches field by field.
+/// The ids of the arguments on the command line, without defaults. Flattened into a verb as its first field, because
+/// clap removes values from the matches field by field.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentIds(Vec<String>);
 
@@ -48,10 +48,11 @@ pub(super) fn names(arg: &Arg) -> String {
     if longs.is_empty() { arg.to_string() } else { longs.join("/") }
 }
 
-/// Reads an option whose value may be left out. Without this, `null` would be no option, not an option without its value.
+/// Deserializes an option with an optional value. Without this, `null` would mean "no option" instead of "an option
+/// without a value".
 ///
 /// # Errors
-/// It is no such value.
+/// The value is invalid.
 pub fn given<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,

@@ -1,5 +1,5 @@
-//! The words of the command line before clap reads them: a session without its verb, and `-S` of hyperfine 1 and 2. And
-//! the words of an earlier command line without some of its options.
+//! Rewrites the words of a command line before clap reads them: a missing verb `run`, and `-S` of hyperfine 1 and 2.
+//! Also removes options from an earlier command line.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,7 +9,7 @@ use crate::spec::run::RunVerb;
 use crate::spec::schema::command;
 use crate::spec::shell_option::with_shell_named;
 
-/// The words of the command line with the verb `run` put in where it is left out: `stillwell ./a ./b`.
+/// Inserts the verb `run` where it is left out: `stillwell ./a ./b`.
 pub fn complete(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     if words.get(1).is_some_and(|first| is_command(first) || is_option_of_run(first)) {
@@ -18,16 +18,15 @@ pub fn complete(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     with_shell_named(words)
 }
 
-/// Whether a word is a command to time: it has a blank or a slash. No verb has either, so a later verb cannot change what
-/// a script does. A single plain word is no command, although a program may have that name: `stillwell tets` is a
-/// mistake, and must not execute anything.
+/// Whether a word is a command to time: it has a blank or a slash, which no verb ever has. So a later verb cannot
+/// change what a script does. A plain word is never a command: `stillwell tets` is a typo and must execute nothing.
 fn is_command(word: &OsStr) -> bool {
     let bytes = word.as_encoded_bytes();
     let is_record = bytes.ends_with(b".swell");
     !is_record && bytes.iter().any(|&byte| byte == b'/' || byte.is_ascii_whitespace())
 }
 
-/// Whether a word is an option that `run` has, or the `--` before commands.
+/// Whether a word is an option of `run`, or the `--` before commands.
 fn is_option_of_run(word: &OsStr) -> bool {
     let Some(word) = word.to_str().filter(|word| word.starts_with('-')) else { return false };
     if word == "--" {
@@ -51,15 +50,15 @@ fn short_option(verb: &Command, letter: char) -> Option<&Arg> {
     verb.get_arguments().find(|option| option.get_short() == Some(letter))
 }
 
-/// The number of words behind an option that are its values.
+/// The number of values that follow an option.
 fn n_values(option: &Arg) -> usize {
     let takes_values = option.get_action().takes_values() && !option.is_require_equals_set();
     let n_values = option.get_num_args().map_or(1, |range| range.min_values());
     if takes_values { n_values } else { 0 }
 }
 
-/// The words behind a verb without some of its options, which `left_out` has by their long names. An option may be one
-/// letter of several in a word, and its value in the same word: `-vr12`.
+/// The words behind a verb, without the options in `left_out` (long names). Handles grouped letters with a value:
+/// `-vr12`.
 pub fn without_options(verb: &str, words: &[String], left_out: &[&str]) -> Vec<String> {
     let all = command();
     let Some(verb) = all.find_subcommand(verb) else { return words.to_vec() };
@@ -74,7 +73,7 @@ pub fn without_options(verb: &str, words: &[String], left_out: &[&str]) -> Vec<S
             out.push(word.clone());
             break;
         }
-        // The part of the word that stays, and the options whose values follow it.
+        // The part of the word that stays, and the option whose values follow.
         let (kept, last) = if let Some(long) = word.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |it| (it.0, Some(it.1)));
             let option = long_option(verb, name);
@@ -93,7 +92,7 @@ pub fn without_options(verb: &str, words: &[String], left_out: &[&str]) -> Vec<S
     out
 }
 
-/// The letters of a word without some options, and the option whose value is not in this word.
+/// The letters of a word without some options, and the option whose value is in the next word.
 fn letters_without<'a>(
     verb: &'a Command,
     letters: &str,

@@ -1,5 +1,5 @@
-//! Groups of options that several verbs that measure have in common. Where a verb words the help of one differently,
-//! it says so where it flattens the group.
+//! Groups of options that several measuring verbs share. A verb that words a help text differently does so where it
+//! flattens the group.
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ pub struct JudgedValueOptions {
 }
 
 impl JudgedValueOptions {
-    /// The same in the judgement of a session.
+    /// Copies the options into a session's judgement.
     pub fn apply(&self, judgement: &mut JudgementOptions) {
         judgement.estimand = self.estimand;
         judgement.decide_on = self.decide_on;

@@ -71,12 +71,11 @@ impl LoadKind {
         (Self::Irq, "irq"),
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The kind of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }

@@ -188,7 +188,7 @@ pub struct ManVerb {
 }
 
 impl Verb {
-    /// Returns the number format of the verb's text output.
+    /// Number format of the verb's text output.
     pub fn numbers(&self) -> NumberOptions {
         match self {
             Self::Run(verb) => verb.spec.output.numbers,
@@ -214,7 +214,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// The words of each letter, over all verbs and their actions.
+    /// Collects the meanings of each letter in all verbs and actions.
     fn letters(command: &clap::Command, found: &mut BTreeMap<char, BTreeSet<String>>) {
         for arg in command.get_arguments() {
             if let Some(letter) = arg.get_short() {
@@ -225,7 +225,7 @@ mod tests {
         command.get_subcommands().for_each(|verb| letters(verb, found));
     }
 
-    /// docs/compatibility.md has the table: a letter has one meaning in all verbs.
+    /// docs/compatibility.md has the table.
     #[test]
     fn each_letter_has_one_meaning_in_all_verbs() {
         let page = include_str!("../../../../docs/compatibility.md");
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(found, listed);
     }
 
-    /// Defaults are given in `plan`. Flags have clap's own, and the hidden `--host-root` of tests is `/`.
+    /// Checks that clap has no defaults: they belong into `plan`. Flags and the hidden `--host-root` are exempt.
     fn check_defaults(command: &clap::Command) {
         for arg in command.get_arguments() {
             let is_flag = !arg.get_action().takes_values();

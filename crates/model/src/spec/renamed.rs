@@ -1,6 +1,6 @@
-//! Options that had another name, or that another tool calls otherwise: the error of the old name says the new one.
+//! Options that were renamed, or that other tools name differently. The error for the old name gives the new one.
 
-/// The verb (empty: any), the old name, and what is written now.
+/// Verb (empty: any), old name, replacement.
 const RENAMED: [(&str, &str, &str); 22] = [
     ("timeit", "-p", "-r (--runs)"),
     ("bench", "-p", "-r (--runs)"),
@@ -26,7 +26,7 @@ const RENAMED: [(&str, &str, &str); 22] = [
     ("", "--output-file", "--record (-o)"),
 ];
 
-/// What is written now in place of an option of this verb.
+/// The replacement for an old option of this verb.
 pub fn renamed(verb: &str, option: &str) -> Option<&'static str> {
     let is_it =
         |(of, old, _): &&(&str, &str, &str)| *old == option && (of.is_empty() || *of == verb);

@@ -1,4 +1,4 @@
-//! What a search, a race or a campaign was asked for, as its directory keeps it.
+//! The request of a search, a race or a campaign, as its directory keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use serde_json::{Error, Value};
 
 use crate::spec::argument_ids::names;
 
-/// The values of a verb by the ids of their arguments, without those that say how the answer is shown or kept.
+/// A verb's values by argument id, without those for showing or keeping the answer.
 ///
 /// # Errors
-/// A path is no UTF-8.
+/// A path is not UTF-8.
 pub fn asked<V: Args + Serialize>(
     verb: &V,
     left_out: &[&str],
@@ -24,7 +24,7 @@ pub fn asked<V: Args + Serialize>(
     Ok(found)
 }
 
-/// Goes down to the values. The innermost name that is an argument's has the value: a group may have the name of one too.
+/// Descends to the values. The innermost argument name counts, because a group may have an argument's name too.
 fn collect(
     value: Value,
     (id, ids): (&str, &BTreeSet<&str>),
@@ -41,10 +41,10 @@ fn collect(
     }
 }
 
-/// The arguments in which two requests for the same verb differ, by their names on the command line.
+/// The arguments in which two requests differ, by their names on the command line.
 ///
 /// # Errors
-/// As [`asked`].
+/// See [`asked`].
 pub fn differences<V: Args + Serialize>(
     (before, now): (&V, &V),
     left_out: &[&str],

@@ -1,12 +1,12 @@
-//! The file of -o. Its name says its format: that of a record, or of another program.
+//! The file of `-o`. Its name chooses the format: a record, or another program's.
 
 use std::path::{Path, PathBuf};
 
 use crate::spec::workers::SessionOptions;
 
 impl SessionOptions {
-    /// These options, with the file of -o as an export if its name says another format than a record. The second value
-    /// is this file.
+    /// Moves the file of `-o` to the exports if its name asks for a format other than a record. The second value is
+    /// this file.
     pub fn by_suffix(&self) -> (Self, Option<PathBuf>) {
         let mut options = self.clone();
         let Some(path) = &self.output.record else { return (options, None) };
@@ -19,7 +19,7 @@ impl SessionOptions {
     }
 }
 
-/// The export that a name asks for; `None` for that of a record.
+/// The export that a file name asks for; `None` for a record.
 fn format_of(path: &Path) -> Option<&'static str> {
     let is_packed = path.extension().is_some_and(|extension| extension == "gz");
     let plain = if is_packed { Path::new(path.file_stem()?) } else { path };

@@ -1,5 +1,5 @@
-//! The options that go with `--resume` of `bench`, `bisect` and `race`. What goes on keeps its plan, so an option that would
-//! change the plan is refused. A new option is refused until it is listed here.
+//! The options allowed with `--resume` of `bench`, `bisect` and `race`. Resuming keeps the plan, so an option that
+//! changes the plan is refused, and so is any option not listed here.
 
 use clap::{Arg, Args, Command};
 
@@ -7,14 +7,14 @@ use crate::spec::argument_ids::{ArgumentIds, names};
 use crate::spec::workers::BenchVerb;
 use crate::spec::{BisectVerb, RaceVerb};
 
-/// Arguments of `bisect` that change the output or the rights.
+/// Arguments of `bisect` that change only the output or the rights.
 const ALLOWED_OF_BISECT: [&str; 7] =
     ["resume", "as_root", "json", "style", "report", "history", "benchmark"];
 
-/// Arguments of `race` that change the output or the rights.
+/// Arguments of `race` that change only the output or the rights.
 const ALLOWED_OF_RACE: [&str; 4] = ["resume", "as_root", "json", "style"];
 
-/// Arguments of `bench` that leave the plan alone, by their ids: they change the machine or the output.
+/// Ids of the arguments of `bench` that change only the machine or the output.
 const ALLOWED: [&str; 20] = [
     "resume",
     "suite_schema",
@@ -23,13 +23,11 @@ const ALLOWED: [&str; 20] = [
     "host_root",
     "fail_on",
     "shared",
-    // Output.
     "json",
     "style",
     "unicode",
     "verbose",
     "quiet",
-    // Files for other programs.
     "append",
     "export",
     "export_json",
@@ -41,33 +39,32 @@ const ALLOWED: [&str; 20] = [
 ];
 
 impl BenchVerb {
-    /// The first option of the command line that does not go with `--resume`, by all of its names:
-    /// `--runs`.
+    /// The first option that `--resume` refuses, by all its names: `--runs`.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED)
     }
 }
 
 impl BisectVerb {
-    /// As of `bench`.
+    /// The first option that `--resume` refuses.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED_OF_BISECT)
     }
 }
 
 impl RaceVerb {
-    /// As of `bench`.
+    /// The first option that `--resume` refuses.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED_OF_RACE)
     }
 }
 
-/// The first option of a verb's command line that is not among these, by all of its names.
+/// The first option that is not allowed, by all its names.
 pub(super) fn first_refused<V: Args>(given: &ArgumentIds, allowed: &[&str]) -> Option<String> {
     first_that::<V>(given, |id| !allowed.contains(&id))
 }
 
-/// The first option of a verb's command line of which this holds, by all of its names.
+/// The first option that meets the condition, by all its names.
 pub(super) fn first_that<V: Args>(
     given: &ArgumentIds,
     is_it: impl Fn(&str) -> bool,
@@ -89,7 +86,6 @@ mod tests {
     use super::*;
     use crate::spec::{Cli, Verb};
 
-    /// Arguments that change the plan or its commands.
     const REFUSED: [&str; 45] = [
         "commands",
         "as_pyperf",

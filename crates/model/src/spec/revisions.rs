@@ -1,4 +1,4 @@
-//! Revisions of a git repository as what is compared.
+//! Git revisions to compare.
 
 use clap::Args;
 

@@ -1,5 +1,4 @@
-//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the
-//! defaults, and the help texts quote them.
+//! The options of `stillwell run`. `None`: not on the command line. `plan` has the defaults; the help texts quote them.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +44,7 @@ pub struct RunVerb {
 }
 
 impl RunVerb {
-    /// A session of another verb, with these options alone.
+    /// A session that another verb runs with these options.
     pub fn of(spec: RunSpec, host_root: &Path) -> Self {
         let host_root = host_root.to_owned();
         Self { spec, explain: false, why: None, attribute: false, script: None, host_root }
@@ -370,7 +369,6 @@ pub enum TableOrder {
 }
 
 impl TableOrder {
-    /// The order that a command line asks for.
     pub fn of(words: &[String]) -> Self {
         let value = |(at, word): (usize, &String)| match word.strip_prefix("--sort") {
             Some("") => words.get(at + 1).cloned(),

@@ -1,5 +1,4 @@
-//! `--schema`: each verb whose `--json` is a contract prints the schema of its documents. The option is added here, in one
-//! place, so no verb has to know of it.
+//! `--schema`: prints the schema of a verb's `--json` documents. The option is added here for all verbs at once.
 
 use std::ffi::OsString;
 
@@ -8,13 +7,13 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatc
 
 use crate::spec::{Cli, short_help};
 
-/// The id of the options.
+/// Id of the option.
 const SCHEMA: &str = "json_schema";
 const JSON: &str = "json";
-/// The heading of both in the help of verbs that have headings.
+/// The heading for verbs that have headings.
 const OUTPUT: &str = "Output";
 
-/// The verbs whose `--json` is a contract, with the names of their documents. Each may print an error instead.
+/// Verbs whose `--json` is a contract, and the names of their documents. Each may print an error instead.
 pub const DOCUMENTS: [(&str, &[&str]); 20] = [
     ("bench", &["session"]),
     ("bisect", &["bisect"]),
@@ -38,22 +37,19 @@ pub const DOCUMENTS: [(&str, &[&str]); 20] = [
     ("why", &["why", "session"]),
 ];
 
-/// What the command line asks for.
 pub enum Request {
-    /// A verb, with its options.
     Verb(Box<Cli>),
-    /// The schema of a verb's documents, by their names.
+    /// The schema of these documents.
     Schema(&'static [&'static str]),
     /// The short help of a verb.
     ShortHelp(String),
 }
 
-/// The whole command line.
 pub fn command() -> Command {
     with_schema(Cli::command(), "")
 }
 
-/// The documents of a verb, and of its action: `history changes`.
+/// The documents of a verb, or of a verb and its action: `history changes`.
 fn documents_of(verb: &str) -> Option<&'static [&'static str]> {
     DOCUMENTS.iter().find(|(name, _)| *name == verb).map(|(_, documents)| *documents)
 }
@@ -75,14 +71,14 @@ fn with_schema(mut command: Command, name: &str) -> Command {
         Arg::new(SCHEMA).long("schema").action(ArgAction::SetTrue).exclusive(true).help(
             "Print the JSON Schema of what --json prints, and do nothing else (docs/json.md)",
         );
-    // Without a heading of its own, it would be below that of the last group.
+    // Without a heading of its own, the option would be under the last group's.
     command.arg(option.help_heading(is_output.then_some(OUTPUT)))
 }
 
-/// Reads the command line.
+/// Parses the command line.
 ///
 /// # Errors
-/// It has a mistake, or asks for a text such as the help.
+/// A mistake, or a request for a text such as the help.
 pub fn parse(words: &[OsString]) -> Result<Request, clap::Error> {
     let mut command = command();
     let mut matches = match command.try_get_matches_from_mut(words) {
@@ -100,7 +96,7 @@ pub fn parse(words: &[OsString]) -> Result<Request, clap::Error> {
     Ok(Request::Verb(Box::new(cli)))
 }
 
-/// The documents of the verb that has `--schema`.
+/// The documents of the verb that is given with `--schema`.
 fn asked_schema(matches: &ArgMatches, name: &str) -> Option<&'static [&'static str]> {
     let is_asked = |matches: &ArgMatches| {
         matches.try_get_one::<bool>(SCHEMA).is_ok_and(|flag| flag == Some(&true))
@@ -112,16 +108,15 @@ fn asked_schema(matches: &ArgMatches, name: &str) -> Option<&'static [&'static s
     asked_schema(inside, format!("{name} {action}").trim())
 }
 
-/// Where the document of `--json` would go.
+/// Destination of the `--json` document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonTarget {
-    /// Standard output.
     Stdout,
     /// The file of `gate --json FILE`.
     File(OsString),
 }
 
-/// Where the document goes, by the words of the command line, which need not be right. `None` without `--json`.
+/// Destination of the `--json` document, even if the command line has mistakes. `None` without `--json`.
 pub fn json_target(words: &[OsString]) -> Option<JsonTarget> {
     let own = words.iter().take_while(|word| *word != "--");
     let names_file = words.get(1).is_some_and(|verb| verb == "gate");
@@ -150,7 +145,7 @@ mod tests {
         std::iter::once("stillwell").chain(line.split(' ')).map(OsString::from).collect()
     }
 
-    /// Every verb of the table has both options; no required word is asked for with `--schema`, and nothing goes with it.
+    /// With `--schema`, no word is required and no other option is allowed.
     #[test]
     fn each_verb_of_the_table_prints_its_schema() {
         command().debug_assert();

@@ -1,4 +1,4 @@
-//! `-S` takes a shell in hyperfine 1, and is a flag in hyperfine 2. Both are understood.
+//! `-S` takes a shell in hyperfine 1 and is a flag in hyperfine 2. Both work.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ const SHELLS: [&str; 17] = [
 ];
 const KEYWORDS: [&str; 3] = ["auto", "default", "none"];
 
-/// The words of the command line, with `--shell=default` in place of an `-S` of `run` that no shell follows.
+/// Replaces an `-S` of `run` that no shell follows by `--shell=default`.
 pub fn with_shell_named(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|verb| verb != "run") {
         return words;

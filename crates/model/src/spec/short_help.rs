@@ -1,19 +1,17 @@
-//! `-h`: the options that most sessions need, in groups, and three examples. `--help` has all options.
+//! `-h`: the most important options in groups, and three examples. `--help` has all options.
 
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-/// Columns of the text.
 const COLUMNS: usize = 80;
-/// Widest option with its values that does not push its description to the next line.
+/// Widest option that leaves its description on the same line.
 const OPTION_MAX: usize = 28;
 
-/// The short help of a verb.
 struct ShortHelp {
-    /// The verb, and the action in it.
+    /// The verb and its action.
     verb: &'static str,
-    /// Headings, each with the ids of arguments.
+    /// Headings with ids of arguments.
     groups: &'static [(&'static str, &'static [&'static str])],
     examples: &'static [&'static str],
 }
@@ -172,7 +170,7 @@ fn text(short: &ShortHelp, command: &Command) -> String {
     out + &format!("\nAll {all} options, with their defaults: `stillwell {} --help`\n", short.verb)
 }
 
-/// An option, and the first sentence about it.
+/// An option with the first sentence of its help.
 fn line(arg: &Arg) -> String {
     let short = arg.get_short().map_or_else(|| "    ".into(), |short| format!("-{short}, "));
     let long = arg.get_long().unwrap_or_default();
@@ -198,14 +196,13 @@ fn line(arg: &Arg) -> String {
     out + "\n"
 }
 
-/// The first sentence, without what follows a colon, a semicolon or a bracket.
+/// The first sentence, up to a colon, a semicolon or a bracket.
 fn first_sentence(help: &str) -> String {
     let ends = [". ", "; ", ": ", " (", " [default", ", for example"];
     let end = ends.iter().filter_map(|end| help.find(end)).min().unwrap_or(help.len());
     help[..end].trim_end_matches('.').to_owned()
 }
 
-/// The words in lines of at most so many columns.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

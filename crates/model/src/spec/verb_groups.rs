@@ -1,11 +1,11 @@
-//! The verbs in groups, for `--help` and the manual page.
+//! The verbs in groups, for `--help` and the man page.
 
 use clap::builder::{StyledStr, Styles};
 use clap::{Command, Subcommand as _};
 
 use crate::spec::Verb;
 
-/// The verbs of each group, in the order of the help. Hidden verbs are in none.
+/// The verbs of each group, in the order of the help, without hidden ones.
 pub const GROUPS: [(&str, &[&str]); 2] = [
     (
         "Every day",
@@ -42,7 +42,7 @@ pub const GROUPS: [(&str, &[&str]); 2] = [
 /// The usage: the verb `run` may be left out.
 pub const USAGE: &str = "stillwell <VERB> [...]\n       stillwell [OPTIONS of run] <COMMAND>...";
 
-/// Below the name of the program.
+/// Examples below the program's name.
 const EXAMPLES: [&str; 3] = [
     "stillwell run './old input' './new input'     # which command is faster?",
     "stillwell timeit -s 'x = [3, 1]' 'sorted(x)'  # how long does this take?",

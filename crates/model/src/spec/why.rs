@@ -8,10 +8,10 @@ use crate::spec::run::{HookOptions, ProcessOptions, RunVerb, Style};
 use crate::values::{Percent, Shell, TimeSpan};
 use crate::words::{command_parser, text_of};
 
-/// Arguments that an earlier `why` can be shown with, by their ids: they choose the output.
+/// Arguments for showing an earlier `why`: they affect only the output.
 const OF_OUTPUT: [&str; 6] = ["commands", "json", "folded", "page", "style", "host_root"];
 
-/// Arguments that say how a command is executed. Those of an earlier session are executed as they were.
+/// Arguments for executing a command. An earlier session's commands are executed as they were.
 const OF_EXECUTION: [&str; 18] = [
     "shell",
     "setup",
@@ -115,17 +115,17 @@ pub struct WhyVerb {
 }
 
 impl WhyVerb {
-    /// The first option that changes nothing if an earlier `why` is shown again, by all of its names.
+    /// The first option without effect on an earlier `why` that is shown again, by all its names.
     pub fn refused_with_profile(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &OF_OUTPUT)
     }
 
-    /// The first option that changes nothing if the commands of an earlier session are measured again.
+    /// The first option without effect on an earlier session's commands, by all its names.
     pub fn refused_with_session(&self) -> Option<String> {
         first_that::<Self>(&self.given, |id| OF_EXECUTION.contains(&id))
     }
 
-    /// `why` of the record of a session that has just ended.
+    /// `why` for the record of a session that has just ended.
     pub fn of_record(record: &Path, budget: Option<TimeSpan>, run: &RunVerb) -> Self {
         let output = &run.spec.output;
         Self {

@@ -1,5 +1,4 @@
-//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its
-//! name.
+//! The options of `stillwell timeit` and `stillwell bench`. Options that pyperf also has have pyperf's names.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -88,7 +87,7 @@ pub struct BenchVerb {
 }
 
 impl BenchVerb {
-    /// The verb, as other verbs ask for it.
+    /// A `bench` that another verb runs.
     pub fn new(spec: BenchSpec, host_root: PathBuf) -> Self {
         Self { given: ArgumentIds::default(), spec, host_root }
     }
@@ -156,9 +155,8 @@ pub struct SuiteOptions {
 /// A variant on the command line: `NAME=PREFIX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPrefix {
-    /// Its name.
     pub name: String,
-    /// The words in front of its commands.
+    /// Words in front of its commands.
     pub prefix: String,
 }
 
@@ -175,12 +173,10 @@ impl FromStr for NamedPrefix {
     }
 }
 
-/// The commit of a variant, as a pool resolved it: `NAME=COMMIT`.
+/// A variant's commit as a pool resolved it: `NAME=COMMIT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The variant.
     pub name: String,
-    /// Its commit.
     pub commit: String,
 }
 
@@ -188,7 +184,7 @@ impl FromStr for Pin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A name may have anything in it; a commit has no "=".
+        // A name may contain "="; a commit does not.
         let parts = text.rsplit_once('=').filter(|(_, commit)| !commit.is_empty());
         let (name, commit) = parts.ok_or_else(|| format!("{text:?} is not NAME=COMMIT"))?;
         Ok(Self { name: name.into(), commit: commit.into() })
@@ -309,7 +305,7 @@ pub struct MachineOptions {
 }
 
 impl MachineOptions {
-    /// The CPUs that the user chose, unless they are all.
+    /// The CPUs that the user chose, unless all are meant.
     pub fn chosen_cpus(&self) -> Option<&Cpus> {
         match &self.affinity {
             Some(Affinity::Cpus(cpus)) => Some(cpus),
@@ -348,7 +344,6 @@ impl WorkerOptions {
 pub enum Affinity {
     /// All CPUs; the scheduler chooses.
     All,
-    /// These.
     Cpus(Cpus),
 }
 

@@ -9,9 +9,8 @@ use crate::values::Percent;
 /// A part of the cache: `off`, `25%` or `25`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CachePart {
-    /// None.
     Off,
-    /// A part in percent, below 100.
+    /// Percent, below 100.
     Percent(f64),
 }
 

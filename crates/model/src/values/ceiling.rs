@@ -11,13 +11,12 @@ use super::{Better, ValueUnit};
 /// The most that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// In ns, bytes or pieces.
+    /// The limit in ns, bytes or pieces.
     pub value: f64,
-    /// The unit.
     pub unit: ValueUnit,
 }
 
-/// The units, with their size in ns or bytes.
+/// Units with their size in ns or bytes.
 const UNITS: [(&str, ValueUnit, f64); 15] = [
     ("h", ValueUnit::Time, 3600e9),
     ("min", ValueUnit::Time, 60e9),
@@ -37,10 +36,10 @@ const UNITS: [(&str, ValueUnit, f64); 15] = [
 ];
 
 impl Ceiling {
-    /// Whether values in this unit can be compared with it.
+    /// Checks that the ceiling applies to values in this unit.
     ///
     /// # Errors
-    /// They are of another unit, or more of them is better.
+    /// The units differ, or higher values are better.
     pub fn check(self, unit: ValueUnit, better: Better) -> Result<(), String> {
         if !better.is_lower() {
             return Err(format!(
@@ -77,7 +76,7 @@ impl FromStr for Ceiling {
 }
 
 impl Display for Ceiling {
-    /// In the unit that gives the shortest text.
+    /// Chooses the unit with the shortest text.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let units = UNITS.iter().filter(|(_, unit, _)| *unit == self.unit);
         let texts = units.map(|(name, _, size)| format!("{}{name}", self.value / size));

@@ -36,7 +36,7 @@ pub enum CheatKind {
 }
 
 impl CheatKind {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

@@ -27,7 +27,7 @@ pub enum DecideOn {
 }
 
 impl DecideOn {
-    /// The clock, if it is a time that the arms are compared by without further words.
+    /// The clock, for a time that needs no further words to compare arms.
     pub fn clock(self) -> Option<Clock> {
         match self {
             Self::Clean => Some(Clock::Clean),
@@ -37,7 +37,7 @@ impl DecideOn {
         }
     }
 
-    /// The metrics whose sum it is. A time of a clock and a value have none.
+    /// The metrics to add up. Empty for a clock's time and for a program's value.
     pub fn metrics(self) -> &'static [Metric] {
         match self {
             Self::User => &[Metric::UserUs],
@@ -52,7 +52,7 @@ impl DecideOn {
         }
     }
 
-    /// The unit of its values. The unit of a value is that of its rule.
+    /// Unit of the quantity. A program's value has the unit of its rule instead.
     pub fn unit(self) -> ValueUnit {
         match self {
             Self::Clean | Self::Wall | Self::Cpu | Self::User | Self::Sys => ValueUnit::Time,
@@ -61,12 +61,12 @@ impl DecideOn {
         }
     }
 
-    /// Its name as an option's value.
+    /// Name as an option's value.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// The sum of its metrics in their base unit.
+    /// Sum of the metrics in their base unit.
     pub fn sum(self, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
         let running_ppm = get(Metric::RunningPpm);
         let values = self
@@ -104,26 +104,25 @@ impl Better {
     }
 }
 
-/// The quantity of a run that is compared.
+/// What decides a comparison of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// The time, if no other quantity decides.
+    /// Clock of the time that decides without `decide_on`.
     pub clock: Clock,
-    /// The quantity that the user chose. Without one a row's own value counts, or else the time.
+    /// The quantity that the user chose. Otherwise a row's own value decides, or the time.
     pub decide_on: Option<DecideOn>,
-    /// The direction in which it is better.
+    /// Direction in which the quantity is better.
     pub better: Better,
 }
 
 impl Default for Compared {
-    /// Wall time, unless the plan says another.
     fn default() -> Self {
         Self { clock: Clock::Wall, decide_on: None, better: Better::Lower }
     }
 }
 
 impl Compared {
-    /// The quantity, of a row with this value of its own and these metrics.
+    /// The quantity of a row with this own value and these metrics.
     pub fn value(self, own: Option<f64>, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
         match self.decide_on {
             None => own.or_else(|| time_ns(self.clock, get)),
@@ -135,7 +134,7 @@ impl Compared {
         }
     }
 
-    /// A value as a cost. For throughput and the like it is the inverse, so above 1 every ratio of costs is worse.
+    /// A value as a cost. Where higher is better it is the inverse, so a ratio above 1 is always worse.
     pub fn cost(self, value: f64) -> f64 {
         match self.better {
             Better::Lower => value,
@@ -144,8 +143,8 @@ impl Compared {
     }
 }
 
-/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time. A stall that leaves nothing of a run is
-/// no evidence: earlier versions have a few of them in their records.
+/// The time of a run, ns. Without evidence of stalls, the clean time is the wall time. Records of earlier versions have
+/// a few stalls as long as the run; they are no evidence.
 pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
     let ns = match clock {
         Clock::Wall => get(Metric::WallNs)?,

@@ -16,7 +16,7 @@ pub enum CounterChoice {
 }
 
 impl CounterChoice {
-    /// Its name as an option's value.
+    /// Name as an option's value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

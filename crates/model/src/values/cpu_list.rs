@@ -13,7 +13,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // An empty list is valid from the kernel, but from a user it is a mistake.
+        // The kernel may write an empty list; a user who does has made a mistake.
         match parse_cpu_list(text)? {
             cpus if cpus.is_empty() => Err("no CPU is named".into()),
             cpus => Ok(Self(cpus)),
@@ -21,12 +21,12 @@ impl FromStr for Cpus {
     }
 }
 
-/// Largest `NR_CPUS` of any architecture (`MAXSMP`, arch/x86/Kconfig). A bound, so that `0-99999999999` is an error
-/// and not 800 GB of memory.
+/// Largest `NR_CPUS` of any architecture (`MAXSMP`, arch/x86/Kconfig). It makes `0-99999999999` an error instead of an
+/// 800 GB allocation.
 pub const CPUS_MAX: usize = 8192;
 
-/// Parses a list like `0-3,6` into CPUs, ascending, each once. `0-7:1/2` takes the first of every two. White space
-/// around items is ignored. An empty text is an empty list, as the kernel writes it when no CPU is isolated.
+/// Parses a list like `0-3,6`: ascending, without repetitions. `0-7:1/2` takes the first of every two CPUs. White space
+/// around items is ignored. An empty text is an empty list: the kernel writes it when no CPU is isolated.
 ///
 /// # Errors
 /// The mistake in the list, as a sentence.
@@ -41,11 +41,11 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
     Ok(set.cpus())
 }
 
-/// The CPUs in a list of the kernel's command line: `N` is the last CPU that the machine can have, and `all` is
-/// `0-N`. Spaces and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
+/// Parses a CPU list of the kernel's command line. `N` is the machine's last possible CPU, and `all` is `0-N`. Spaces
+/// and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
 ///
 /// # Errors
-/// The mistake in the list, as a sentence. The kernel ignores a list with a mistake as a whole.
+/// The mistake, as a sentence. The kernel ignores a list with any mistake.
 pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, String> {
     let grammar = Grammar { list: text, cpu_last: Some(cpu_last.min(CPUS_MAX - 1)) };
     let is_between = |char: char| char == ',' || char.is_ascii_whitespace();
@@ -56,8 +56,8 @@ pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, St
     Ok(set.cpus())
 }
 
-/// The CPUs in a file of the kernel. The kernel writes `(null)` for a set that does not exist
-/// (/sys/devices/system/cpu/nohz_full without `nohz_full=`). `None` for other text that is no list.
+/// Reads a CPU list from a kernel file. `(null)` is the empty set (/sys/devices/system/cpu/nohz_full without
+/// `nohz_full=`). `None` if the text is no list.
 pub fn read_cpu_list(text: &str) -> Option<Vec<usize>> {
     match text.trim_matches(|char: char| char == '\0' || char.is_ascii_whitespace()) {
         "(null)" => Some(Vec::new()),
@@ -67,9 +67,9 @@ pub fn read_cpu_list(text: &str) -> Option<Vec<usize>> {
 
 /// Syntax of the items of a list.
 struct Grammar<'a> {
-    /// The whole list, for the messages.
+    /// The whole list, for error messages.
     list: &'a str,
-    /// The last CPU, for a list of the kernel's command line.
+    /// The last CPU; set for the kernel's command line.
     cpu_last: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Grammar<'_> {
         if let (Some(cpu_last), "N") = (self.cpu_last, number) {
             return Ok(cpu_last);
         }
-        // `parse` would let `+1` through.
+        // `parse` would accept `+1`.
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(format!(
                 "{number:?} in CPU list {list:?} is not a CPU number; write 0-3,6"
@@ -105,7 +105,7 @@ impl Grammar<'_> {
         Ok((first, last))
     }
 
-    /// A stride such as `1/2`: CPUs used, of CPUs in a group.
+    /// A stride such as `1/2`: the CPUs used in each group, and the group's size.
     fn stride(&self, stride: &str) -> Result<(usize, usize), String> {
         let mistake = || {
             format!("{stride:?} in CPU list {:?} is not USED/GROUP; 0-7:1/2 is 0,2,4,6", self.list)
@@ -119,10 +119,10 @@ impl Grammar<'_> {
     }
 }
 
-/// A set of CPUs. Flags bound the memory for overlapping ranges.
+/// A set of CPUs as flags, so overlapping ranges take no extra memory.
 struct CpuSet {
     flags: [bool; CPUS_MAX],
-    /// The number after the highest CPU.
+    /// One past the highest CPU.
     end: usize,
 }
 
@@ -132,7 +132,7 @@ impl CpuSet {
     }
 
     fn add(&mut self, item: &str, grammar: &Grammar<'_>) -> Result<(), String> {
-        // A single CPU cannot have a stride: `3:1/2` is a mistake for the kernel as well.
+        // The kernel also refuses a stride after a single CPU: `3:1/2`.
         let (range, stride) = match item.split_once(':') {
             Some((range, stride)) if range.contains('-') || range.contains("all") => {
                 (range, Some(grammar.stride(stride)?))
@@ -153,7 +153,7 @@ impl CpuSet {
     }
 }
 
-/// The shortest list that [`parse_cpu_list`] reads as these CPUs, in any order.
+/// The shortest list for these CPUs, in any order; [`parse_cpu_list`] reads it.
 pub fn format_cpu_list(cpus: &[usize]) -> String {
     let mut cpus = cpus.to_vec();
     cpus.sort_unstable();
@@ -231,7 +231,6 @@ mod tests {
         assert_eq!(parse_cpu_list(&text).map(|cpus| cpus.len()), Ok(CPUS_MAX));
     }
 
-    /// Formatting and parsing returns every subset of 12 CPUs.
     #[test]
     fn every_subset_round_trips() {
         for subset in 0_u32..1 << 12 {
@@ -241,8 +240,7 @@ mod tests {
         }
     }
 
-    /// Every text of up to 5 of these characters has one of two outcomes. Either the parser refuses it, or its
-    /// canonical form has the same CPUs and is not longer.
+    /// The parser refuses a text, or the canonical form has the same CPUs and is no longer.
     #[test]
     fn every_short_text_has_a_canonical_form() {
         let mut texts = vec![String::new()];
@@ -296,7 +294,6 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Both parsers return any set of CPUs.
         #[test]
         fn lists_round_trip(
             cpus in proptest::collection::btree_set(0..CPUS_MAX, 0..200),

@@ -14,7 +14,7 @@ pub enum ErrorControl {
 }
 
 impl ErrorControl {
-    /// As the statistics call it.
+    /// The same error control in the statistics crate.
     pub fn of_tests(self) -> OnlineControl {
         match self {
             Self::Fwer => OnlineControl::FamilyWise,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum IgnoreFailure {
     /// Every exit.
     All,
-    /// These statuses and 0.
+    /// These statuses, and 0.
     Statuses(Vec<i32>),
 }
 

@@ -8,33 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::Ceiling;
 use crate::values::percent::percent;
 
-/// What the exit code reports: `slower` or `slower:PCT`, `above:VALUE`, or both; then perhaps `allow-processes`. Commas are
-/// between them.
+/// When the exit code reports a failure: `slower` or `slower:PCT`, `above:VALUE`, or both, and `allow-processes`,
+/// separated by commas.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailOn {
     /// Largest tolerated slowdown, in percent; `None` if slowdowns do not fail.
     pub slower_pct: Option<f64>,
-    /// The most that a value may be.
+    /// Largest tolerated value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Ceiling>,
-    /// Whether a run may leave processes behind.
+    /// Whether runs may leave processes behind.
     #[serde(default)]
     pub allows_processes: bool,
 }
 
-/// What allows processes that a run leaves behind.
 const ALLOW: &str = "allow-processes";
 
 impl FailOn {
-    /// A slowdown by more than this, or a process that a run leaves behind.
+    /// Fails on a larger slowdown, or on a process that a run leaves behind.
     pub const fn slower(slower_pct: f64) -> Self {
         Self { slower_pct: Some(slower_pct), above: None, allows_processes: false }
     }
 
-    /// The value where nothing but ratios is known.
+    /// Parses the option of a verb that knows only ratios.
     ///
     /// # Errors
-    /// It is no such value, or has a ceiling.
+    /// The text is invalid or has a ceiling.
     pub fn of_ratios(text: &str) -> Result<Self, String> {
         let found: Self = text.parse()?;
         match found.above {
@@ -45,7 +44,7 @@ impl FailOn {
         }
     }
 
-    /// The largest tolerated ratio, infinite if slowdowns do not fail.
+    /// Largest tolerated ratio; infinite if slowdowns do not fail.
     pub fn limit(self) -> f64 {
         self.slower_pct.map_or(f64::INFINITY, |pct| 1.0 + pct / 100.0)
     }

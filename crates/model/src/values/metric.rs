@@ -1,4 +1,4 @@
-//! The table of metrics. A row has all facts about a metric for the record, the exports and the tables.
+//! The table of metrics: one row for everything that the record, the exports and the tables need.
 
 /// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,14 +45,14 @@ pub enum Metric {
 /// Physical quantity of a metric, and the scale of its stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// A duration; the factor gives the nanoseconds in one unit of the stored integer.
+    /// A duration.
     Time {
         /// Nanoseconds per stored unit.
         ns_per_unit: u32,
     },
     /// A duration in thousandths of a nanosecond.
     Picoseconds,
-    /// An amount of memory; the factor gives the bytes in one unit of the stored integer.
+    /// An amount of memory.
     Memory {
         /// Bytes per stored unit.
         bytes_per_unit: u32,
@@ -64,40 +64,37 @@ pub enum Quantity {
 /// Source of a metric's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricSource {
-    /// The launcher's clock and `wait4`: always available, without overhead.
+    /// The launcher's clock and `wait4`: always there, without overhead.
     Always,
     /// `/proc/PID/schedstat` (`CONFIG_SCHEDSTATS` or `CONFIG_SCHED_INFO`).
     Schedstat,
     /// A perf software event.
     Software,
-    /// A perf hardware event: needs a performance monitoring unit.
+    /// A perf hardware event; needs a performance monitoring unit.
     Hardware,
-    /// The answer of a worker, or its process.
+    /// A worker's answer or its process.
     Worker,
-    /// A probe of the core before the run, on CPUs whose units are known.
+    /// A probe of the core before the run, if the CPU's units are known.
     Probe,
-    /// resctrl's counts of the group of the runs' CPUs.
+    /// resctrl's counts for the group of the runs' CPUs.
     Resctrl,
-    /// valgrind, under which the run was executed.
+    /// valgrind, which executed the run.
     Valgrind,
-    /// The control groups of the runs: `cpu.stat` if one of them has a CPU quota, and memory if it is asked for.
+    /// The control groups of the runs: `cpu.stat` under a CPU quota, memory on request.
     ControlGroup,
 }
 
 /// One line of the metric table.
 #[derive(Debug)]
 pub struct MetricInfo {
-    /// The metric.
     pub metric: Metric,
-    /// Name of its column in the record.
+    /// Column in the record.
     pub column: &'static str,
     /// Name on the command line and in tables.
     pub name: &'static str,
     /// Name in hyperfine's `--metrics` and JSON, if hyperfine has the metric.
     pub hyperfine: Option<&'static str>,
-    /// Quantity of the stored integer.
     pub quantity: Quantity,
-    /// Source of the value.
     pub source: MetricSource,
     /// One line for the documentation.
     pub what: &'static str,
@@ -371,8 +368,8 @@ pub static METRICS: [MetricInfo; 36] = {
 };
 
 impl MetricInfo {
-    /// Converts a stored integer to the base unit: ns, bytes or pieces. A hardware event that shared its register
-    /// counted for only `running_ppm` of the time, so its count is scaled up.
+    /// Converts a stored integer to ns, bytes or pieces. A hardware event that shared its register counted for only
+    /// `running_ppm` of the time, so it is scaled up.
     pub fn in_base_unit(&self, stored: u64, running_ppm: Option<u64>) -> f64 {
         let stored = stored as f64;
         match self.quantity {
@@ -390,12 +387,12 @@ impl MetricInfo {
 }
 
 impl Metric {
-    /// This metric's line of the table.
+    /// The metric's row in the table.
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]
     }
 
-    /// The metric of a column of a record. `None` if this version does not know the column.
+    /// The metric of a record's column; `None` if this version does not know it.
     pub fn from_column(column: &str) -> Option<Self> {
         METRICS.iter().find(|info| info.column == column).map(|info| info.metric)
     }

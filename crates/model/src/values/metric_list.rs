@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
-/// A metric to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.
@@ -36,13 +35,12 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// The list given to `--metrics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricList(pub Vec<MetricChoice>);
 
-/// Name of user + system time, which is computed, not stored.
+/// Name of user + system time, which is computed from two metrics.
 pub const CPU: &str = "cpu";
-/// Name of the value that a program says.
+/// Name of the value that a program prints.
 pub const VALUE: &str = "value";
 const TIME_UNITS: [&str; 6] = ["ns", "us", "ms", "s", "min", "h"];
 const MEMORY_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];

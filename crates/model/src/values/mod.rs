@@ -1,5 +1,5 @@
-//! Values that every stage shares: units, CPU lists, metrics and the values of options. Each parses its own syntax on
-//! the command line. This module imports no other.
+//! Values that every stage shares: units, CPU lists, metrics and option values, each with a parser for the command
+//! line. This module imports no other.
 
 mod cache_part;
 mod ceiling;

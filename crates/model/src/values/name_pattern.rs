@@ -3,12 +3,11 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// A part of a name, in which `*` stands for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern(String);
 
 impl NamePattern {
-    /// Whether it is in a name.
+    /// Whether the pattern matches a name.
     pub fn is_in(&self, name: &str) -> bool {
         let mut rest = name;
         self.0.split('*').all(|part| match rest.find(part) {
@@ -20,7 +19,7 @@ impl NamePattern {
         })
     }
 
-    /// What the user wrote.
+    /// The pattern as written.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -25,7 +25,7 @@ impl Percent {
     }
 }
 
-/// A bare number below this may be meant as a fraction.
+/// A bare number below this may be a fraction by mistake.
 const BARE_MIN: f64 = 0.1;
 
 impl TryFrom<f64> for Percent {
@@ -47,17 +47,17 @@ impl FromStr for Percent {
     }
 }
 
-/// The number of a percentage, with or without its sign; `None` if it is no number.
+/// Reads a percentage with or without `%`; `None` if the text is no number.
 ///
 /// # Errors
-/// It has no sign and is so small that it may be a fraction.
+/// A number without `%` is so small that it may be meant as a fraction.
 pub(super) fn percent(text: &str) -> Result<Option<f64>, String> {
     let bare = text.strip_suffix('%');
     let number: Option<f64> = bare.unwrap_or(text).trim().parse().ok();
     match number {
         Some(value) if bare.is_none() && value > 0.0 && value < BARE_MIN => {
             let text = text.trim();
-            // 0.07 * 100 is 7.000000000000001.
+            // Rounds, because 0.07 * 100 is 7.000000000000001.
             let as_fraction = (value * 1e8).round() / 1e6;
             Err(format!(
                 "{text} may be a percentage or a fraction; write {text}% or {as_fraction}%"

@@ -61,11 +61,11 @@ pub enum Threads {
 /// Memory nodes of the runs: `bind`, `interleave` or the number of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numa {
-    /// Those of the CPUs of the runs.
+    /// The nodes of the runs' CPUs.
     Bind,
-    /// All, one page after the other.
+    /// All nodes, one page after the other.
     Interleave,
-    /// This one.
+    /// One node.
     Node(usize),
 }
 
@@ -105,7 +105,7 @@ pub enum MemoryMode {
 }
 
 impl MemoryMode {
-    /// Its name in the output.
+    /// Name in the output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bind => "bind",
@@ -117,11 +117,10 @@ impl MemoryMode {
 /// Execution of commands, with or without a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shell {
-    /// Directly if no command needs a shell, otherwise all with `sh -c`.
+    /// With `sh -c` for all commands if one needs a shell, otherwise without.
     Auto,
-    /// Directly, always.
     None,
-    /// With this shell and `-c`, always.
+    /// With this shell and `-c`.
     Words(Vec<String>),
 }
 
@@ -160,7 +159,7 @@ impl FromStr for OutputTarget {
             "null" => Ok(Self::Null),
             "pipe" => Ok(Self::Pipe),
             "inherit" => Ok(Self::Inherit),
-            // A file needs a slash, so a future keyword cannot change the meaning of a file name.
+            // A file name needs a slash, so a future keyword cannot change its meaning.
             _ if text.contains('/') => Ok(Self::File(text.into())),
             _ => Err(format!(
                 "{text:?} is not null, pipe, inherit or a path with a slash (./{text})"

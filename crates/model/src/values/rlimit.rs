@@ -16,7 +16,7 @@ pub struct Rlimit {
     pub value: u64,
 }
 
-/// The numbers of the kernel (include/uapi/asm-generic/resource.h): the types of those of libc depend on the C library.
+/// Numbers from include/uapi/asm-generic/resource.h. The type of libc's constants depends on the C library.
 const RLIMITS: [(&str, u32); 9] = [
     ("as", 9),
     ("core", 4),

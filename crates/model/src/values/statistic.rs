@@ -42,12 +42,12 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The clock of a plan that names none: only wall time was compared before there was a choice.
+    /// The clock of old plans, which name none: they compared wall time.
     pub fn of_old_plans() -> Self {
         Self::Wall
     }
 
-    /// Its name as an option's value.
+    /// Name as an option's value.
     pub fn name(self) -> String {
         option_value(&self)
     }
@@ -69,8 +69,7 @@ pub enum ProcessValue {
 }
 
 impl ProcessValue {
-    /// The value in plans that name none. They are of versions whose slices were wall times, which other programs made
-    /// longer.
+    /// The rule of old plans, which name none: their slices were wall times, lengthened by other programs.
     pub fn of_old_plans() -> Self {
         Self::Low
     }
@@ -111,8 +110,8 @@ pub enum Estimand {
     Mean,
 }
 
-/// Range of significance levels, in percent. A smaller one needs too many relabellings: a permutation test needs ten
-/// for each false verdict that the level allows.
+/// Range of significance levels, in percent. Below it, a permutation test needs too many relabellings: ten for each
+/// false verdict that the level allows.
 pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 
 /// Statistic of a file's values that a ratio compares.
@@ -139,11 +138,11 @@ pub enum Estimate {
 }
 
 impl Estimate {
-    /// Its name as an option's value.
+    /// Name as an option's value.
     pub fn name(self) -> String {
         option_value(&self)
     }
 }
 
-/// Smallest number of runs for a calibration. Fewer have too few different stretches.
+/// Fewest runs for a calibration. Fewer have too few different stretches.
 pub const CALIBRATION_RUNS_MIN: usize = 120;

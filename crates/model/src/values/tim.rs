@@ -1,4 +1,4 @@
-//! The value of `stats --tim`: the parameters with which the program `tim` computes its numbers from the runs.
+//! The value of `stats --tim`: the parameters of the program `tim`.
 
 use std::str::FromStr;
 
@@ -7,17 +7,16 @@ use serde::Serialize;
 /// tim's options K, N, M and O, as `K,N,M` or `K,N,M,O`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimShape {
-    /// Order of the endpoint in a window; the order over all runs is `2 k`.
+    /// Order of the endpoint in a window. Over all runs the order is `2 k`.
     pub k: usize,
-    /// Runs in a window; tim raises a smaller number to `2 k + 1`.
+    /// Runs in a window. tim raises it to at least `2 k + 1`.
     pub n: usize,
     /// Number of windows.
     pub m: usize,
-    /// Runs in a window of the overhead, if above `n`. 0: no overhead is subtracted.
+    /// Runs in a window of the overhead, if above `n`. 0 subtracts no overhead.
     pub n_overhead: usize,
 }
 
-/// Largest accepted number.
 const NUMBER_MAX: usize = 1_000_000;
 
 /// Default of O, as in tim.
@@ -29,7 +28,7 @@ impl TimShape {
         self.n * self.m
     }
 
-    /// The parameters for the overhead.
+    /// The parameters for measuring the overhead.
     pub fn of_overhead(self) -> Self {
         Self { n: self.n.max(self.n_overhead), ..self }
     }
@@ -92,7 +91,7 @@ mod tests {
         {
             assert!(text.parse::<TimShape>().unwrap_err().contains("K,N,M"), "{text}");
         }
-        // tim itself fails here with an index out of bounds.
+        // tim itself panics here: index out of bounds.
         assert!("2,3,1".parse::<TimShape>().unwrap_err().contains("too few"));
     }
 }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A duration as users write it: `10s`, `500ms`, `2min`, `1.5h`; a bare number is in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TimeSpan {
-    /// Nanoseconds.
     pub ns: u64,
 }
 
@@ -24,7 +23,7 @@ impl FromStr for TimeSpan {
             unit.map_or((text, 1e9), |(unit, ns)| (&text[..text.len() - unit.len()], *ns));
         let number: f64 = number.trim().parse().map_err(|_| wrong())?;
         let ns = (number * ns_per_unit).round();
-        // 100 years; also refuses infinity and NaN.
+        // The limit is 100 years. It also refuses infinity and NaN.
         if !(0.0..=3.2e18).contains(&ns) {
             return Err(format!("{text:?} is out of range; a time is between 0 and 100 years"));
         }
@@ -33,10 +32,10 @@ impl FromStr for TimeSpan {
 }
 
 impl TimeSpan {
-    /// A time above zero, for a budget.
+    /// Parses a budget: a time above zero.
     ///
     /// # Errors
-    /// It is no time, or zero.
+    /// The text is no time, or zero.
     pub fn above_zero(text: &str) -> Result<Self, String> {
         let span: Self = text.parse()?;
         if span.ns == 0 {

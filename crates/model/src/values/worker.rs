@@ -60,12 +60,12 @@ impl From<Clock> for Headline {
 }
 
 impl Headline {
-    /// Whether the value is a column of its own in each row instead of a metric.
+    /// Whether rows keep the value in a column of its own instead of a metric.
     pub fn is_own(self) -> bool {
         self == Self::Tracemalloc
     }
 
-    /// The clock that is read, if times are compared.
+    /// The clock to read, if times are compared.
     pub fn clock(self) -> Option<Clock> {
         match self {
             Self::Clean => Some(Clock::Clean),
@@ -75,7 +75,6 @@ impl Headline {
         }
     }
 
-    /// Unit of the values.
     pub fn unit(self) -> ValueUnit {
         match self {
             Self::Clean | Self::Wall | Self::Cpu => ValueUnit::Time,
@@ -84,7 +83,7 @@ impl Headline {
     }
 }
 
-/// Unit of the values of an arm.
+/// Unit of an arm's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueUnit {
@@ -98,7 +97,6 @@ pub enum ValueUnit {
 }
 
 impl ValueUnit {
-    /// Whether the values are times.
     pub fn is_time(&self) -> bool {
         *self == Self::Time
     }

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use crate::spec::suite::places::{Flaw, Mistake, Text};
 use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
 
-/// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
+/// Words at least this similar (Jaro-Winkler) are taken for a typo.
 const SIMILAR: f64 = 0.8;
 
-/// Reads a suite file.
+/// Parses a suite file.
 ///
 /// # Errors
 /// The first mistake, with its place.
@@ -19,7 +19,7 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
         let message = error.message().trim().replace('\n', ", ");
         file.mistake(&error.span().unwrap_or(0..0), with_suggestion(&message))
     })?;
-    // A program gets a number as written in the file, such as 1.0 or 1e3, so keep the spelling.
+    // Keep numbers as written (1.0, 1e3): programs get this spelling.
     let matrices = suite.benchmarks.iter_mut().flat_map(|benchmark| benchmark.matrix.values_mut());
     for value in matrices.flatten() {
         let span = value.span();
@@ -77,7 +77,7 @@ fn wrong_with_variant(variant: &Variant) -> Option<Flaw> {
     wrong_with_variables(&variant.env)
 }
 
-/// serde names all that it knows; the one that was meant is more use. Its words for keys and values are others.
+/// Replaces serde's list of all known words by the most similar one, and serde's terms by ours.
 fn with_suggestion(message: &str) -> String {
     if message == "invalid type: map, expected a sequence" {
         return "this is a list: [[benchmark]] and [[variant]] have two brackets".into();
@@ -87,7 +87,7 @@ fn with_suggestion(message: &str) -> String {
         let Some((unknown, known)) = rest.split_once('`') else { continue };
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
         let inside = inside(&known);
-        // In that order: of two that are as similar, the last is taken.
+        // The last of equally similar words wins, so the order matters.
         let meant = inside.iter().map(String::as_str).chain(known.iter().copied());
         let meant = most_similar(unknown, meant, |name| name.rsplit('.').next().unwrap_or(name));
         return match meant {
@@ -98,14 +98,14 @@ fn with_suggestion(message: &str) -> String {
     message.into()
 }
 
-/// The keys of the tables that are under one of these.
+/// The keys of the tables below these keys.
 fn inside(known: &[&str]) -> Vec<String> {
     let tables = [("policy", keys::<Policy>()), ("build", keys::<Build>())];
     let tables = tables.iter().filter(|(name, _)| known.contains(name));
     tables.flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))).collect()
 }
 
-/// Returns the keys of a table, from its schema.
+/// The keys of a table, from its schema.
 fn keys<T: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(T);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
@@ -117,7 +117,6 @@ pub fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     most_similar(word, known, |known| known)
 }
 
-/// Returns the entry with the key most similar to a word.
 fn most_similar<'a>(
     word: &str,
     known: impl Iterator<Item = &'a str>,
@@ -153,7 +152,7 @@ fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 1
     ]
 }
 
-/// Checks a policy. `others` gives the values where `own` has none.
+/// Checks a policy; `others` fills its gaps.
 fn wrong_with_policy(own: &Policy, others: &Policy) -> Option<Flaw> {
     let said = [
         ("min_blocks", own.min_blocks == Some(0)),
@@ -192,7 +191,7 @@ fn wrong_with_numbers(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     }
 }
 
-/// Finds variables that no process can have in its environment.
+/// Checks for variables that an environment cannot have.
 fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Flaw> {
     let is_wrong = |(name, value): &(&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
@@ -202,7 +201,6 @@ fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Flaw> {
     Some(Flaw::value(&["env", name], what))
 }
 
-/// Checks the benchmark's kind and name.
 fn wrong_with_kind(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let kinds = [
         ("command", &benchmark.command),
@@ -240,7 +238,7 @@ fn wrong_with(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
         .or_else(|| wrong_with_matrix(benchmark))
 }
 
-/// Variants that are not there.
+/// Checks that the named variants exist.
 fn wrong_with_names(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let names: Vec<&str> = suite.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut wanted = benchmark.variants.iter().flatten().enumerate();

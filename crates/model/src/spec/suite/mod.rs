@@ -1,5 +1,5 @@
-//! A suite file: variants and benchmarks, as TOML. This module only reads it. docs/suites.md describes it, and
-//! `stillwell bench --suite-schema` prints the same as a JSON schema.
+//! A suite file in TOML: variants and benchmarks. docs/suites.md describes it; `stillwell bench --suite-schema` prints
+//! the JSON schema.
 
 mod mistakes;
 mod places;
@@ -210,7 +210,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Merges two policies: values of `self` count, and those of `other` fill the gaps.
+    /// Merges two policies; the values of `self` win.
     pub fn or(&self, other: &Self) -> Self {
         Self {
             budget: self.budget.or(other.budget),

@@ -7,7 +7,6 @@ use std::path::Path;
 use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A mistake in a suite file.
 #[derive(Debug)]
 pub struct Mistake {
     place: String,
@@ -22,7 +21,7 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// A mistake in a table of the file, and the keys that lead to it.
+/// A mistake in a table of the file, with the keys that lead to it.
 #[derive(Debug)]
 pub struct Flaw {
     keys: Vec<String>,
@@ -31,35 +30,33 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// Makes a mistake at the value under these keys, from the outside in; a number is an index into a list. If there
-    /// is no such value, it is at the innermost table or list that exists.
+    /// A mistake in the value under these keys, outermost first; a number is an index. If the value does not exist, the
+    /// innermost existing table or list is marked.
     pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
         Self { keys, is_key: false, what: what.into() }
     }
 
-    /// Makes a mistake at this key: it should not be there.
+    /// A mistake because this key exists.
     pub fn key(key: &str, what: impl Into<String>) -> Self {
         Self { is_key: true, ..Self::value(&[key], what) }
     }
 
-    /// Makes a mistake of the whole table or file.
+    /// A mistake in the whole table or file.
     pub fn whole(what: impl Into<String>) -> Self {
         Self::value(&[], what)
     }
 
-    /// Puts the name of the faulty object before the message.
+    /// Prefixes the message with the name of the faulty object.
     pub fn of(self, whose: &str) -> Self {
         Self { what: format!("{whose}: {}", self.what), ..self }
     }
 }
 
-/// A file and its text, to find the place of a mistake.
+/// A file with its text, to locate mistakes.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// Its name.
     pub path: &'a Path,
-    /// Its text.
     pub text: &'a str,
 }
 
@@ -72,7 +69,7 @@ impl Text<'_> {
         Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
     }
 
-    /// Makes a mistake for the table in these bytes, or for the whole file.
+    /// A mistake in the table at these bytes, or in the whole file.
     pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Mistake {
         let whole = || table.cloned().unwrap_or(0..0);
         let place = DeTable::parse(self.text).ok();
@@ -81,7 +78,7 @@ impl Text<'_> {
     }
 }
 
-/// Returns the bytes of the mistake, or those of the last of its keys that exists.
+/// The bytes of the mistake, or of its last key that exists.
 fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Flaw) -> Option<Range<usize>> {
     let mut found = table.cloned();
     let in_list = |list: &DeValue<'_>| match list {

@@ -1,4 +1,4 @@
-//! Values of a suite file: text that options know how to read, and places for messages.
+//! Values of a suite file, parsed by the options' own parsers, with their places for error messages.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -10,13 +10,13 @@ use serde_spanned::Spanned;
 
 use crate::values::Percent;
 
-/// A value and where it stands in the file, in bytes.
+/// A value and its bytes in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent, bound(deserialize = "T: Deserialize<'de>"))]
 pub struct SuiteItem<T>(Spanned<T>);
 
 impl<T> SuiteItem<T> {
-    /// Bytes of the file that it is made of.
+    /// The value's bytes in the file.
     pub fn span(&self) -> Range<usize> {
         self.0.span()
     }
@@ -37,7 +37,7 @@ impl<T> DerefMut for SuiteItem<T> {
 }
 
 impl<T> From<T> for SuiteItem<T> {
-    /// One that stands nowhere.
+    /// A value without a place.
     fn from(value: T) -> Self {
         Self(Spanned::new(0..0, value))
     }
@@ -82,8 +82,7 @@ impl Scalar {
         Self { text: value.clone(), value, is_number: false }
     }
 
-    /// Sets the text to the spelling in the file. A number keeps that spelling without the `_` between its digits,
-    /// which belongs to TOML.
+    /// Sets the text to the spelling in the file. A number loses the `_` between digits, which are TOML's.
     pub fn is_written(&mut self, written: &str) {
         if self.is_number {
             self.text = written.replace('_', "");
@@ -145,7 +144,7 @@ pub enum OneOrMany {
 }
 
 impl OneOrMany {
-    /// All of it.
+    /// The lines as one text.
     pub fn text(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -155,7 +154,7 @@ impl OneOrMany {
     }
 }
 
-/// A value as an option takes it: a string, or a bare number.
+/// Deserializes an option's value from a string or a bare number.
 pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -163,7 +162,7 @@ pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     text.parse().map(Some).map_err(de::Error::custom)
 }
 
-/// A rate of errors, as an option takes it.
+/// Deserializes an error rate.
 pub fn alpha<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
     let alpha: Option<Percent> = text(deserializer)?;
     alpha.map_or(Ok(0.0), Percent::as_alpha).map_err(de::Error::custom)?;
