@@ -1,4 +1,4 @@
-//! The counts of a run that `perf stat` shows: how many a run, and their rates. They come from the runs themselves.
+//! The counts of `perf stat`, per run and as rates, from the runs themselves.
 
 use serde::Serialize;
 use stats::endpoint::{Estimator, window_err};
@@ -12,9 +12,8 @@ use record::{Record, Rows};
 /// The counts of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Activity {
-    /// Runs that count.
     pub n_runs: usize,
-    /// The counts, in the order of `perf stat`. What no run has is left out.
+    /// The counts in the order of `perf stat`, without those that no run has.
     pub counts: Vec<RunCount>,
     /// Share of the time in which the least scheduled hardware event counted; `None` if all counted all the time.
     pub counting_share: Option<UncertainValue>,
@@ -23,11 +22,10 @@ pub struct Activity {
 /// A count of the runs of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunCount {
-    /// The thing that is counted.
     pub what: CountKind,
-    /// Mean of the runs, in base units: ns or pieces. The error is that of the mean, from windows of consecutive runs.
+    /// Mean of the runs, in ns or pieces. The error of the mean comes from windows of consecutive runs.
     pub per_run: UncertainValue,
-    /// Sum of the runs ÷ sum of what `rate_of` names, with its error from the same windows.
+    /// Sum of the runs ÷ sum of the `rate_of` quantity; the error is from the same windows.
     pub rate: Option<UncertainValue>,
 }
 
@@ -37,7 +35,8 @@ pub struct RunCount {
 pub enum CountKind {
     /// CPU time, ns; the rate is the number of CPUs in use.
     CpuTime,
-    /// Switches to another program or to idleness; the rate is per second of CPU time, as of all counts without a note.
+    /// Switches to another program or to idleness. The rate is per second of CPU time, as for every count without a
+    /// note.
     Switches,
     /// Moves to another CPU.
     Migrations,
@@ -47,13 +46,12 @@ pub enum CountKind {
     Cycles,
     /// Instructions; the rate is per cycle.
     Instructions,
-    /// Branches.
     Branches,
     /// Mispredicted branches; the rate is the share of all branches.
     BranchMisses,
     /// Accesses to the last level of cache.
     CacheReferences,
-    /// Misses there; the rate is the share of the accesses.
+    /// Misses in the last level of cache; the rate is the share of the accesses.
     CacheMisses,
 }
 
@@ -70,8 +68,8 @@ const ALL: [CountKind; 10] = [
     CountKind::CacheMisses,
 ];
 
-/// The counts of each arm of the plan. `None` for arms without runs, and for all where runs are slices of processes or
-/// were measured by another program.
+/// The counts of each arm of the plan. `None` for an arm without runs. All are `None` if the runs are slices of
+/// processes or another program measured them.
 pub fn activities(record: &Record) -> Vec<Option<Activity>> {
     let (rows, plan) = (&record.rows, &record.header.plan);
     let mut runs: Vec<Vec<usize>> = vec![Vec::new(); plan.arms.len()];
@@ -96,7 +94,7 @@ fn activity(rows: &Rows, runs: &[usize]) -> Activity {
         .iter()
         .filter_map(|&index| Some(rows.get(index, Metric::RunningPpm)? as f64 / 1e6))
         .collect();
-    // A run in which all counted all the time has no value.
+    // A run has no value if all events counted all the time.
     let n_full = runs.len() - shares.len();
     let all: Vec<f64> = shares.iter().copied().chain(std::iter::repeat_n(1.0, n_full)).collect();
     Activity {
@@ -113,7 +111,6 @@ fn mean(values: &[f64]) -> Option<UncertainValue> {
 }
 
 impl CountKind {
-    /// The count of a run.
     fn value(self, rows: &Rows, index: usize) -> Option<f64> {
         let metric = |metric: Metric| in_base_unit(rows, index, metric);
         match self {
@@ -132,7 +129,7 @@ impl CountKind {
         }
     }
 
-    /// What the rate is relative to, in a run.
+    /// The denominator of the rate.
     fn rate_of(self, rows: &Rows, index: usize) -> Option<f64> {
         match self {
             Self::CpuTime => in_base_unit(rows, index, Metric::WallNs),

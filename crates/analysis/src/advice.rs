@@ -1,5 +1,5 @@
-//! Visits of a command, each in one state of the machine → what each step of tuning is worth. In every block each step
-//! has one visit, in random order, so that a drift of the machine is not taken for the worth of a step.
+//! What each step of tuning is worth, from visits of a command in each state of the machine. Every block has one visit
+//! of each step in random order, so a drift of the machine is not taken for a gain.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,23 +8,23 @@ use stats::{Invalid, SortedSample, Stream};
 
 use crate::comparison::RatioInterval;
 
-/// Error rate of the ratios, and of the tests whose smallest visible difference is shown.
+/// Error rate of the ratios, and of the tests behind the smallest visible difference.
 pub const ALPHA: f64 = 0.01;
-/// Length of the session for which that difference is shown, ns.
+/// Session length for the smallest visible difference, ns.
 pub const SESSION_NS: f64 = 10e9;
-/// Precision of the ends of intervals, a log ratio.
+/// Precision of interval ends, as a log ratio.
 const TOLERANCE: f64 = 1e-4;
-/// The most steps that are called worth taking.
+/// The most steps that are recommended.
 const STEPS_MAX: usize = 3;
-/// Two times that are equal to the nanosecond still differ by some part of it.
+/// The difference that equal times get, because the clock shows only whole nanoseconds.
 const LEAST_DIFFERENCE: f64 = 1e-9;
 
-/// The runs of one visit: one after the other, in one state of the machine.
+/// The consecutive runs of one visit, in one state of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviceVisit {
     /// Place in the order of its block.
     pub place: usize,
-    /// The times of its runs in their order, ns.
+    /// Times of the runs in order, ns.
     pub times_ns: Vec<f64>,
     /// Mean time from the start of one run to the start of the next, ns.
     pub pace_ns: f64,
@@ -41,15 +41,15 @@ pub struct StepWorth {
     pub time: Option<RatioInterval>,
     /// Relative standard deviation of a run beside its neighbours, from successive differences.
     pub spread: f64,
-    /// The spread with the step ÷ that without any.
+    /// The spread with the step ÷ the spread without any.
     pub spread_change: Option<RatioInterval>,
-    /// Smallest slowdown that a comparison of two commands finds in 80 % of sessions of ten seconds, as a fraction;
-    /// `None` with too few runs.
+    /// Smallest slowdown that a comparison of two commands finds in 80 % of ten-second sessions, as a fraction; `None`
+    /// with too few runs.
     pub visible: Option<f64>,
 }
 
-/// The worth of all steps. The first is the machine as it is; `visits` has a list for each step, with a visit for each
-/// block.
+/// The worth of all steps. `visits` has a list for each step, with a visit for each block; the first step is the
+/// machine as it is.
 ///
 /// # Errors
 /// A visit has fewer than two runs, or a time is not above zero.
@@ -78,17 +78,16 @@ fn median(visit: &AdviceVisit) -> Result<f64, Invalid> {
     Ok(SortedSample::new(&visit.times_ns)?.median())
 }
 
-/// `sqrt(pi) / 2` times the mean size of successive differences of log times: for normal noise it is the relative
-/// standard deviation of a run, and a drift does not add to it (von Neumann et al., "The mean square successive
-/// difference", Annals of Mathematical Statistics 12, 1941, in the form with absolute differences).
+/// `sqrt(pi) / 2` times the mean size of successive differences of log times. For normal noise this is the relative
+/// standard deviation of a run, unaffected by drift (von Neumann et al., "The mean square successive difference",
+/// Annals of Mathematical Statistics 12, 1941, in the form with absolute differences).
 fn spread(visit: &AdviceVisit) -> Result<f64, Invalid> {
     let logs = stats::logs(&visit.times_ns)?;
     let sizes: Vec<f64> = logs.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     Ok(stats::mean(&sizes)?.max(LEAST_DIFFERENCE) * std::f64::consts::PI.sqrt() / 2.0)
 }
 
-/// The ratio of a value of the visits, block by block. The random order of the visits in a block is the coin of its
-/// pair.
+/// The ratio of a value of the visits, block by block. The random order in a block is the coin of the pair.
 fn compare(
     without: &[AdviceVisit],
     with: &[AdviceVisit],
@@ -110,8 +109,8 @@ fn compare(
     Ok(RatioInterval { ratio: found.theta.exp(), lo: interval.lo, hi: interval.hi })
 }
 
-/// The smallest visible slowdown of a session of ten seconds with runs like these: successive runs are the pairs of a
-/// comparison of the command with itself.
+/// The smallest visible slowdown of a ten-second session. Successive runs are the pairs that compare the command with
+/// itself.
 fn visible(visits: &[AdviceVisit], seed: u64) -> Result<Option<f64>, Invalid> {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for pair in visits.iter().flat_map(|visit| visit.times_ns.chunks_exact(2)) {
@@ -132,8 +131,8 @@ fn visible(visits: &[AdviceVisit], seed: u64) -> Result<Option<f64>, Invalid> {
     Ok(Some((stats::verdict::mde80(half_width, ALPHA)? * factor).exp_m1()))
 }
 
-/// The steps worth taking, the best first: those that make the spread smaller beyond chance. `is_choice` leaves out what
-/// is no advice, such as all steps together.
+/// The steps that reduce the spread beyond chance, the best first. `is_choice` leaves out what is no advice, such as
+/// all steps together.
 pub fn worth_taking(worth: &[StepWorth], is_choice: impl Fn(usize) -> bool) -> Vec<usize> {
     let change = |step: usize| worth[step].spread_change;
     let is_better = |step: usize| change(step).is_some_and(|change| change.hi < 1.0);
@@ -149,8 +148,7 @@ pub fn worth_taking(worth: &[StepWorth], is_choice: impl Fn(usize) -> bool) -> V
 mod tests {
     use super::*;
 
-    /// Visits of six runs around this time, ns, with this relative standard deviation. Half of the blocks visit the
-    /// step first.
+    /// Visits of six runs; half of the blocks visit the step first.
     fn visits(step: usize, time_ns: f64, sd: f64) -> Vec<AdviceVisit> {
         let mut stream = Stream::new(7 + step as u64);
         let mut normal = || (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
@@ -181,8 +179,8 @@ mod tests {
         assert_eq!(worth_taking(&found, |step| step != 1), [0; 0]);
     }
 
-    /// 250 pairs fit into ten seconds. Of normal times with a relative sd of 3 %, the standard error of a log ratio of
-    /// means is `0.03 sqrt(2 / 250)` = 0.27 %, and `(2.576 + 0.842)` times that is 0.92 %.
+    /// 250 pairs fit into ten seconds. Normal times with a relative sd of 3 % have a log ratio of means with the
+    /// standard error `0.03 sqrt(2 / 250)` = 0.27 %; `(2.576 + 0.842)` times that is 0.92 %.
     #[test]
     fn the_visible_difference_is_that_of_a_session_of_ten_seconds() {
         let found = worth(&[visits(0, 1e7, 0.03)], 3).unwrap();

@@ -1,4 +1,4 @@
-//! Rows of one arm → its summary: location statistics, metrics and exits.
+//! The summary of an arm: location statistics, metrics and exits of its rows.
 
 use rayon::prelude::*;
 use stats::SortedSample;
@@ -56,7 +56,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .collect()
 }
 
-/// Counts of timed runs that timed out, failed, or had an exit status other than 0.
+/// Counts of timed runs that timed out, failed, or exited with a status other than 0.
 #[derive(Clone, Copy, Default)]
 struct Exits {
     n_timed_out: usize,
@@ -90,7 +90,7 @@ fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
 fn metrics_by_arm(rows: &Rows, plan: &Plan) -> Vec<Vec<MetricSummary>> {
     let (n_arms, in_slices) = (plan.arms.len(), plan.in_slices);
     let says_values = plan.arms.iter().any(|arm| arm.value.is_some());
-    // A sum over slices has no fixed number of loops. `SliceSummary` has the useful values.
+    // The number of loops of a run varies, so sums over its slices mean nothing. `SliceSummary` has usable values.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
     };

@@ -1,4 +1,4 @@
-//! The values of each arm, read from the rows of a record.
+//! The values of each arm, from the rows of a record.
 
 use record::{Record, Rows};
 

@@ -1,8 +1,8 @@
-//! One long series of runs of a command → false positive rates and power of several tests on this machine.
+//! False positive rates and power of several tests on this machine, from one long series of runs of a command.
 //!
-//! Each experiment takes a random stretch of consecutive runs. Coin flips give the runs of each pair to the two arms.
-//! A known ratio multiplies the times of the new arm. So each experiment contains the original noise of the
-//! machine. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
+//! Each experiment takes a random stretch of consecutive runs, assigns the runs of each pair to the two arms by coin
+//! flips, and multiplies the times of the new arm by a known ratio. So the noise is the machine's own. The usual tests
+//! get the first half of the stretch as the reference, the second half as the new arm.
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -19,11 +19,11 @@ use record::plan::DecisionRule;
 
 /// Ratios of the new arm to the reference.
 pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];
-/// Slow tails of the new arm: share of its runs, and the factor on their times.
+/// Slow tails of the new arm: the share of slow runs, and the factor on their times.
 pub const TAILS: [(f64, f64); 3] = [(0.1, 3.0), (0.05, 10.0), (0.3, 1.05)];
-/// Session lengths for which the smallest visible slowdown is computed, ns.
+/// Session lengths for the smallest visible slowdown, ns.
 const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
-/// Power that counts as visible: the share of the experiments in which a slowdown is found.
+/// Share of the experiments that must find a slowdown to call it visible.
 const POWER: f64 = 0.8;
 
 /// The result of a calibration.
@@ -52,7 +52,7 @@ pub struct PowerCalibration {
 /// Power at one ratio: the share of experiments that each test called different.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Power {
-    /// Time of the new arm ÷ that of the reference.
+    /// Time of the new arm ÷ time of the reference.
     pub ratio: f64,
     /// Our test, with its interim analyses: the share of printed verdicts of "faster" or "slower".
     pub stillwell: f64,
@@ -102,10 +102,8 @@ pub struct Budget {
     pub visible: VisibleSlowdown,
 }
 
-/// Settings of a calibration.
 #[derive(Clone, Copy, Debug)]
 pub struct CalibrationSettings {
-    /// The decision rule.
     pub policy: DecisionRule,
     /// Experiments for each ratio.
     pub n_replays: usize,
@@ -117,9 +115,8 @@ pub struct CalibrationSettings {
     pub seed: u64,
 }
 
-/// Replays experiments from the times of consecutive runs, ns, that started `pace_ns` apart on average.
-///
-/// `after_each` is called after each experiment, from any thread.
+/// Replays experiments on the times of consecutive runs, ns, that started `pace_ns` apart on average. `after_each` is
+/// called after each experiment, from any thread.
 ///
 /// # Errors
 /// Fewer than [`CALIBRATION_RUNS_MIN`] runs, or a time is zero.
@@ -185,7 +182,6 @@ pub fn calibrate(
     })
 }
 
-/// The difference of the new arm from the reference.
 #[derive(Clone, Copy)]
 enum Change {
     Ratio(f64),
@@ -193,7 +189,6 @@ enum Change {
 }
 
 impl Change {
-    /// The factor on one run of the new arm.
     fn draw(self, stream: &mut Stream) -> f64 {
         match self {
             Self::Ratio(ratio) => ratio,
@@ -207,9 +202,9 @@ fn share(found: &[ReplayVerdicts], is: fn(&ReplayVerdicts) -> bool) -> f64 {
     found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
 }
 
-/// Verdicts of one experiment: our decision, and whether each usual test called the arms different.
+/// The verdicts in one experiment.
 struct ReplayVerdicts {
-    /// `None` if there was no look.
+    /// `None` without a look.
     stillwell: Option<PairedDecision>,
     n_pairs: usize,
     welch: bool,
@@ -223,7 +218,7 @@ fn replayed(
     settings: &CalibrationSettings,
     replay: u64,
 ) -> Result<ReplayVerdicts, Invalid> {
-    // All ratios use the same stretches and coins, so only the ratio changes the power.
+    // All ratios use the same stretches and coins, so their powers differ by the ratio alone.
     let mut stream = Stream::new(settings.seed.wrapping_add(replay));
     let n_starts = (series_ns.len() - 2 * n_pairs + 1) as u64;
     let start = usize::try_from(stream.below(n_starts)).unwrap_or(0);
@@ -242,7 +237,7 @@ fn replayed(
     let (old, new) = stretch.split_at(n_pairs);
     let new: Vec<f64> = new.iter().map(|time| time * change.draw(&mut factors)).collect();
     let alpha = settings.policy.alpha;
-    // Equal times allow no test, so they do not count as different.
+    // Equal times allow no test: not different.
     let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
     Ok(ReplayVerdicts {
         stillwell,
@@ -254,7 +249,7 @@ fn replayed(
     })
 }
 
-/// Runs our test. Returns its decision, and the number of pairs at its end.
+/// Runs our test. Returns the decision and the number of pairs at its end.
 fn ours(
     pairs: &Pairs,
     policy: &DecisionRule,
@@ -282,7 +277,7 @@ fn ours(
     Ok((decision, comparison.n_pairs_seen()))
 }
 
-/// The slowdown at which the power of our test reaches 80 %, interpolated linearly between ratios.
+/// The slowdown with 80 % power, interpolated linearly between ratios.
 fn visible(powers: &[Power]) -> VisibleSlowdown {
     let slowdown = |power: &Power| power.ratio - 1.0;
     let slower = &powers[1..];
@@ -341,7 +336,7 @@ mod tests {
     fn only_tests_that_assume_a_steady_machine_are_fooled() {
         let found = calibrated(&regimes(), 40);
         let alike = found.powers[0];
-        // 40 x 5 % = 2 are expected. The probability of more than 6 is 0.3 %.
+        // 40 x 5 % = 2 are expected. More than 6 have a probability of 0.3 %.
         assert!(alike.stillwell <= 6.0 / 40.0, "{alike:?}");
         assert!(alike.welch > 0.5 && alike.mann_whitney > 0.5, "{alike:?}");
         let slower: Vec<f64> = found.powers.iter().map(|power| power.stillwell).collect();

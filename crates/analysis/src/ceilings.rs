@@ -1,4 +1,4 @@
-//! The values of arms against the most that they may be (`--fail-on above:VALUE`).
+//! Compares the values of arms with a ceiling (`--fail-on above:VALUE`).
 
 use stats::{Interval, PointEstimate};
 
@@ -10,25 +10,24 @@ use model::values::Ceiling;
 use record::plan::Plan;
 use record::plan::counting::AGREEING_RUNS;
 
-/// Errors of t0 on each side of it that the interval has. Two sessions of one program differ by more than twice their
-/// combined errors in some 2 of 100 pairs (docs/experiments.md, "t0 and clean time"): 1 of 100 on each side.
+/// Half width of the interval of t0, in errors. Two sessions of one program differ by more than twice their combined
+/// errors in 2 of 100 pairs, 1 on each side (docs/experiments.md, "t0 and clean time").
 const N_ERRORS: f64 = 2.0;
 
 /// The value of an arm against its ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CeilingAnswer {
-    /// Index in the plan.
     pub arm: usize,
-    /// Whether all of the interval, or none of it, is above the ceiling.
+    /// Fails if the whole interval is above the ceiling, passes if none of it is.
     pub answer: GateAnswer,
-    /// Where the value is; an end that is not known is infinite.
+    /// The interval of the value; an unknown end is infinite.
     pub interval: Interval,
 }
 
-/// The answers for the arms that are judged: new ones if there is a reference, else all.
+/// The answers for the judged arms: the new ones if there is a reference, otherwise all.
 ///
 /// # Errors
-/// The values are of another unit than the ceiling, or more of them is better.
+/// The values have another unit than the ceiling, or higher values are better.
 pub fn against_ceiling(
     plan: &Plan,
     arms: &[ArmSummary],
@@ -45,7 +44,7 @@ pub fn against_ceiling(
     answers.collect()
 }
 
-/// The worst of these answers, and the arm that it is of: the one with the largest value.
+/// The worst answer; of equally bad ones, the arm with the largest value.
 pub fn worst(answers: &[CeilingAnswer]) -> Option<&CeilingAnswer> {
     let rank = |answer: GateAnswer| match answer {
         GateAnswer::Fail => 2,
@@ -59,7 +58,6 @@ pub fn worst(answers: &[CeilingAnswer]) -> Option<&CeilingAnswer> {
     })
 }
 
-/// The answer for a value in this interval.
 pub fn answer(interval: Interval, most: f64) -> GateAnswer {
     if interval.lo > most {
         GateAnswer::Fail
@@ -77,8 +75,8 @@ pub fn around(PointEstimate { value, err }: PointEstimate) -> Interval {
 
 const UNKNOWN: Interval = Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
 
-/// The value that stands for an arm, and two errors on each side. t0 is not above the lowest run, whatever its error is; of
-/// slices, it is a value of processes, which the lowest slice says nothing of. Counts that repeat have no error.
+/// The arm's value with two errors on each side. t0 of runs is at most the lowest run. t0 of slices is a value of whole
+/// processes, so the lowest slice is no limit. Counts that repeat have no error.
 fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
     let Some(times) = &arm.times else { return UNKNOWN };
     let repeats =
@@ -103,7 +101,6 @@ mod tests {
     use record::fixture::record;
     use record::{Record, Row};
 
-    /// So many runs of 10 to 11 ms for each arm.
     fn session(names: &[&str], n_runs: u32) -> Record {
         let mut record = record(names);
         let mut stream = stats::Stream::new(1);
@@ -135,7 +132,7 @@ mod tests {
         assert_eq!(answers(&session(&["a", "b"], 100), "9ms"), [(1, GateAnswer::Fail)]);
     }
 
-    /// Few runs have no error, but t0 is not above the lowest of them.
+    /// t0 is not above the lowest run, even without an error.
     #[test]
     fn without_an_error_only_the_lowest_run_is_known() {
         for n_runs in [1, 2, 4] {

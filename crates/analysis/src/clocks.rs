@@ -26,7 +26,7 @@ pub(super) struct ClockSummaries {
     pub interruptions: Option<InterruptionSummary>,
 }
 
-/// The times of every arm of the plan. `quiet` are the slices on a quiet core.
+/// The times of every arm of the plan. `quiet` has the slices on a quiet core.
 pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
     let plan = &record.header.plan;
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
@@ -70,8 +70,8 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Clock
     (0..n_arms).map(of_arm).collect()
 }
 
-/// Whether what is compared has a noise-free lowest value, as times have. Imported values may be anything, and are as
-/// they always were.
+/// Whether the compared quantity has a noise-free lowest value, as times do. Imported values may be anything; they keep
+/// being treated as times.
 pub(super) fn compares_times(plan: &Plan) -> bool {
     let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
     plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
@@ -82,7 +82,7 @@ fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
     ClockSummaries { wall: values.clone(), times: values, no_clean, ..Default::default() }
 }
 
-/// The times of an arm by a clock, and what its interruptions cost.
+/// The times of an arm by one clock, and the cost of its interruptions.
 type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
 
 fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Settled> {
@@ -100,8 +100,8 @@ fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Se
     found.into_iter().zip(evidence).map(of_arm).collect()
 }
 
-/// The times of each arm by one clock, or the compared values. `processes` are the runs by this clock if they have
-/// slices. t0 is that of the quiet slices, if they are enough.
+/// The times of each arm by one clock, or the compared values. `processes` has the runs by this clock if there are
+/// slices. t0 rests on the quiet slices if there are enough.
 fn summaries(
     record: &Record,
     clock: Option<Clock>,
@@ -135,7 +135,7 @@ fn summaries(
     let runs = by_arm(&record.rows, n_arms, value);
     let low: Vec<LowRuns> = match clock.is_some() || compares_times(plan) {
         true => low_runs::of_arms(&record.rows, n_arms, value),
-        // The state of the core says nothing about what is no time.
+        // The state of the core matters only for times.
         false => runs.iter().map(|runs| LowRuns::of_values(runs)).collect(),
     };
     runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()

@@ -1,4 +1,4 @@
-//! Two arms → the evidence on their ratio.
+//! The evidence on the ratio of two arms.
 
 use rayon::prelude::*;
 use stats::IntervalVerdict;
@@ -40,8 +40,8 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     looks.compare(&judged[0])
 }
 
-/// The adjustment of a comparison for its family: the share of alpha by Holm's procedure, the adjusted p, and the
-/// false discovery rate (Benjamini-Hochberg).
+/// How a comparison is adjusted for its family: Holm's share of alpha, the adjusted p, and the false discovery rate
+/// (Benjamini-Hochberg).
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyAdjustment {
     share: f64,
@@ -50,7 +50,7 @@ pub struct FamilyAdjustment {
 }
 
 /// Adjusts the comparisons of several records as one family of `n_total`. Missing comparisons count as not different.
-/// Returns the comparisons of each record, in the order of its plan.
+/// The result is by record, in the order of its plan.
 pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
     let tested = || looks.iter().flat_map(|one| one.watch.candidates());
     let tests: Vec<_> = tested().map(|tested| &tested.test).collect();
@@ -65,7 +65,7 @@ pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjus
     looks.iter().map(of).collect()
 }
 
-/// A record with the interim analyses that its session had.
+/// A record with its session's interim analyses.
 #[derive(Debug)]
 pub struct RecordLooks<'a> {
     session: ComparisonContext<'a>,
@@ -74,7 +74,7 @@ pub struct RecordLooks<'a> {
 }
 
 impl<'a> RecordLooks<'a> {
-    /// Makes the interim analyses.
+    /// Repeats the interim analyses of the session.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -103,7 +103,7 @@ impl<'a> RecordLooks<'a> {
     }
 }
 
-/// The comparisons of a record by the CPU times of its slices, if the wall times contain run-queue delay.
+/// The comparisons by the CPU times of slices, if the wall times contain run-queue delay.
 pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
     let plan = &record.header.plan;
     let is_of_wall =
@@ -125,7 +125,6 @@ pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> 
     compare(&by_cpu, arms).0
 }
 
-/// The data of a comparison.
 #[derive(Clone, Copy, Debug)]
 struct ComparisonContext<'a> {
     record: &'a Record,
@@ -152,7 +151,7 @@ impl ComparisonContext<'_> {
             Err(because) => because,
         };
         match because {
-            // The runs are some evidence, though not enough for a verdict.
+            // Too few pairs for a verdict still give an estimate.
             NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
                 unpaired(&self.arms[tested.reference], &self.arms[tested.arm], because)
             }
@@ -251,7 +250,7 @@ impl ComparisonContext<'_> {
         net(ratio, self.arms[tested.reference].times.as_ref()?, control, statistic)
     }
 
-    /// Estimates the number of blocks for a decision, and their time at the pace of this session.
+    /// The estimated number of blocks for a decision, and their time at this session's pace.
     fn deciding(&self, n_pairs: usize) -> DecisionEstimate {
         let rows = &self.record.rows;
         let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
@@ -285,7 +284,7 @@ fn doubt(doubt: stats::sequential::SameDoubt) -> SameDoubt {
     }
 }
 
-/// The slow runs, if they are the reason of a doubt.
+/// The slow runs, if they are the reason for a doubt.
 fn slow_runs(found: &Conclusion) -> Option<SlowRuns> {
     let is_reason = matches!(
         found.doubt,
@@ -305,10 +304,10 @@ fn statistic_name(statistic: Statistic) -> StatisticName {
     }
 }
 
-/// Converts the ratio R of whole times to that of times minus a control s. With the reference at A it is R' = (R A −
-/// s) / (A − s). R' is 1 exactly if R is 1, so both have the same verdict "different". The errors of A and s widen
-/// each end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². The control is common to both arms, so
-/// its error cancels near R = 1.
+/// Converts the ratio R of whole times into the ratio R' of times minus a control s. With the reference at A, R' = (R A
+/// − s) / (A − s). R' is 1 exactly if R is, so the verdict "different" is the same. The errors of A and s widen each
+/// end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². Both arms share the control, so its error
+/// cancels near R = 1.
 fn net(
     raw: RatioInterval,
     reference: &TimeSummary,
@@ -322,7 +321,7 @@ fn net(
     };
     let (a, s) = (level(reference).measured()?, level(control).measured()?);
     let below = a.value - s.value;
-    // If the reference is not distinguishable from the control, there is no ratio.
+    // The reference is not distinguishable from the control.
     if below <= 2.0 * a.minus(s).err {
         return None;
     }
@@ -331,7 +330,7 @@ fn net(
         let per_unit = (ratio - 1.0).abs() / (below * below);
         (per_unit * a.value * s.err).hypot(per_unit * s.value * a.err)
     };
-    // Nor is there one if nothing is left of the new arm.
+    // Nothing is left of the new arm.
     if shifted(raw.ratio) <= 0.0 {
         return None;
     }

@@ -1,6 +1,5 @@
-//! The times beside ratios. The reference has its own time, each other arm has ratio × this time. So the quotient of two
-//! times in a table is the ratio in it. An arm's own t0 comes from its own runs alone; the quotient of two of them is
-//! another ratio, and less certain.
+//! The times shown beside ratios. The reference has its own time, every other arm ratio × that time, so dividing two
+//! times in a table gives the ratio in it. Dividing the arms' own t0 would give another, less certain ratio.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +14,17 @@ const DIGITS: std::ops::RangeInclusive<f64> = 3.0..=6.0;
 /// The time of an arm beside its ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedTime {
-    /// The time, or the value of another kind, in its base unit; net of the control unless `is_as_measured`.
+    /// The time, or another kind of value, in its base unit; net of the control unless `is_as_measured`.
     pub value: f64,
     /// Error of the arm's own time; `None` for ratio × reference.
     pub err: Option<f64>,
-    /// Whether it is ratio × reference.
+    /// Whether the time is ratio × reference.
     pub is_from_ratio: bool,
-    /// Whether it is only an upper limit.
+    /// Whether the time is only an upper limit.
     pub is_upper_limit: bool,
-    /// Digits that its place beside the ratio needs; `None` where nothing is compared.
+    /// Digits that the place beside the ratio needs; `None` if nothing is compared.
     pub n_digits: Option<i32>,
-    /// Whether nothing is subtracted although there is a control.
+    /// Whether the control was not subtracted.
     pub is_as_measured: bool,
 }
 
@@ -36,7 +35,7 @@ pub struct ComparedTimes {
 }
 
 impl ComparedTimes {
-    /// The times beside the ratios of an analysis. `judgements` belong to its comparisons, in their order.
+    /// The times beside the ratios of an analysis. `judgements` are in the order of the comparisons.
     pub fn of(analysis: &Analysis, judgements: &[Judgement]) -> Self {
         let mut by_arm: Vec<_> = analysis.arms.iter().map(own).collect();
         let mut by_reference: BTreeMap<usize, Vec<Tested<'_>>> = BTreeMap::new();
@@ -50,7 +49,7 @@ impl ComparedTimes {
             let base = base(summary, has_net).map(|time| ComparedTime { n_digits, ..time });
             by_arm[reference] = base;
             for one in group {
-                // Where nothing is left of an arm, the ratio is of whole times.
+                // Nothing is left of the arm: the ratio is between whole times.
                 if has_net && one.paired.net_ratio.is_none() {
                     by_arm[one.arm] = None;
                 } else if let Some(base) = base {
@@ -63,17 +62,17 @@ impl ComparedTimes {
         Self { by_arm }
     }
 
-    /// The time of an arm; `None` without a run, and for a difference to the control that is too small.
+    /// The time of an arm; `None` without a run, or if it hardly differs from the control.
     pub fn get(&self, arm: usize) -> Option<ComparedTime> {
         self.by_arm.get(arm).copied().flatten()
     }
 
-    /// Whether some of them are ratio × reference.
+    /// Whether any time is ratio × reference.
     pub fn has_ratios(&self) -> bool {
         self.by_arm.iter().flatten().any(|time| time.is_from_ratio)
     }
 
-    /// Whether nothing is subtracted although there is a control.
+    /// Whether the control was not subtracted.
     pub fn is_as_measured(&self) -> bool {
         self.by_arm.iter().flatten().any(|time| time.is_as_measured)
     }
@@ -101,7 +100,7 @@ fn tested<'a>(analysis: &'a Analysis, judgements: &[Judgement]) -> Vec<Tested<'a
     tested.filter(|one| one.arm < analysis.arms.len()).collect()
 }
 
-/// The arm's own t0, net of the control if it is more than that.
+/// The arm's own t0, minus the control if t0 exceeds it.
 fn own(arm: &ArmSummary) -> Option<ComparedTime> {
     let times = arm.times.as_ref()?;
     let UncertainValue { value, err } = arm.net.map_or(times.t0, |net| net.t0);
@@ -115,7 +114,7 @@ fn own(arm: &ArmSummary) -> Option<ComparedTime> {
     })
 }
 
-/// The time of a reference: net if the ratios are.
+/// The time of a reference; net if the ratios are.
 fn base(reference: &ArmSummary, has_net: bool) -> Option<ComparedTime> {
     let times = reference.times.as_ref()?;
     if has_net || reference.net.is_none() {
@@ -132,7 +131,7 @@ fn base(reference: &ArmSummary, has_net: bool) -> Option<ComparedTime> {
     })
 }
 
-/// Digits with which the quotient of two times is the ratio of them to a tenth of its interval.
+/// Digits that make the quotient of two times equal to their ratio, to a tenth of the ratio's interval.
 fn digits(ratios: impl Iterator<Item = RatioInterval>) -> i32 {
     let relative = ratios.map(|it| (it.hi - it.lo) / 2.0 / it.ratio);
     let least = relative.filter(|half| half.is_finite() && *half > 0.0).fold(1.0, f64::min);

@@ -1,4 +1,4 @@
-//! The comparison of two arms: the ratio, and the test or the reason why there is none.
+//! The comparison of two arms: the ratio with its test, or the reason for no test.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,8 +24,8 @@ pub enum Evidence {
     Paired(PairedTest),
     /// The runs were not interleaved: an estimate, no test.
     Unpaired {
-        /// Ratio of the t0, by first-order propagation of their errors. Of several past sessions, their median counts,
-        /// and the ratio has no error.
+        /// Ratio of the t0, by first-order propagation of their errors. With several past sessions, the median t0 of
+        /// those counts and the ratio has no error.
         ratio: UncertainValue,
         /// Reason why there is no test.
         because: NoTest,
@@ -94,19 +94,19 @@ pub struct PairedTest {
     /// Ratio of the times minus the control's; `None` without a control, or if the reference takes no longer than the
     /// control.
     pub net_ratio: Option<RatioInterval>,
-    /// 1 − level of the intervals: the error rate of the family, or the share of it that Holm's procedure leaves.
+    /// 1 − level of the intervals: the family's error rate, or the share that Holm's procedure leaves.
     pub alpha: f64,
     /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
     pub smallest_visible: f64,
     /// A session that would decide, if this one does not; `None` if it cannot be estimated.
     pub to_decide: Option<DecisionEstimate>,
-    /// Time of the second run of a block ÷ that of the first; 1 if the position does not matter.
+    /// Time of the second run of a block ÷ time of the first; 1 if the position does not matter.
     pub position_ratio: f64,
     /// The decision. `p`, `ratio` and the printed word agree with it.
     pub decision: PairedDecision,
     /// Reason why the decision is not "same" although the whole interval is inside the margin.
     pub doubt: Option<SameDoubt>,
-    /// Ratio of the mean times, which is the total cost; without the control's time if `net_ratio` is.
+    /// Ratio of the mean times, which is the total cost; without the control's time if there is a `net_ratio`.
     pub mean_ratio: RatioInterval,
     /// Smallest share of slow runs that these pairs would have shown, except with probability `alpha`.
     pub hidden_tail: f64,
@@ -116,8 +116,8 @@ pub struct PairedTest {
     pub is_contradicted: bool,
     /// Ratios of floor and typical time, if they differ.
     pub shape: Option<UnevenShape>,
-    /// Whether the ratios of all pairs agree within a ten-thousandth, as of counts that repeat. Then there is no test; without
-    /// any difference, both ends of the interval are the ratio itself.
+    /// Whether the ratios of all pairs agree within a ten-thousandth, as for counts that repeat. Then there is no test;
+    /// without any difference, both ends of the interval are the ratio itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeats: bool,
 }
@@ -155,7 +155,7 @@ pub enum SameDoubt {
 pub struct SlowRuns {
     /// Whether the candidate has more slow runs, not the reference.
     pub is_candidate: bool,
-    /// Share of its runs by which its slow runs outnumber those of the other arm.
+    /// Share of its runs by which its slow runs outnumber the other arm's.
     pub share: f64,
     /// Median of its slow runs ÷ median of its other runs.
     pub factor: f64,

@@ -1,5 +1,5 @@
-//! Differences between the distributions of two arms: the ratio at each decile, and the distance as a whole. For
-//! display only; no verdict uses them.
+//! The distributions of two arms: the ratio at each decile, and the distance as a whole. For display; no verdict uses
+//! them.
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -14,11 +14,11 @@ use crate::watch::ORBIT_STREAM;
 use record::Record;
 use record::plan::Plan;
 
-/// Pairs times re-labellings; each sorts both arms. The limit is about two seconds of one CPU.
+/// Limit of pairs times re-labellings. Each re-labelling sorts both arms; at the limit that takes some two seconds.
 const RELABELLED_PAIRS_MAX: usize = 2_000_000;
-/// Deciles of fewer pairs are too rough, even if a small alpha needs many re-labellings.
+/// Fewest pairs for deciles. Fewer are too rough, even if a small alpha needs many re-labellings.
 const PAIRS_MIN: usize = 100;
-/// Largest number of runs of an arm for deciles without a band: the weights cost more than sorting.
+/// Most runs of an arm for deciles without a band: the weights cost more than sorting.
 const RUNS_MAX: usize = 10_000;
 
 /// Two arms, decile by decile.
@@ -55,7 +55,7 @@ pub struct PairedDistributions {
     pub shape: Distances,
 }
 
-/// A decile of one arm against that of the other.
+/// A decile of one arm against the same decile of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Decile {
     /// Share of the runs that are faster.
@@ -110,14 +110,14 @@ pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distrib
     comparisons.par_iter().map(of).collect()
 }
 
-/// The distributions of an arm in two separate sessions. There is no band, because the scatter between sessions is
-/// not known. A K-S or A-D test would call most sessions different.
+/// The distributions of an arm in two separate sessions. There is no band: the scatter between sessions is unknown, and
+/// a K-S or A-D test would call most sessions different.
 pub fn across(old: &Record, old_arm: usize, new: &Record, new_arm: usize) -> Option<Distributions> {
     unpaired(old, old_arm, new, new_arm, NoTest::SeparateRecords)
 }
 
-/// At most `n_max` of `n` indices, evenly spaced: the choice depends neither on times nor on labels. Merging
-/// neighbours, as the comparison does, would change the shape.
+/// At most `n_max` of `n` indices, evenly spaced, whatever the times and labels. Merging neighbours, as the comparison
+/// does, would change the shape.
 fn evenly_spaced(n: usize, n_max: usize) -> Vec<usize> {
     let n_used = n.min(n_max);
     (0..n_used).map(|index| index * n / n_used).collect()
@@ -132,7 +132,7 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
     let pairs = used.pairs()?;
     let seed = plan.seed ^ ORBIT_STREAM;
     let orbit = Orbit::new(pairs.len(), draws, seed)?;
-    // The band takes a dozen passes. With half as many re-labellings only the scatter between seeds is larger.
+    // The band takes a dozen passes. Half of the re-labellings only add scatter between seeds.
     let for_band = Orbit::new(pairs.len(), draws / 2, seed)?;
     let theta = pairs.shape(&orbit)?.typical;
     let (shift, (difference, shape)) = rayon::join(
@@ -183,7 +183,6 @@ fn unpaired(
     Some(Distributions::Unpaired { deciles, because })
 }
 
-/// Logarithms of the measured wall times of an arm.
 fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
     let rows = &record.rows;
     let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
@@ -200,7 +199,7 @@ mod tests {
     use model::spec::RunSpec;
     use record::plan::decide_run;
 
-    /// Pairs of 10 ms with 1 % noise. `slowed` gives the slowdown of the new arm for the number of a pair.
+    /// Pairs of 10 ms with 1 % noise; `slowed` is the new arm's slowdown in each pair.
     fn slots(n: usize, slowed: impl Fn(usize) -> f64) -> Slots {
         let mut stream = stats::Stream::new(11);
         let slot1_is_new = stream.bits(n);

@@ -1,11 +1,10 @@
-//! Analysis → how much other programs disturbed a session, in a few numbers.
+//! How much other programs disturbed a session, in a few numbers.
 
 use serde::Serialize;
 
 use crate::single::Analysis;
 use record::ledger::{Ledger, NoiseSource};
 
-/// Sources that are named, the largest first.
 const SOURCES_MAX: usize = 5;
 
 /// How much the runs were disturbed. Shares are fractions: 0.03 is 3 %.
@@ -52,7 +51,7 @@ impl Disturbance {
 }
 
 impl DisturbanceSource {
-    /// The largest sources of a ledger; `whole_ns` is the time that they are shares of.
+    /// The largest sources of a ledger, as shares of `whole_ns`.
     pub fn largest(ledger: &Ledger, whole_ns: f64) -> Vec<Self> {
         let entries = ledger.entries.iter().filter(|entry| entry.ns > 0).take(SOURCES_MAX);
         let share = |ns: i64| ns as f64 / whole_ns.max(1.0);

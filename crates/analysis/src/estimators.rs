@@ -1,4 +1,4 @@
-//! Every estimator of a time, with its error and its ratio to the reference, as `stats` shows them.
+//! Every estimator of a time with its error and its ratio to the reference, for `stats`.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -11,70 +11,66 @@ use crate::summary::{ArmSummary, UncertainValue};
 use model::values::TimShape;
 use record::Record;
 
-/// The estimators of one arm's wall time as measured, ns. The three of the low end have the error of t0, the others the
-/// sd of the estimator in consecutive windows.
+/// The estimators of one arm's measured wall time, ns. The three at the low end have the error of t0, the others the sd
+/// of the estimator in consecutive windows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimators {
     /// Smallest run.
     pub min: UncertainValue,
-    /// The clamped endpoint. It is the value of t0, if the low tail ends.
+    /// The clamped endpoint: the value of t0, if the low tail ends.
     pub fan: UncertainValue,
     /// The endpoint of the paper, not clamped.
     pub fan_raw: UncertainValue,
     /// Mean of the lowest fifth.
     pub low20: UncertainValue,
-    /// Median.
     pub median: UncertainValue,
-    /// Mean.
     pub mean: UncertainValue,
-    /// Whether the low tail ends.
     pub floor: FloorTest,
-    /// tim's numbers for the same runs, if the user asks for them.
+    /// The numbers of `tim` for the same runs, on request.
     pub tim: Option<Tim>,
-    /// Ratios to the reference; `None` for the reference, for controls, and without a run on both sides.
+    /// Ratios to the reference; `None` for the reference itself, for controls, and if either side has no run.
     pub ratios: Option<Ratios>,
 }
 
 /// The test for a finite floor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FloorTest {
-    /// Order of the endpoint that was tested, and that t0 uses.
+    /// Order of the tested endpoint, which t0 uses too.
     pub k: usize,
-    /// The statistic; `None` with too few runs, or without any spread.
+    /// The statistic; `None` with too few runs or without spread.
     pub g_star: Option<f64>,
-    /// Limit of the statistic. A statistic above it means that there is no floor.
+    /// A statistic above this limit means that there is no floor.
     pub limit: f64,
     /// Whether there is a floor. `None` if the test is impossible; t0 is then extrapolated.
     pub is_finite: Option<bool>,
 }
 
-/// The numbers of tim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tim {
-    /// Runs that tim makes. A longer record contributes its first ones.
+    /// Runs that tim makes: the first ones of a longer record.
     pub n_needed: usize,
     /// As measured, ns; `None` with too few runs.
     pub measured: Option<UncertainValue>,
-    /// Minus the control's: tim prints this unless `-o0` is given.
+    /// Minus the control's number: what tim prints unless `-o0` is given.
     pub net: Option<UncertainValue>,
 }
 
-/// New ÷ reference, with errors by first-order propagation. With a control the ratios are of net times; the control's
-/// error is common to both sides.
+/// New ÷ reference, with errors by first-order propagation. With a control, the ratios are between net times, and both
+/// sides share the control's error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratios {
-    /// Ratio of t0. A ratio is `None` if the reference takes no longer than the control.
+    /// Ratio of t0. Every ratio is `None` if the reference takes no longer than the control.
     pub t0: Option<UncertainValue>,
     /// Ratio of the medians.
     pub median: Option<UncertainValue>,
     /// Ratio of the means.
     pub mean: Option<UncertainValue>,
-    /// Ratio of tim's numbers, propagated as tim does: all errors independent.
+    /// Ratio of tim's numbers, with all errors independent, as tim propagates them.
     pub tim: Option<UncertainValue>,
 }
 
-/// The estimators of all arms, in the order of the plan; `None` for an arm without a run. `arms` are the summaries of
-/// the same record.
+/// The estimators of all arms in the order of the plan; `None` for an arm without a run. `arms` must be the summaries
+/// of this record.
 pub fn estimators(
     record: &Record,
     arms: &[ArmSummary],
@@ -100,7 +96,7 @@ pub fn estimators(
     found
 }
 
-/// The estimators of runs in their order, ns.
+/// The estimators of runs in run order, ns.
 fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     let sorted = SortedSample::new(wall).ok()?;
     let floor = low_end::floor(wall).ok()?;
@@ -128,7 +124,7 @@ fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     })
 }
 
-/// tim makes exactly `n m` runs, so it would have measured the first ones.
+/// tim makes exactly `n m` runs: the first ones.
 fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
@@ -138,7 +134,7 @@ fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     Tim { n_needed, measured, net: None }
 }
 
-/// Subtracts the control's number from those of the other arms, unless tim does not measure it (`-o0`).
+/// Subtracts the control from the other arms, unless tim does not measure it (`-o0`).
 fn subtract(found: &mut [Option<Estimators>], control: usize, shape: TimShape) {
     let tim = |estimators: &Option<Estimators>| estimators.as_ref()?.tim?.measured;
     let Some(overhead) = tim(&found[control]).filter(|_| shape.n_overhead > 0) else { return };
@@ -173,7 +169,7 @@ fn ratios(
     })
 }
 
-/// Returns `(new - control) / (old - control)`. The error is known if all errors are.
+/// `(new - control) / (old - control)`. The error is known if all errors are.
 fn ratio(
     new: UncertainValue,
     old: UncertainValue,

@@ -1,4 +1,4 @@
-//! The noise-free time, as far as the evidence on each run tells it.
+//! Finds the noise-free time from the evidence on each run.
 
 use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
@@ -11,42 +11,41 @@ use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
-/// The evidence on the time that an arm's runs may have lost unseen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArmEvidence {
     /// In run order.
     runs: Vec<RunEvidence>,
 }
 
-/// The evidence on the time that one run may have lost unseen.
+/// The time that one run may have lost unseen.
 #[derive(Clone, Copy, Debug)]
 struct RunEvidence {
-    /// The compared time of the run, ns.
+    /// The run's compared time, ns.
     time_ns: f64,
-    /// The part of it that may have gone to other programs, ns.
+    /// The part that may have gone to other programs, ns.
     hidden_ns: f64,
     /// Preemptions on a busy machine.
     n_interruptions: u64,
-    /// Their largest possible cost, ns. The program that ran instead took no longer to fill the caches than it ran.
+    /// Largest possible cost of the interruptions, ns: the other program cannot fill the caches for longer than it ran.
     left_ns_max: f64,
-    /// The CPU time of the run if it was on at most one CPU at a time, else 0, ns.
+    /// The CPU time of a run that used at most one CPU at a time, otherwise 0, ns.
     least_ns: f64,
 }
 
-/// A run that was stalled, or whose tasks were preempted, for a larger share of its time was on a busy machine.
+/// A run was on a busy machine if it was stalled, or its tasks were preempted, for more than this share of its time.
 const BUSY_SHARE: f64 = 0.01;
-/// A run that may have lost a larger share of its time unseen was interrupted.
+/// A run was interrupted if it may have lost more than this share of its time unseen.
 const HIDDEN_SHARE: f64 = 0.01;
 /// CPU time above wall time by this factor means several CPUs at a time.
 const ONE_CPU: f64 = 1.02;
 /// Share of the runs that t0 rests on.
 const LOW: f64 = 0.2;
-/// Assumed cost of an interruption if the runs do not show it, ns: CPU time after it, because caches and predictors
-/// are cold. Measured costs: 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
+/// Assumed cost of an interruption if the runs do not show it, ns: CPU time to refill caches and predictors. Measured:
+/// 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
 const COST_NS: f64 = 400e3;
 
-/// The evidence on each arm of the plan, by a clock. `processes` are the runs by this clock if they have slices: a run
-/// whose value is the mean of its slices may hide something if any of them does. Else its lowest slices count.
+/// The evidence on each arm of the plan, by a clock. `processes` has the runs by this clock if there are slices. A run
+/// with the mean of its slices hides something if any slice does; otherwise its lowest slices count.
 pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
@@ -69,7 +68,7 @@ pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -
 }
 
 impl ArmEvidence {
-    /// Smallest CPU time of a run, ns. 0 if some run was on several CPUs at a time.
+    /// Smallest CPU time of a run, ns; 0 if some run was on several CPUs at a time.
     fn least_ns(&self) -> f64 {
         self.runs.iter().map(|run| run.least_ns).min_by(f64::total_cmp).unwrap_or(0.0)
     }
@@ -107,7 +106,7 @@ impl RunEvidence {
                 let seen_ns = if clock == Clock::Clean { 0.0 } else { stalled_ns };
                 seen_ns + if is_busy { unclear_ns } else { 0.0 }
             }
-            // Only a preemption shows that the machine was busy. A run that just sleeps has none.
+            // Only a preemption shows that the machine was busy: a run that just sleeps has none.
             None => {
                 let is_preempted = n_preempted.is_some_and(|n| n > 0);
                 let off_ns = cpu_ns.map(|ns| (wall_ns - ns).max(0.0));
@@ -121,8 +120,8 @@ impl RunEvidence {
         Some(Self { time_ns, hidden_ns, n_interruptions, left_ns_max, least_ns })
     }
 
-    /// The same for one loop. Preemptions are too few to be seen in a slice, and its CPU time contains the reading of the
-    /// clocks.
+    /// The evidence for one loop of a slice. Preemptions are too rare to be seen in a slice, and its CPU time includes
+    /// reading the clocks.
     fn per_loop(self, per_loop_ns: f64) -> Self {
         let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
         Self {
@@ -135,8 +134,8 @@ impl RunEvidence {
     }
 }
 
-/// Puts t0 where the evidence allows it: at the time without interruptions if the runs show what those cost, and not
-/// below the CPU time of a program that does one thing at a time. Its error is at least what the evidence leaves open.
+/// Places t0 as the evidence allows: at the time without interruptions if the runs show their cost, and not below the
+/// CPU time of a single-threaded program. The error covers what the evidence leaves open.
 pub(super) fn settle(
     times: &mut TimeSummary,
     mut evidence: ArmEvidence,
@@ -145,14 +144,14 @@ pub(super) fn settle(
         evidence.runs.remove(lone.run - 1);
     }
     if times.is_upper_limit {
-        // t0 stays. The cost of an interruption is a part of the lost time all the same.
+        // t0 stays, but interruptions are still a part of the lost time.
         let found = without_interruptions(&mut times.clone(), &evidence.runs)?;
         return Some(InterruptionSummary { removed_ns: None, left_ns_max: None, ..found });
     }
     let low = evidence.low();
     if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
     {
-        // The smallest value of a process may differ from that of a slice, as with a difference of n and 2n loops.
+        // The smallest value of a process may differ from its slices' smallest, as with a difference of n and 2n loops.
         let least = evidence.runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
         times.limit(least.unwrap_or(times.most()), LimitCause::Interruptions);
         return None;
@@ -172,7 +171,7 @@ fn median_of(values: impl Iterator<Item = f64>) -> f64 {
     SortedSample::new(&values).map_or(0.0, |sorted| sorted.median())
 }
 
-/// Extrapolates t0 to no interruption, where the runs of the session show what one costs.
+/// Extrapolates t0 to zero interruptions, if the runs show the cost of one.
 fn without_interruptions(
     times: &mut TimeSummary,
     runs: &[RunEvidence],
@@ -189,7 +188,7 @@ fn without_interruptions(
             Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
         }
         Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
-            // Where some run had no interruption, there is nothing to remove, and t0 has the error that every t0 has.
+            // Some run had no interruption: nothing is removed, and the error is the usual error of t0.
             if least > 0.0 {
                 times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
             }
@@ -296,7 +295,7 @@ mod tests {
         let (found, interruptions) = settled(&counts.map(busy), 50e6);
         let each_ns = interruptions.unwrap().each.unwrap().value;
         assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
-        // Most of the least interrupted runs had no interruption: nothing is removed, and the low end has its error.
+        // Most of the least interrupted runs had no interruption: nothing is removed.
         let few = [0, 3, 0, 0, 2, 0, 4, 0, 0, 1, 7, 0, 3, 9, 0, 5];
         let (found, interruptions) = settled(&few.map(busy), 50e6);
         assert_eq!(interruptions.unwrap().removed_ns, Some(0.0));

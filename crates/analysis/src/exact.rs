@@ -1,22 +1,22 @@
-//! Counts that repeat. They have hardly any noise, so three pairs of runs tell the ratio, without a test.
+//! Counts that repeat. They have hardly any noise, so three pairs of runs give the ratio without a test.
 //!
-//! The ratios of three pairs agree within a ten-thousandth. If the counts had a normal noise of any size, that would happen
-//! together with a ratio beyond [`SAME_WORK`] in less than 0.03 % of sessions: with a large noise the three hardly agree, with
-//! a small one their ratio is close to 1 (docs/methodology.md). A count that takes one of two values now and then is not
-//! normal, and can agree three times; so the verdict says in how many runs it repeats.
+//! The ratios of three pairs must agree within a ten-thousandth. If the counts had normal noise of any size, agreement
+//! and a ratio beyond [`SAME_WORK`] would coincide in less than 0.03 % of sessions (docs/methodology.md). A count that
+//! alternates between two values is not normal and can agree three times; so the verdict says in how many runs it
+//! repeats.
 
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
 use crate::walls::Walls;
 use record::plan::Plan;
 use record::plan::counting::AGREEING_RUNS;
 
-/// Counts that differ by less mean the same work: the path of a program, or the length of a number that it prints, may take
-/// some instructions.
+/// Counts that differ by less mean the same work. A program's path, or the length of a printed number, may cost some
+/// instructions.
 pub const SAME_WORK: f64 = 0.001;
 /// Counts that differ by less repeat.
 pub const AGREE_WITHIN: f64 = 1e-4;
 
-/// The ratio of two arms whose counts repeat; `None` if they do not, or if the values are no such counts. Without any
+/// The ratio of two arms whose counts repeat; `None` if they do not repeat or are no such counts. Without any
 /// difference, both ends are the ratio itself.
 pub fn repeated_ratio(
     plan: &Plan,
@@ -37,12 +37,12 @@ pub fn repeated_ratio(
     agree.then_some(RatioInterval { ratio, lo: least / wider, hi: most * wider })
 }
 
-/// Whether the counts of the only arm repeat.
+/// Whether the counts of a single arm repeat.
 pub fn is_constant(plan: &Plan, walls: &Walls, arm: usize) -> bool {
     plan.valgrind().is_some() && walls.is_constant(arm, AGREEING_RUNS as usize, AGREE_WITHIN)
 }
 
-/// The result of so many pairs with this ratio, in a family of so many comparisons.
+/// The test result for counts that repeat.
 pub fn repeated(ratio: RatioInterval, n_pairs: usize, family: usize, alpha: f64) -> PairedTest {
     let is_same = ratio.ratio.ln().abs() <= SAME_WORK.ln_1p();
     let p = if is_same { 1.0 } else { 0.0 };
@@ -80,7 +80,6 @@ mod tests {
     use record::fixture::record;
     use record::plan::InstructionCounter;
 
-    /// The ratio of these counts of two arms, by blocks.
     fn ratio_of(counts: &[(u64, u64)]) -> Option<RatioInterval> {
         let mut plan = record(&["a", "b"]).header.plan;
         let valgrind =
@@ -108,9 +107,9 @@ mod tests {
         assert_eq!(ratio_of(&[(100, 110); 3]), exact(1.1));
         assert_eq!(ratio_of(&[(100, 110); 2]), None);
         assert_eq!(ratio_of(&[(100, 110), (100, 110), (100, 111)]), None);
-        // Each pair has its own seed of hashes.
+        // Each pair has its own hash seed.
         assert_eq!(ratio_of(&[(100, 100), (103, 103), (99, 99)]), exact(1.0));
-        // A number that is printed has one digit more.
+        // A printed number has one digit more.
         let (old, new) = (1_000_000, 1_100_000);
         let found = ratio_of(&[(old, new), (old + 50, new), (old, new + 40)]).unwrap();
         assert!(found.lo < 1.1 && 1.1 < found.hi && found.hi / found.lo < 1.0004, "{found:?}");

@@ -1,4 +1,4 @@
-//! The same benchmarks in several files. Everything that differed between the sessions is part of the difference, so
+//! Compares the same benchmarks in several files. Whatever differed between the sessions is part of the difference, so
 //! there are no verdicts, only estimates with an error from the scatter of the launches.
 
 mod differences;
@@ -23,8 +23,8 @@ use record::Record;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
-    /// t0, or the mean or median of all values, in the base unit. A mean or median has the standard error of the mean over
-    /// launches. A summary, or a single launch, has no error.
+    /// t0, or the mean or median of all values, in the base unit. The error of a mean or median is the standard error
+    /// of the mean over launches. A summary or a single launch has none.
     pub middle: UncertainValue,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
@@ -60,7 +60,7 @@ pub struct BenchmarkLine {
     /// Unit of the values.
     #[serde(skip)]
     pub unit: ResultUnit,
-    /// Whether more of it is better, as of a throughput.
+    /// Whether higher values are better, as for a throughput.
     pub more_is_better: bool,
     /// Tags of the benchmark.
     pub tags: Vec<String>,
@@ -77,19 +77,19 @@ pub struct FilesComparison {
     pub by: FileStatistic,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
-    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file: those of which
-    /// less is better, or all if there is none. `None` for the first file.
+    /// Geometric mean of each file's ratios, over the benchmarks that it shares with the first file. Only benchmarks
+    /// where lower is better count, or all if there is none. `None` for the first file.
     pub geometric_means: Vec<Option<UncertainValue>>,
-    /// Benchmarks without a partner. For the first file: those that no other file has. For another file: those that
-    /// the first file lacks.
+    /// Benchmarks without a partner: in the first file, those that no other file has; in another file, those that the
+    /// first file lacks.
     pub alone: Vec<Vec<String>>,
     /// Differences between the machines or interpreters.
     pub differences: Vec<Difference>,
-    /// Benchmarks without a partner that have one but for the number of processors.
+    /// Benchmarks that would have a partner if the number of processors were ignored.
     pub other_processors: Vec<OtherProcessors>,
 }
 
-/// Class of a change by its estimate.
+/// How a change compares with its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeGroup {
@@ -99,12 +99,11 @@ pub enum ChangeGroup {
     Less,
     /// Within twice the error.
     Within,
-    /// There is no error to compare the change with.
+    /// There is no error.
     Unknown,
 }
 
 impl ChangeGroup {
-    /// The class of a ratio.
     pub fn of(ratio: UncertainValue) -> Self {
         let off = ratio.value - 1.0;
         match ratio.err {
@@ -120,7 +119,6 @@ impl ChangeGroup {
 /// A file with the t0 of its benchmarks.
 #[derive(Debug)]
 pub struct ComparedFile {
-    /// The benchmarks of the file.
     pub results: Results,
     t0s: Vec<Option<UncertainValue>>,
 }
@@ -151,7 +149,7 @@ impl ComparedFile {
             parts => parts.iter().flat_map(summarise).collect(),
         };
         let mut arms = names.zip(arms);
-        // The benchmarks are the arms that have values, in their order.
+        // The benchmarks are the arms with values, in their order.
         let mut of = |name: &str| arms.find(|(other, arm)| other == name && arm.times.is_some());
         let t0s = results.benchmarks.iter().map(|it| t0(&of(&it.name)?.1)).collect();
         Self { results, t0s }
@@ -162,7 +160,7 @@ fn t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|times| times.t0))
 }
 
-/// Compares the benchmarks of the first file with those of the others, by name.
+/// Compares the benchmarks of the first file with those in the others, by name.
 pub fn compare(compared: &[ComparedFile], by: FileStatistic) -> FilesComparison {
     let files: Vec<&Results> = compared.iter().map(|file| &file.results).collect();
     let labels: Vec<Vec<String>> = files.iter().map(|file| file.labels()).collect();
@@ -223,7 +221,6 @@ fn identity(benchmark: &BenchmarkValues) -> Identity<'_> {
     (group.as_deref(), name, parameters, unit)
 }
 
-/// The benchmarks of a file.
 struct BenchmarkPlaces<'a> {
     by_identity: HashMap<Identity<'a>, usize>,
     by_label: HashMap<(&'a str, &'a ResultUnit), usize>,
@@ -238,14 +235,15 @@ impl<'a> BenchmarkPlaces<'a> {
         }
     }
 
-    /// The same benchmark here. Where no file has it under the same group, its label decides: a file may lack groups.
+    /// The same benchmark in this file. If no file has it under the same group, the label decides, because a file may
+    /// lack groups.
     fn find(&self, benchmark: &BenchmarkValues, label: &str) -> Option<usize> {
         let same = self.by_identity.get(&identity(benchmark));
         same.or_else(|| self.by_label.get(&(label, &benchmark.unit))).copied()
     }
 }
 
-/// The statistic of one benchmark: t0 if all files that have the benchmark have values.
+/// The statistic for one benchmark: t0 if every file with the benchmark has values.
 fn statistic(
     files: &[ComparedFile],
     places: &[Option<usize>],
@@ -308,9 +306,9 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
     })
 }
 
-/// The errors are independent, because the sessions are.
+/// The sessions, and so the errors, are independent.
 fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
-    // Some programs write 0 for a time that is too short, or a difference that is below 0.
+    // Some programs write 0 for a time that is too short, or a difference below 0.
     if old.value <= 0.0 || new.value <= 0.0 || !(new.value / old.value).is_normal() {
         return None;
     }
@@ -323,8 +321,8 @@ fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     })
 }
 
-/// Geometric mean of the ratios of one file: of the benchmarks of which less is better, or of all if there is none. Its
-/// error is known if all errors are.
+/// Geometric mean of one file's ratios, over the benchmarks where lower is better, or all if there is none. The error
+/// is known if all errors are.
 pub fn geometric_mean<'a>(
     lines: impl Iterator<Item = &'a BenchmarkLine>,
     file: usize,

@@ -1,4 +1,4 @@
-//! What the notes for the reader of a result say, as data.
+//! The notes for the reader of a result, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,7 +56,7 @@ pub enum Finding {
     NoFloor { arm: usize },
     /// Once the control is subtracted, t0 is not above 0 by more than its error.
     TooShort { arm: usize, t0: UncertainValue },
-    /// The times of the arm are not those of one steady process. `n_warmups`: warm-up runs that would leave out the
+    /// The times of the arm are not the times of one steady process. `n_warmups`: warm-up runs that would leave out the
     /// slow start, if there was one.
     Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
     /// Blocks at the beginning were slower and are left out of a comparison. `n_warmups`: warm-up runs that would
@@ -92,7 +92,6 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The arm of the note.
     pub fn arm_mut(&mut self) -> Option<&mut usize> {
         match self {
             Self::RejectedRuns { arm, .. }

@@ -7,7 +7,7 @@ use crate::launches;
 use record::plan::Role;
 use record::{Record, Rows};
 
-/// Counts in bins that are the same for all arms.
+/// Counts in bins that all arms share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Histogram {
     /// Edges of the bins, ns; one more than there are bins.
@@ -18,10 +18,10 @@ pub struct Histogram {
     pub n_above: Vec<u32>,
 }
 
-/// The upper edge is this quantile of the slowest arm, so that one outlier does not squeeze the rest into one bin.
+/// The upper edge is this quantile of the slowest arm, so one outlier does not squeeze the rest into one bin.
 const UPPER_QUANTILE: f64 = 0.95;
 
-/// The values of every candidate, of slices if there are any, else of runs. Controls have none.
+/// The values of every candidate: slices if there are any, otherwise runs. Controls have none.
 pub fn series(record: &Record) -> Vec<Vec<f64>> {
     let plan = &record.header.plan;
     let mut values = match &record.slices {
@@ -42,13 +42,12 @@ impl Histogram {
         Self::of_series(&series(record), n_bins)
     }
 
-    /// Bins several series.
     pub fn of_series(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
         let sorted: Vec<_> =
             series.iter().filter_map(|xs| stats::SortedSample::new(xs).ok()).collect();
         let lo = sorted.iter().map(stats::SortedSample::min).reduce(f64::min)?;
         let hi = sorted.iter().map(|xs| xs.quantile(UPPER_QUANTILE)).reduce(f64::max)?;
-        // If all values are equal, any bin width above zero will do.
+        // All values are equal: any bin width works.
         let width = if hi > lo { (hi - lo) / n_bins as f64 } else { (lo.abs() * 0.01).max(1.0) };
         let edges: Vec<f64> = (0..=n_bins).map(|bin| lo + width * bin as f64).collect();
         let mut counts = vec![vec![0; n_bins]; series.len()];
@@ -67,13 +66,13 @@ impl Histogram {
         Some(Self { edges, counts, n_above })
     }
 
-    /// Bins several series by their logarithms, up to the largest value: bins of equal ratio. `None` without values,
+    /// Bins several series by their logarithms up to the largest value, in bins of equal ratio. `None` without values,
     /// or if a value is not above zero.
     pub fn of_logs(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
         let values = || series.iter().flatten().copied();
         let lo = values().reduce(f64::min).filter(|&lo| lo > 0.0)?;
         let hi = values().reduce(f64::max)?;
-        // If all values are equal, the bins span one percent around them.
+        // All values are equal: the bins span one percent around them.
         let step = if hi > lo { (hi / lo).ln() / n_bins as f64 } else { 0.01 / n_bins as f64 };
         let edges: Vec<f64> = (0..=n_bins).map(|bin| lo * (step * bin as f64).exp()).collect();
         let count = |xs: &Vec<f64>| {

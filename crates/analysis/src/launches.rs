@@ -1,5 +1,5 @@
-//! Slices → runs. A worker process has many rows that share its memory layout and hash seed, so they are not
-//! independent. The comparison uses one value of each process; docs/methodology.md, "Slices".
+//! Merges slices into runs. The slices of a worker process share its memory layout and hash seed, so they are not
+//! independent. The comparison uses one value per process (docs/methodology.md, "Slices").
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use record::{Record, Row, Rows};
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;
 
-/// Counters and times that add up over the slices of a run. The sums of the probes say how its core was on average.
+/// Counters and times that add up over the slices of a run. Summed probes show the average state of the core.
 const SUMS: [Metric; 10] = [
     Metric::WallNs,
     Metric::CpuNs,
@@ -28,11 +28,10 @@ const SUMS: [Metric; 10] = [
     Metric::FourChainsNs,
 ];
 
-/// Merges slices into runs as they come in.
+/// Merges slices into runs one by one.
 #[derive(Debug)]
 pub struct Launches {
     rule: SliceRule,
-    /// The current block.
     block: Option<u32>,
     open: HashMap<u32, OpenLaunch>,
 }
@@ -49,7 +48,6 @@ pub struct SliceRule {
     inner_loops: Vec<u64>,
 }
 
-/// The slices of one process.
 #[derive(Debug)]
 struct OpenLaunch {
     row: Row,
@@ -59,7 +57,7 @@ struct OpenLaunch {
 }
 
 impl SliceRule {
-    /// The rule of a plan, or for another quantity than the plan's.
+    /// The rule of a plan, optionally for another quantity.
     pub fn of(plan: &Plan, headline: Option<Headline>) -> Self {
         let workers = plan.workers.as_ref();
         let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
@@ -73,12 +71,11 @@ impl SliceRule {
         }
     }
 
-    /// Inner loops of an arm.
     pub fn inner_loops(&self, arm: u32) -> u64 {
         self.inner_loops[arm as usize]
     }
 
-    /// The loops of a slice, and its time or value per loop in the base unit of the arm.
+    /// A slice's loops, and its time or value per loop in the base unit of the arm.
     pub fn slice(&self, row: &Row) -> Option<(u64, f64)> {
         let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
         if let Some(value) = row.value {
@@ -105,8 +102,8 @@ impl SliceRule {
         }
     }
 
-    /// The value of a run: the mean of its slices, or of the lowest fifth of them if the floor is compared. With `delta`,
-    /// the slope between the two numbers of loops.
+    /// The value of a run: the mean of its slices, or of the lowest fifth if the floor is compared. With `delta`, the
+    /// slope between the two numbers of loops.
     fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
         let of = |values: &[f64]| match self.is_low() {
             false => stats::mean(values).ok(),
@@ -126,12 +123,11 @@ impl SliceRule {
 }
 
 impl Launches {
-    /// Starts without slices.
     pub fn new(plan: &Plan) -> Self {
         Self { rule: SliceRule::of(plan, None), block: None, open: HashMap::new() }
     }
 
-    /// Adds a slice. The first slice of a block hands over the runs of the block before. Warm-up slices do not count.
+    /// Adds a slice; warm-up slices do not count. The first slice of a block hands over the previous block's runs.
     pub fn add(&mut self, row: &Row, each: impl FnMut(Row)) {
         let Some(block) = row.block else { return };
         if self.block != Some(block) {
@@ -176,7 +172,7 @@ impl OpenLaunch {
         self.slices.extend(slice);
     }
 
-    /// The run as one row. The start is set so that start plus wall time, the sum of the slices, is the end.
+    /// The run as one row. Its wall time is the sum of the slices, and its start is the end minus this sum.
     fn finish(mut self, rule: &SliceRule) -> Row {
         let wall_ns = self.row.get(Metric::WallNs).unwrap_or(0);
         self.row.started_ns = self.ended_ns.saturating_sub(wall_ns);
@@ -185,7 +181,7 @@ impl OpenLaunch {
     }
 }
 
-/// Replaces the rows of a record in slices by one row for each run, and keeps the slices beside. Other records stay.
+/// Replaces slices by one row per run, and keeps the slices beside. Other records are unchanged.
 pub fn gather(mut record: Record) -> Record {
     if record.header.plan.in_slices && record.slices.is_none() {
         let runs = gathered(&record.header.plan, &record.rows, None);
@@ -207,7 +203,7 @@ pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows 
     gathered_where(SliceRule::of(plan, headline), slices, |_| true)
 }
 
-/// The runs, from the slices with such an index.
+/// The runs, from the slices whose index meets the condition.
 pub(super) fn gathered_where(
     rule: SliceRule,
     slices: &Rows,
@@ -222,7 +218,7 @@ pub(super) fn gathered_where(
     runs
 }
 
-/// The value per loop of each slice of each arm, in the order of the session.
+/// The value per loop of each slice, by arm, in session order.
 pub fn values_by_arm(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Vec<Vec<f64>> {
     let rule = SliceRule::of(plan, headline);
     let mut values = vec![Vec::new(); plan.arms.len()];
@@ -272,7 +268,7 @@ mod tests {
         let low = gather(sliced(&rows, |plan| plan.policy.process_value = ProcessValue::Low));
         let floor = gather(sliced(&rows, |plan| plan.policy.estimand = Estimand::Floor));
         let record = gather(sliced(&rows, |_| ()));
-        // In the order of their first slices, which is the order in which the processes started.
+        // Ordered by their first slices, as the processes started.
         let expected = [(1, 1, Some(25.0)), (0, 2, Some(50.0)), (0, 5, Some(11.0))];
         assert_eq!(values(&record), expected);
         let expected = [(1, 1, Some(20.0)), (0, 2, Some(10.0)), (0, 5, Some(11.0))];
@@ -280,7 +276,7 @@ mod tests {
         assert_eq!(record.rows.get(1, Metric::WallNs), Some(1000));
         assert_eq!(record.rows.get(1, Metric::Loops), Some(20));
         assert_eq!(record.slices.as_ref().unwrap().len(), 6);
-        // The last slice ends at 3000 + 900. The run starts earlier by the sum of its slices.
+        // The last slice ends at 3000 + 900. The start is earlier by the sum of the slices.
         assert_eq!(record.rows.started_ns(1), 2900);
     }
 
@@ -306,7 +302,7 @@ mod tests {
         assert_eq!(value(|_| ()), 4.75);
         assert_eq!(value(|workers| workers.headline = Headline::Cpu), 2.375);
         assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.5);
-        // 80 ns for ten more loops of two; the constant part of 20 ns is gone.
+        // 80 ns for ten more loops of two; the constant 20 ns cancel.
         assert_eq!(value(|workers| workers.delta = true), 4.0);
     }
 

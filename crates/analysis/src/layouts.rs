@@ -1,4 +1,4 @@
-//! A record whose blocks take turns with several link orders → the ratio in the mean of link orders like these.
+//! The mean ratio over link orders, from a record whose blocks alternate between several.
 
 use stats::pooled::{Center, RandomEffects, centers};
 use stats::{Interval, Invalid};
@@ -7,8 +7,8 @@ use crate::comparison::RatioInterval;
 use crate::walls::Walls;
 use record::Record;
 
-/// The second arm ÷ the first one over `n` link orders, with its interval at level `1 - alpha`; `None` with runs of fewer
-/// than two. The link orders are the sample, not the runs: all runs of one have its layout in common.
+/// The second arm ÷ the first over `n` link orders, with an interval at level `1 - alpha`; `None` if fewer than two
+/// have runs. The sample is the link orders, because all runs of one order share its layout.
 pub fn over_layouts(record: &Record, n: usize, alpha: f64) -> Option<RatioInterval> {
     let mut orders = vec![Vec::new(); n.max(1)];
     for (block, ratio) in Walls::of(record).ratios(0, 1) {
@@ -26,7 +26,7 @@ fn over(orders: &[Vec<f64>], alpha: f64) -> Result<(f64, Interval), Invalid> {
     let found = centers(orders, Center::Typical).and_then(|of_each| RandomEffects::of(&of_each));
     match found {
         Ok(effects) => Ok((effects.mean, effects.interval(alpha)?)),
-        // Values without any scatter are the same in each order.
+        // Values without scatter are the same in each order.
         Err(Invalid::NoSpread) => {
             let theta = orders[0][0];
             Ok((theta, Interval { lo: theta, hi: theta }))
@@ -39,7 +39,7 @@ fn over(orders: &[Vec<f64>], alpha: f64) -> Result<(f64, Interval), Invalid> {
 mod tests {
     use super::*;
 
-    /// With many runs of each, only the scatter of the orders counts.
+    /// Only the scatter of the orders counts.
     #[test]
     fn more_runs_of_the_same_orders_are_no_more_evidence() {
         let runs = |level: f64, n: usize| -> Vec<f64> {

@@ -88,7 +88,6 @@ pub use summary::{
 };
 pub use watch::trial_outcome;
 
-/// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {
     if record.parts.is_empty() {
         single::analyse_alone(record, summarise(record), None)

@@ -1,4 +1,4 @@
-//! Estimates of single arms during a session, in constant memory: for the progress line, and for the precision of t0.
+//! Estimates of single arms during a session, in constant memory: for the progress line and the precision of t0.
 
 use stats::PointEstimate;
 
@@ -7,14 +7,13 @@ use crate::low_runs::{LowRuns, RunMark};
 use record::Row;
 use record::plan::Plan;
 
-/// Running state of a session.
 #[derive(Debug)]
 pub struct LiveTimes {
     arms: Vec<LowRuns>,
-    /// Whether the compared values are times, which a busy core makes longer.
+    /// Whether the compared values are times. A busy core lengthens times only.
     are_times: bool,
     n_blocks: usize,
-    /// The current block and the number of its runs so far.
+    /// The current block and its number of runs.
     open_block: Option<(u32, usize)>,
     last_spoiled_block: Option<u32>,
     n_spoiled_blocks: u32,
@@ -23,7 +22,6 @@ pub struct LiveTimes {
 }
 
 impl LiveTimes {
-    /// Starts without rows.
     pub fn new(plan: &Plan) -> Self {
         Self {
             arms: vec![LowRuns::default(); plan.arms.len()],
@@ -36,11 +34,11 @@ impl LiveTimes {
         }
     }
 
-    /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
+    /// Adds a row. Warm-ups, timed-out and failed runs do not count.
     pub fn add(&mut self, row: &Row) {
         let (Some(block), Some(wall_ns)) = (row.block, row.span_ns()) else { return };
         let Some(value) = row.headline() else { return };
-        // Runs that time out use up the budget like any other.
+        // Timed-out runs use up the budget too.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
         self.span_ns = Some((started_ns, row.started_ns + wall_ns));
         if !row.is_time() {
@@ -66,12 +64,11 @@ impl LiveTimes {
         self.span_ns.map_or(0, |(started_ns, ended_ns)| ended_ns.saturating_sub(started_ns))
     }
 
-    /// Complete blocks so far.
     pub fn n_blocks(&self) -> usize {
         self.n_blocks
     }
 
-    /// Blocks with a run that timed out. They do not count, and the session repeats them.
+    /// Blocks with a timed-out run. They do not count, and the session repeats them.
     pub fn n_spoiled_blocks(&self) -> u32 {
         self.n_spoiled_blocks
     }
@@ -90,7 +87,7 @@ mod tests {
     use model::values::metric::Metric;
     use record::fixture::record;
 
-    /// A session of one arm ends by the same t0 that its record has.
+    /// The live t0 that ends a session is the t0 in the record.
     #[test]
     fn a_live_t0_is_that_of_the_record() {
         let mut record = record(&["a"]);
@@ -110,7 +107,7 @@ mod tests {
             live.add(&row);
             t0s.push(live.arm_t0(0));
         }
-        // No run began on a quiet core so far, so there is no precision to reach.
+        // No run began on a quiet core yet, so no precision can be reached.
         assert_eq!(t0s[299], None);
         let shown = summarise(&record)[0].times.clone().unwrap();
         assert_eq!(t0s[699], shown.t0.measured());

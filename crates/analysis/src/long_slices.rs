@@ -1,5 +1,5 @@
-//! What a program does now and then: a few slices take far longer than the others, by its own doing. A collection of
-//! garbage is the usual case. The mean of the slices has it, and the floor has not.
+//! Rare long slices of the program's own making, usually a garbage collection. The mean includes them, the floor does
+//! not.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::neighbours::began_on_shared_core;
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
-/// A slice is long if it takes so many times the median of its process. A core that is shared takes at most 1.8 times.
+/// A long slice takes at least this many times the median of its process. Sharing a core costs at most a factor of 1.8.
 const LONG: f64 = 2.0;
 /// Fewer long slices may be chance.
 const SLICES_MIN: usize = 3;
-/// Smallest share of the time worth a word.
+/// Smallest share of the time for a note.
 const SHARE_MIN: f64 = 0.02;
 
 /// How much of an arm's time is in its long slices, above the time of the others.
@@ -28,8 +28,8 @@ pub struct LongSlices {
     pub of_slices: f64,
 }
 
-/// The long slices of an arm; `None` if they take hardly any of its time. Slices on a shared core do not count, nor those
-/// of which it is not known whether others had the CPU: that is the machine's doing.
+/// The long slices of an arm; `None` if they take hardly any time. Slices on a shared core, and slices that may have
+/// lost the CPU, do not count: the machine may have caused their length.
 pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<LongSlices> {
     let rule = SliceRule::of(&record.header.plan, None);
     if rule.is_low() {
@@ -71,7 +71,7 @@ mod tests {
     use record::Row;
     use record::fixture::record;
 
-    /// Ten processes of 20 slices; every 20th slice of an arm takes 11 times as long.
+    /// Ten processes of 20 slices; every 20th slice takes 11 times as long.
     fn collecting(change: impl Fn(&mut Row)) -> Record {
         let mut record = record(&["a"]);
         record.header.plan.in_slices = true;

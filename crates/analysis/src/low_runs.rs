@@ -1,5 +1,5 @@
 //! The low end of an arm's runs, in constant memory: t0 with its error, whether the lowest runs met a quiet core, and a
-//! lowest run that stands alone. docs/methodology.md, "t0 and its error".
+//! lowest run that stands alone (docs/methodology.md, "t0 and its error").
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,19 +9,19 @@ use model::values::metric::Metric;
 use model::values::{Clock, is_core_shared, time_ns};
 use record::{Row, Rows};
 
-/// Lowest runs with a probe that tell whether a quiet core was met.
+/// Number of lowest probed runs that tell whether a quiet core was met.
 const PROBED: usize = 5;
-/// The number if fewer runs than `FEW_PROBES` have one.
+/// The number if fewer runs than `FEW_PROBES` have a probe.
 const PROBED_OF_FEW: usize = 3;
 const FEW_PROBES: usize = 10;
-/// Next runs with which a lowest one that stands alone is compared, as in `stats::low_end`.
+/// Number of next runs that a lone lowest run is compared with, as in `stats::low_end`.
 const OTHERS: usize = 10;
-/// A count that is lower by a smaller share is not odd.
+/// A count lower by a smaller share is not odd.
 const LESS_MIN: f64 = 0.01;
-/// A busy hardware thread costs a factor of up to 1.8 (values/core.rs). If the others are further above, it is no reason.
+/// A busy hardware thread costs a factor of up to 1.8 (values/core.rs), so it does not explain a larger distance.
 const SHARED_CORE_MAX: f64 = 2.0;
 
-/// A count of which a run that ends early has less.
+/// A count that is lower in a run that ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkCount {
@@ -32,7 +32,7 @@ pub enum WorkCount {
 
 const COUNTS: [WorkCount; 3] = [WorkCount::Instructions, WorkCount::PageFaults, WorkCount::CpuNs];
 
-/// A sign that a run did not do the work of the others.
+/// A sign that a run did less work than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "oddity", rename_all = "snake_case")]
 pub enum Oddity {
@@ -51,7 +51,7 @@ pub struct LoneRun {
     pub next: f64,
     /// Share by which the run is below the next one.
     pub below: f64,
-    /// Signs that it did not do the work of the others. t0 rests on the others if there are any.
+    /// Signs that the run did less work than the others. If there are any, t0 rests on the others.
     pub oddities: Vec<Oddity>,
 }
 
@@ -59,20 +59,18 @@ pub struct LoneRun {
 #[derive(Clone, Copy, Debug)]
 struct CoreProbe {
     is_shared: bool,
-    /// Time of the additions that wait for each other, ns: the inverse of the core's speed.
+    /// Time of the dependent additions, ns: the inverse of the core's speed.
     one_chain_ns: f64,
 }
 
-/// A run with a probe.
 #[derive(Clone, Copy, Debug)]
 struct ProbedRun {
     value: f64,
-    /// Number of the run, from 1.
     run: usize,
     probe: CoreProbe,
 }
 
-/// The facts about a run that its time does not show.
+/// Facts about a run beyond its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunMark {
     exit: i32,
@@ -80,20 +78,20 @@ pub struct RunMark {
     counts: [Option<f64>; COUNTS.len()],
 }
 
-/// The low end of the runs of an arm, in run order.
+/// The low end of an arm's runs, fed in run order.
 #[derive(Clone, Debug, Default)]
 pub struct LowRuns {
     n: usize,
     /// Marked with the number of the run, from 1.
     low_end: LowEnd<(usize, RunMark)>,
     n_probed: usize,
-    /// The lowest runs with a probe, ascending. One more than are needed.
+    /// The lowest runs with a probe, ascending; one more than needed.
     probed: Vec<ProbedRun>,
     /// Shortest [`CoreProbe::one_chain_ns`] of all runs, ns.
     fastest_core_ns: Option<f64>,
 }
 
-/// t0 as the low end of the runs tells it.
+/// t0 from the low end of the runs.
 #[derive(Clone, Debug)]
 pub struct LowT0 {
     /// t0, from the runs that count.
@@ -131,7 +129,6 @@ impl RunMark {
         }
     }
 
-    /// The mark of a row.
     pub fn of(row: &Row) -> Self {
         Self::new(row.exit, |metric| row.get(metric))
     }
@@ -154,14 +151,13 @@ pub(super) fn of_arms(
 }
 
 impl LowRuns {
-    /// Values about which nothing else is known.
+    /// The low end of values without marks.
     pub(super) fn of_values(values: &[f64]) -> Self {
         let mut found = Self::default();
         values.iter().for_each(|&value| found.add(value, RunMark::default()));
         found
     }
 
-    /// Takes in the next run.
     pub fn add(&mut self, value: f64, mark: RunMark) {
         self.n += 1;
         self.low_end.add(value, (self.n, mark));
@@ -176,7 +172,6 @@ impl LowRuns {
         }
     }
 
-    /// The lowest value.
     pub fn min(&self) -> Option<f64> {
         Some(self.low_end.lowest().first()?.0)
     }
@@ -194,7 +189,7 @@ impl LowRuns {
         Some(LowT0 { floor, most, met_quiet: met_quiet(&lowest), lone })
     }
 
-    /// The lowest runs with a probe: five, or three if fewer than ten have one. One run may be left out.
+    /// The lowest runs with a probe: five, or three if fewer than ten have one. `left_out` does not count.
     fn lowest_probed(&self, left_out: Option<usize>) -> Vec<ProbedRun> {
         let mut lowest = self.probed.clone();
         lowest.retain(|it| Some(it.run) != left_out);
@@ -203,8 +198,8 @@ impl LowRuns {
         lowest
     }
 
-    /// Share by which the core was slower at the lowest runs (median) than at its fastest probe. The program could have been
-    /// faster by that much.
+    /// How much slower the core was at the lowest runs (median) than at its fastest probe. The program could have been
+    /// faster by this share.
     fn slower_share(&self, lowest: &[ProbedRun]) -> Option<f64> {
         let chains_ns: Vec<f64> = lowest.iter().map(|it| it.probe.one_chain_ns).collect();
         let usual_ns = stats::SortedSample::new(&chains_ns).ok()?.median();
@@ -236,13 +231,13 @@ impl LowRuns {
     }
 }
 
-/// Whether more than half of these runs began on a quiet core. `None` without any.
+/// Whether more than half of these runs began on a quiet core. `None` without runs.
 fn met_quiet(lowest: &[ProbedRun]) -> Option<bool> {
     let n_quiet = lowest.iter().filter(|it| !it.probe.is_shared).count();
     (!lowest.is_empty()).then_some(2 * n_quiet > lowest.len())
 }
 
-/// The smallest of the others, if the value is below all of them by more than they differ.
+/// The smallest of the others, if the value is below it by more than the others differ.
 fn is_less(value: f64, others: &[f64]) -> Option<f64> {
     let smallest = others.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -276,7 +271,7 @@ mod tests {
         let with_rest = |lowest: &[Option<bool>]| [lowest, &[loud; 10]].concat();
         assert_eq!(met(&with_rest(&[quiet, loud, quiet, loud, quiet])), Some(true));
         assert_eq!(met(&with_rest(&[quiet, loud, quiet, loud, loud])), Some(false));
-        // Of runs without a probe nothing is known: the next ones count.
+        // Runs without a probe say nothing: the next ones count.
         assert_eq!(met(&with_rest(&[None, quiet, None, quiet, None, quiet])), Some(true));
         // Three, if fewer than ten have a probe.
         assert_eq!(met(&[quiet, quiet, loud, loud, loud, loud, loud, loud, loud]), Some(true));
@@ -299,7 +294,7 @@ mod tests {
         let mut chains_ns = [4200.0; 12];
         chains_ns[11] = 4000.0;
         assert!((err(&chains_ns) - 5.0).abs() < 1e-9);
-        // A single interrupted probe is no slow core.
+        // One interrupted probe does not make a slow core.
         chains_ns = [4000.0; 12];
         chains_ns[0] = 30_000.0;
         assert!(err(&chains_ns) < 0.1);
@@ -322,7 +317,7 @@ mod tests {
         assert_eq!(lone.oddities, [less]);
         assert_eq!(odd.most, 100.0);
         assert!(odd.floor.value > 90.0 && odd.floor.err.unwrap() < 10.0, "{:?}", odd.floor);
-        // The same number of page faults: t0 rests on the run, and its error reaches the others.
+        // Equal page faults: t0 rests on the run, and its error reaches the others.
         let kept = with_one_alone(faults(499.0), others);
         assert!(!kept.lone.unwrap().is_left_out());
         assert!(kept.most == 50.0 && kept.floor.err.unwrap() > 50.0, "{:?}", kept.floor);
@@ -330,7 +325,7 @@ mod tests {
         assert_eq!(exit.lone.unwrap().oddities, [Oddity::Exit { status: 3 }]);
     }
 
-    /// The one run on a quiet core takes less CPU time than the loaded ones. It is the best of all.
+    /// The only run on a quiet core is the best, and takes less CPU time than the loaded ones.
     #[test]
     fn the_only_quiet_run_is_not_left_out() {
         let cpu =
@@ -341,7 +336,7 @@ mod tests {
         };
         assert!(!is_left_out(60.0, Some(false)));
         assert!(!is_left_out(60.0, None));
-        // The others were on a quiet core too, or no neighbour costs so much.
+        // The others were on a quiet core too, or the distance is too large for a neighbour.
         assert!(is_left_out(60.0, Some(true)));
         assert!(is_left_out(45.0, None));
     }
@@ -351,7 +346,7 @@ mod tests {
         let faults =
             |n: f64, is_shared| RunMark { counts: [None, Some(n), None], ..mark(Some(is_shared)) };
         let found = with_one_alone(faults(1.0, false), |at| faults(500.0, at > 2));
-        // Of the five next runs three began on a quiet core.
+        // Three of the five next runs began on a quiet core.
         assert_eq!(found.met_quiet, Some(true));
         let found = with_one_alone(faults(1.0, false), |at| faults(500.0, at > 1));
         assert_eq!(found.met_quiet, Some(false));

@@ -1,5 +1,5 @@
-//! Neighbours: what runs on the other hardware thread of the core, another program or another guest of the host. The
-//! probes before the runs, or before the slices of workers, show it.
+//! Other programs, or guests of the host, on the core's other hardware thread. Probes before the runs, or before
+//! workers' slices, show them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use model::values::is_core_shared;
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
-/// Fewest runs on a shared core, and on a quiet one, for a difference.
+/// Fewest runs on a shared core and on a quiet core for a difference.
 const RUNS_MIN: usize = 10;
 
 /// How often the other hardware thread was busy just before a run, and what that cost.
@@ -18,10 +18,10 @@ const RUNS_MIN: usize = 10;
 pub struct Neighbours {
     /// Runs with a probe of the core.
     pub n_probes: usize,
-    /// Those of them that began on a shared core.
+    /// Number of probed runs that began on a shared core.
     pub n_shared: usize,
-    /// Median CPU time of a run that began on a shared core ÷ that of one on a quiet core, of the arm with the largest
-    /// ratio. `None` if either are too few.
+    /// Median CPU time of runs that began on a shared core ÷ on a quiet core, for the arm with the largest ratio.
+    /// `None` if there are too few of either.
     pub ratio: Option<f64>,
 }
 
@@ -56,12 +56,11 @@ pub(super) fn began_on_shared_core(rows: &Rows, index: usize) -> Option<bool> {
     Some(is_core_shared(chains[0]?, chains[1]?))
 }
 
-/// Loops of a slice.
 fn loops(rows: &Rows, index: usize) -> Option<f64> {
     rows.get(index, Metric::Loops).filter(|&loops| loops > 0).map(|loops| loops as f64)
 }
 
-/// Median of the CPU times on a shared core ÷ that on a quiet one.
+/// Median CPU time on a shared core ÷ on a quiet core.
 fn ratio([quiet, shared]: &[Vec<f64>; 2]) -> Option<f64> {
     if quiet.len().min(shared.len()) < RUNS_MIN {
         return None;

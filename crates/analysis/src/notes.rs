@@ -1,4 +1,4 @@
-//! Notes for the reader of a result: sources of lost time and limits of the data. As data; `render` has the words.
+//! Notes for the reader of a result, as data: sources of lost time and limits of the data. `render` has the words.
 
 use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
@@ -15,7 +15,7 @@ use record::{Event, Header, Record, Survivors};
 
 /// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;
-/// Smallest share of it that a property of the machine has to take for a note on that.
+/// Smallest share for a note on the property of the machine that caused it.
 const SUFFERED_MIN: f64 = 0.01;
 
 /// All notes, the heaviest first.
@@ -73,7 +73,7 @@ fn not_mixed(record: &Record) -> Option<Note> {
     has_own.then_some(Note { finding: Finding::NotMixed, weight: 1.0 })
 }
 
-/// Smallest share of runs on a shared core for a note. Probes take 4 µs, so an interrupt may hit some.
+/// Smallest share of runs on a shared core for a note. An interrupt may hit some of the probes, which take 4 µs.
 const SHARED_CORE_MIN: f64 = 0.05;
 
 fn on_the_core(found: Neighbours) -> Option<Note> {
@@ -91,12 +91,10 @@ fn total(record: &Record, metric: Metric) -> Option<f64> {
     values.map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
-/// Most parts of the lost time in the note.
 const PARTS_MAX: usize = 3;
-/// Smallest share of the lost time for a part in the note.
 const PART_MIN: f64 = 0.05;
 
-/// The share of the measured time that the largest source of noise took.
+/// The largest source's share of the measured time.
 fn largest_share(ledger: &RecordLedger) -> f64 {
     let largest_ns = ledger.total.largest().map_or(0, |entry| entry.ns);
     largest_ns as f64 / ledger.measured_ns as f64
@@ -115,10 +113,10 @@ fn lost(ledger: &RecordLedger) -> Option<Note> {
     Some(Note { finding, weight: share })
 }
 
-/// Smallest share of the time that shows several threads on one CPU; a kernel thread takes less.
+/// Smallest share of the time that shows several threads on one CPU. Kernel threads take less.
 const SHARED_MIN: f64 = 0.05;
 
-/// Threads of the runs that shared the CPUs of a shield. The threshold leaves out single kernel threads.
+/// Threads of the runs that shared the shield's CPUs. The threshold ignores single kernel threads.
 fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     let n_cpus = shielded_cpus(record)?;
     let share = total(record, Metric::PreemptedNs)? / total_ns;
@@ -126,7 +124,7 @@ fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     (share >= SHARED_MIN).then_some(Note { finding, weight: share })
 }
 
-/// Runs with more threads than CPUs. A shorter time is that of a process that starts another one and waits for it.
+/// Runs with more threads than CPUs. The threshold ignores a process that starts another and waits for it.
 fn crowded(record: &Record) -> Option<Note> {
     let share = total(record, Metric::CrowdedNs)? / total(record, Metric::WallNs)?;
     let rows = &record.rows;
@@ -139,7 +137,7 @@ fn crowded(record: &Record) -> Option<Note> {
     (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
 }
 
-/// Number of CPUs reserved for the runs; `None` without a shield, or if it was lost.
+/// Number of CPUs reserved for the runs; `None` if a shield was lost or never there.
 fn shielded_cpus(record: &Record) -> Option<usize> {
     let isolation =
         record.header.isolation.as_ref().filter(|isolation| isolation.how.is_shield())?;
@@ -160,7 +158,7 @@ fn lost_shield(record: &Record) -> Option<Note> {
 /// Shorter runs end before the kernel stops a real-time program.
 const PAUSE_AFTER_NS: u64 = 900_000_000;
 
-/// Limits of a nice level or of a real-time policy, where they have an effect.
+/// Limits of a nice level or a real-time policy, where they have an effect.
 fn priority(record: &Record) -> Vec<Note> {
     let rows = &record.rows;
     let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
@@ -182,7 +180,7 @@ fn priority(record: &Record) -> Vec<Note> {
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {
     let n = total(record, Metric::MajorFaults).filter(|&n| n > 0.0)?;
-    // A read from a device takes some 100 µs. The estimate only gives the note its place among the others.
+    // A device read takes some 100 µs. The estimate only ranks the note.
     Some(Note { finding: Finding::MajorFaults { n }, weight: n * 1e5 / total_ns })
 }
 
@@ -198,7 +196,7 @@ fn migrations(arms: &[ArmSummary]) -> Option<Note> {
     (per_run > 0.05).then_some(Note { finding: Finding::Migrations { per_run }, weight })
 }
 
-/// Comparisons whose decided time and whose instructions go different ways, both by more than counts as the same.
+/// Comparisons whose time and instructions differ in opposite directions, both beyond the margin.
 fn counters_disagree(
     record: &Record,
     arms: &[ArmSummary],
@@ -246,7 +244,7 @@ fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
     arms.iter().flat_map(of_arm).collect()
 }
 
-/// What runs left behind. In a campaign this is judged as cheating.
+/// Processes that runs left behind. A campaign judges them as cheating.
 fn survivors(record: &Record) -> Vec<Note> {
     let is_campaign = record.header.plan.fair_play.is_some();
     let events = record.events.iter().filter(|_| !is_campaign);
@@ -311,7 +309,7 @@ fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
     Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
 }
 
-/// The weight is below that of every cause, because unsteady times are no explanation.
+/// The weight is below every cause, because unsteady times explain nothing.
 fn unstable(record: &Record) -> Vec<Note> {
     let found = steadiness::unstable_candidates(record).into_iter();
     found
@@ -328,7 +326,7 @@ mod tests {
     use crate::analyse;
     use record::fixture;
 
-    /// Runs of 1 ms on two CPUs. `sh` and what it starts are ready together for a moment, which is no finding.
+    /// `sh` and its child are ready together for a moment, which is no finding.
     #[test]
     fn threads_beyond_the_cpus_are_a_finding_if_they_last() {
         let found = |crowded_ns: u64| {
@@ -348,12 +346,12 @@ mod tests {
         assert_eq!(found(40_000), None);
     }
 
-    /// The second arm takes 20 % more time, and this factor of the instructions.
+    /// The second arm takes 20 % more time, and `factor` times the instructions.
     fn notes_of(factor: f64) -> Vec<Finding> {
         let mut record = fixture::record(&["a", "b"]);
         for block in 0..40u32 {
             for slot in 0..2u32 {
-                // Each arm is the first as often as the other.
+                // Each arm is first equally often.
                 let arm = slot ^ (block & 1);
                 let noise = u64::from(block * 7919 % 13) * 1000;
                 let wall_ns = 10_000_000 + 2_000_000 * u64::from(arm) + noise;

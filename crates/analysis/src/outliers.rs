@@ -1,4 +1,4 @@
-//! Outliers of an arm, and their causes as their rows show them.
+//! Outliers of an arm, and their causes as recorded in their rows.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,9 +12,9 @@ use record::Rows;
 const RANGES: f64 = 3.0;
 /// Largest number of listed outliers.
 const LISTED_MAX: usize = 5;
-/// A lost time below this share of the excess is no cause of it.
+/// A lost time below this share of the excess is no cause.
 const SHARE_MIN: f64 = 0.05;
-/// A count is a cause if it is above this quantile of the arm's runs: 11 switches explain little where 10 are usual.
+/// A count is a cause above this quantile of the arm's runs: 11 switches explain little if 10 are usual.
 const UNUSUAL: f64 = 0.9;
 
 /// The outliers of an arm. Times are in ns, excesses over the arm's median.
@@ -49,7 +49,7 @@ pub struct Outlier {
     pub causes: Vec<Cause>,
 }
 
-/// An excess and its parts, each above that of the median run of the arm; `None` if it was not recorded.
+/// An excess and its parts, each above the arm's median run; `None` if it was not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExcessTime {
     /// Time above the median.
@@ -72,7 +72,7 @@ pub enum Cause {
     Queued { ns: f64 },
     /// The run had another exit status.
     Exit { status: i32 },
-    /// The count is unusual; `typical` is that of the median run.
+    /// The count is unusual; `typical` is the median run's.
     Count { metric: CountName, n: u64, typical: f64 },
 }
 
@@ -93,8 +93,7 @@ const COUNTS: [(CountName, Metric); 4] = [
     (CountName::VoluntarySwitches, Metric::VoluntarySwitches),
 ];
 
-/// The outliers among an arm's runs: `indices` are its rows, `times` their wall times. `None` with too few runs, or
-/// times of zero.
+/// The outliers among the rows `indices` with the wall times `times`. `None` with too few runs, or times of zero.
 pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
     let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
@@ -115,7 +114,7 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
 }
 
 impl ExcessTime {
-    /// The sum of each part. If only one of the two is known, it is the sum.
+    /// The sum of each part; if only one is known, that one.
     fn plus(self, other: Self) -> Self {
         let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
         Self {
@@ -127,7 +126,7 @@ impl ExcessTime {
     }
 }
 
-/// The median run of an arm: only values above it count as causes.
+/// The median run of an arm. Only values above it are causes.
 struct TypicalRun {
     wall_ns: f64,
     preempted_ns: Option<f64>,
@@ -135,7 +134,7 @@ struct TypicalRun {
     cpu_ns: Option<f64>,
     /// Counts by [`COUNTS`].
     counts: [Option<SortedSample>; COUNTS.len()],
-    /// Whether many runs fail, so that a failure is no cause.
+    /// Whether many runs fail: a failure is no cause then.
     fails: bool,
 }
 
@@ -159,7 +158,7 @@ impl TypicalRun {
         })
     }
 
-    /// The run of the row `index`, at `at` among the arm's runs.
+    /// The run in row `index`, the `at`-th of the arm.
     fn outlier(&self, rows: &Rows, index: usize, at: usize, wall_ns: f64) -> Outlier {
         let beyond = |ns: Option<f64>, usual: Option<f64>| Some(ns? - usual?);
         let lost = ExcessTime {
@@ -189,7 +188,7 @@ impl TypicalRun {
         let status = rows.exit(index);
         causes.extend((status != 0 && !self.fails).then_some(Cause::Exit { status }));
         let counts = COUNTS.iter().zip(&self.counts).filter(|((count, _), _)| {
-            // Preemptions are the same events, and their time is the better evidence.
+            // Preempted time is better evidence than the count of preemptions.
             *count != CountName::InvoluntarySwitches || lost.preempted_ns.is_none()
         });
         causes.extend(counts.filter_map(|(&(name, metric), usual)| {
@@ -237,7 +236,6 @@ mod tests {
         find(rows, &indices, &times).unwrap()
     }
 
-    /// The causes of the only outlier.
     #[track_caller]
     fn check(changed: impl Fn(&mut Row), expected: &[Cause]) {
         let found = arm(changed);
@@ -257,7 +255,7 @@ mod tests {
         check(preempted(9_100_000), &[Cause::Preempted { ns: 9e6 }]);
         // A part below 5 % of the excess is no cause.
         check(preempted(550_000), &[]);
-        // A wait follows each preemption; only the rest of the run-queue delay is queueing.
+        // A wait follows each preemption. Only the rest of the run-queue delay is queueing.
         check(|row| row.set(Metric::RunQueueWaitNs, Some(4_150_000)), &[Cause::Queued { ns: 4e6 }]);
         check(
             |row| {
@@ -274,7 +272,7 @@ mod tests {
         check(switches(5), &[]);
         let metric = CountName::VoluntarySwitches;
         check(switches(30), &[Cause::Count { metric, n: 30, typical: 3.5 }]);
-        // With a known time of preemption, its count is no cause.
+        // With a known preempted time, the count of preemptions is no cause.
         check(|row| row.set(Metric::InvoluntarySwitches, Some(9)), &[]);
         check(
             |row| {

@@ -1,5 +1,5 @@
-//! Pairs from many nodes → the ratio across nodes. Both runs of a pair are of one node, so a ratio never compares
-//! machines. The nodes are the sample on which a verdict rests.
+//! The ratio across nodes. Both runs of a pair are on one node, so no ratio compares machines; the sample behind a
+//! verdict is the nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,19 +22,13 @@ use record::plan::DecisionRule;
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]
 pub struct NodePairs {
-    /// The node.
     pub node: String,
-    /// The benchmark.
     pub benchmark: String,
-    /// The variant.
     pub arm: String,
-    /// The reference arm.
     pub reference: String,
-    /// The suite's decision rule.
     pub policy: DecisionRule,
     /// Whether the times include the shell or another control.
     pub has_control: bool,
-    /// The pairs.
     pub slots: Slots,
 }
 
@@ -134,7 +128,7 @@ enum PoolTest {
 }
 
 /// Tests all variants of a suite as one family: `alpha` is the chance that any variant is falsely called different.
-/// `n_family` counts all variants, also those without a pair yet.
+/// `n_family` counts all variants, including those without a pair yet.
 pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine> {
     let groups = groups(pieces);
     let n_lines = groups.len();
@@ -163,13 +157,12 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     lines.into_iter().map(|(line, _)| line).collect()
 }
 
-/// The pairs of each variant, by node.
 struct VariantPairs {
     first: NodePairs,
     nodes: BTreeMap<String, Slots>,
 }
 
-/// Groups the pairs by variant, in the order in which they come.
+/// Groups the pairs by variant, in order of appearance.
 fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let mut groups: Vec<VariantPairs> = Vec::new();
@@ -235,7 +228,7 @@ fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
     holm(&p).ok()
 }
 
-/// The question that all variants of a suite are asked.
+/// The settings that all variants of a suite share.
 struct PoolQuestion {
     center: Center,
     policy: DecisionRule,
@@ -248,7 +241,7 @@ impl PoolQuestion {
         Spending { alpha: self.policy.alpha, family: self.n_family, n_min: 0 }
     }
 
-    /// The test over several nodes. `ratios` are the log ratios of the pairs of each node.
+    /// The test over several nodes. `ratios`: log ratios of each node's pairs.
     fn test_nodes(&self, ratios: &[Vec<f64>], centers: Option<&[PointEstimate]>) -> PoolTest {
         let n_pairs = ratios.iter().map(Vec::len).sum();
         let spending = self.spending();
@@ -267,7 +260,7 @@ impl PoolQuestion {
         PoolTest::Nodes { test: Box::new(test), n_slower, sign_p }
     }
 
-    /// The test of a session on one machine, with one analysis at the end.
+    /// The test of one machine's session, with one analysis at the end.
     fn test_one(&self, slots: Slots) -> PoolTest {
         let design = SequentialDesign {
             spending: self.spending(),
@@ -290,7 +283,7 @@ fn at_the_end(n_pairs: usize) -> [InterimPoint; 1] {
     [InterimPoint { n_pairs, fraction: 1.0 }]
 }
 
-/// Reason why so many pairs cannot decide.
+/// Why this number of pairs cannot decide.
 fn no_decision(spending: &Spending, n_pairs: usize) -> NoTest {
     match spending.n_pairs_needed() {
         Some(need) => NoTest::TooFewPairs { have: n_pairs, need },
@@ -315,7 +308,7 @@ impl PoolTest {
     }
 }
 
-/// `share`: of alpha, at which it is judged; `p`: adjusted for the family.
+/// `share`: share of alpha; `p`: adjusted for the family.
 fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvidence {
     let alpha = line.policy.alpha * share;
     let unfit = PoolEvidence::None { because: NoTest::UnfitNumbers };

@@ -1,5 +1,5 @@
-//! The slices of workers that ran on a quiet core: nothing was on its other hardware thread just before and just after.
-//! t0 rests on them where there are enough.
+//! The slices that ran on a quiet core: its other hardware thread was idle just before and just after. t0 rests on them
+//! if there are enough.
 
 use crate::launches::{SliceRule, gathered_where};
 use crate::neighbours::began_on_shared_core;
@@ -7,36 +7,35 @@ use model::values::Headline;
 use record::plan::Plan;
 use record::{Record, Rows};
 
-/// Fewest quiet slices of a process that make its value: a burst between two probes is not seen, and must not be all of it.
+/// Fewest quiet slices for the value of a process. A burst between two probes is not seen, and must not affect all of
+/// them.
 const SLICES_MIN: usize = 3;
-/// Fewest processes with a value. They are windows for the error of t0, and luck of the layout.
+/// Fewest processes with a value: they are the windows for the error of t0, and average the luck of the layout.
 const PROCESSES_MIN: usize = 10;
-/// Fewest probes of an arm that tell whether its core was mostly shared.
+/// Fewest probes that tell whether an arm's core was mostly shared.
 const PROBES_MIN: usize = 50;
 
-/// The slices of a record by the state of their core.
 #[derive(Debug)]
 pub(super) struct QuietSlices {
     is_quiet: Vec<bool>,
-    /// By arm.
     arms: Vec<CoreState>,
 }
 
-/// The state of the core during the slices of an arm.
+/// The state of the core during an arm's slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct CoreState {
     /// Slices with a probe before them.
     pub n_probed: usize,
-    /// Those of them that began on a shared core.
+    /// Number of probed slices that began on a shared core.
     pub n_shared: usize,
-    /// Quiet slices of processes that have enough of them.
+    /// Quiet slices of the processes with enough of them.
     pub n_quiet: usize,
     /// Processes with enough quiet slices.
     pub n_processes: usize,
 }
 
 impl QuietSlices {
-    /// The slices of a record; `None` without slices, or without probes.
+    /// The slices of a record; `None` without slices or probes.
     pub(super) fn of(record: &Record) -> Option<Self> {
         let slices = record.slices.as_ref()?;
         let n_arms = record.header.plan.arms.len();
@@ -62,7 +61,7 @@ impl QuietSlices {
         Some(found)
     }
 
-    /// Leaves out the slices of processes that have too few quiet ones, and counts the others.
+    /// Drops processes with too few quiet slices, and counts the others.
     fn drop_short_processes(&mut self, slices: &Rows) {
         let mut by_process = std::collections::HashMap::<_, Vec<usize>>::new();
         for index in (0..slices.len()).filter(|&index| self.is_quiet[index]) {
@@ -78,23 +77,22 @@ impl QuietSlices {
         }
     }
 
-    /// Whether t0 of all arms rests on quiet slices. One rule for all: it does not depend on which arm is which.
+    /// Whether t0 rests on quiet slices. One rule for all arms, so it does not depend on their labels.
     pub(super) fn is_enough(&self) -> bool {
         self.arms.iter().filter(|arm| arm.n_probed > 0).all(|it| it.n_processes >= PROCESSES_MIN)
     }
 
-    /// Whether the core of an arm was mostly shared, so that a t0 of all slices is that of a shared core.
+    /// Whether the core of an arm was mostly shared, which makes a t0 of all slices too high.
     pub(super) fn is_mostly_shared(&self, arm: usize) -> bool {
         let CoreState { n_probed, n_shared, .. } = self.arms[arm];
         n_probed >= PROBES_MIN && 2 * n_shared > n_probed
     }
 
-    /// The state of the core during the slices of an arm.
     pub(super) fn arm(&self, arm: usize) -> CoreState {
         self.arms[arm]
     }
 
-    /// The processes, with the value that their quiet slices make.
+    /// The processes, with the value of their quiet slices.
     pub(super) fn processes(&self, plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
         gathered_where(SliceRule::of(plan, headline), slices, |index| self.is_quiet[index])
     }
@@ -108,7 +106,7 @@ mod tests {
     use record::Row;
     use record::fixture::record;
 
-    /// Processes of six slices each. `is_loud` says on which slices the core is shared; these take twice as long.
+    /// Processes of six slices. Slices on a shared core (`is_loud`) take twice as long.
     fn sliced(n_processes: u32, is_loud: impl Fn(u32, u32) -> bool) -> Record {
         let mut record = record(&["a"]);
         record.header.plan.in_slices = true;
@@ -134,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_slice_counts_if_the_probes_on_both_sides_are_quiet() {
-        // Slices 0, 1, 2 lie between quiet probes. After slice 3 the core is shared; slice 5 has no probe after it.
+        // Slices 0, 1, 2 lie between quiet probes. The core is shared after slice 3; slice 5 has no probe after it.
         let record = sliced(12, |_, at| at == 4);
         let quiet = QuietSlices::of(&record).unwrap();
         let expected = CoreState { n_probed: 72, n_shared: 12, n_quiet: 36, n_processes: 12 };

@@ -1,30 +1,29 @@
-//! The order of the arms of one benchmark, the fastest first, and the arms that cannot be told apart from the fastest.
+//! Ranks the arms of one benchmark, and finds those that cannot be told apart from the fastest.
 
 use crate::comparison::{Comparison, Evidence, RatioInterval};
 use crate::single::Analysis;
 
-/// The arms of a session that compares all of them with one reference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking {
-    /// The candidates, the fastest first. Those without a run come last, in the order of the plan.
+    /// The candidates, the fastest first. Arms without a run come last, in the order of the plan.
     pub order: Vec<usize>,
-    /// The arms of `order`, without the fastest, that are not slower than the fastest beyond doubt.
+    /// The arms of `order` that are not slower than the fastest beyond doubt.
     pub close: Vec<usize>,
-    /// The least and the largest time of the other arms ÷ that of the fastest. The arms in `close` are left out.
+    /// Least and largest time of the remaining arms ÷ the fastest time.
     pub factors: Option<(f64, f64)>,
 }
 
-/// The time of an arm ÷ that of the reference.
+/// The time of an arm ÷ the reference's.
 #[derive(Clone, Copy, Debug)]
 struct RelativeTime {
     ratio: f64,
-    /// The interval of the ratio; without a test it has no ends.
+    /// The interval of the ratio; infinite without a test.
     lo: f64,
     hi: f64,
 }
 
 impl Ranking {
-    /// Ranks the candidates of an analysis. `reference` is the arm that all are compared with.
+    /// Ranks the candidates of an analysis. `reference`: the arm that all are compared with.
     pub fn of(analysis: &Analysis, reference: usize) -> Self {
         let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
         let (mut timed, mut without): (Vec<(usize, RelativeTime)>, Vec<usize>) = Default::default();
@@ -40,8 +39,8 @@ impl Ranking {
         let Some(((_, fastest), others)) = timed.split_first() else {
             return Self { order, ..Self::default() };
         };
-        // Both intervals are those of comparisons with the reference. That they do not overlap says more than that the
-        // two arms differ: the errors of both would have to be on the sides that face each other.
+        // Both intervals are relative to the reference. If they do not overlap, the two arms differ all the more
+        // surely: both errors would have to point towards each other.
         let (close, apart): (Vec<_>, Vec<_>) =
             others.iter().partition(|(_, other)| other.lo <= fastest.hi);
         let factors = apart.iter().map(|(_, other)| other.ratio / fastest.ratio);
@@ -80,14 +79,14 @@ fn relative_time(
             RelativeTime { ratio, lo, hi }
         }
         Some(Evidence::Unpaired { ratio, .. }) => untested(ratio.value),
-        // A time that is not above 0 has no ratio. It is as short as can be.
+        // A time not above 0 has no ratio, and is as short as can be.
         _ => {
             untested(t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it)))
         }
     })
 }
 
-/// The geometric mean of the ratios of these comparisons, and their number. `None` without a ratio.
+/// The geometric mean of the comparisons' ratios, and their number. `None` without a ratio.
 pub fn geometric_mean(comparisons: &[Comparison]) -> Option<(f64, usize)> {
     let ratios = comparisons.iter().filter_map(|found| match &found.evidence {
         Evidence::Paired(paired) => Some(paired.net_ratio.unwrap_or(paired.ratio).ratio),
@@ -100,7 +99,7 @@ pub fn geometric_mean(comparisons: &[Comparison]) -> Option<(f64, usize)> {
 }
 
 impl RatioInterval {
-    /// The same with old and new exchanged.
+    /// Old ÷ new.
     pub fn inverse(self) -> Self {
         Self { ratio: 1.0 / self.ratio, lo: 1.0 / self.hi, hi: 1.0 / self.lo }
     }

@@ -1,4 +1,4 @@
-//! Some arms of a record, as if it had no others.
+//! Selects arms of a record.
 
 use anyhow::{Result, ensure};
 

@@ -1,32 +1,25 @@
-//! Facts on the launches of a benchmark. The source may lack some of them.
+//! Counts and dates of a benchmark's launches, as far as the source has them.
 
 use formats::{BenchmarkValues, LaunchView, MetaValue, ResultUnit, Results};
 use serde::Serialize;
 use stats::SortedSample;
 
-/// The smallest and the largest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ValueRange<T> {
     pub min: T,
     pub max: T,
 }
 
-/// The counts of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueSeries {
-    /// Number of launches without values: they calibrated loops or warm-ups.
+    /// Launches without values, which calibrated loops or warm-ups.
     pub n_calibrations: usize,
-    /// Number of launches with values.
     pub n_launches: usize,
-    /// Number of values.
     pub n_values: usize,
-    /// Number of values in a launch.
     pub values_per_launch: ValueRange<usize>,
-    /// Number of warm-ups in a launch.
     pub warmups_per_launch: ValueRange<usize>,
     /// Outer loops of each value.
     pub loops: ValueRange<u64>,
-    /// Inner loops in an outer loop.
     pub inner_loops: ValueRange<u64>,
     /// Time of all loops of a value, ns; `None` if the values are no times.
     pub raw_ns: Option<ValueRange<f64>>,
@@ -34,20 +27,19 @@ pub struct ValueSeries {
     pub duration_ns: Option<f64>,
     /// Time of all values and warm-ups, ns.
     pub measured_ns: Option<f64>,
-    /// Dates of the first and of the last launch, as the source writes them.
+    /// Dates of the first and the last launch, as the source writes them.
     pub dates: Option<ValueRange<String>>,
-    /// Median distance from the median, unscaled, in the base unit.
+    /// Median absolute deviation, unscaled, in the base unit.
     pub mad: Option<f64>,
     /// 5 % and 95 % quantiles (type 7).
     pub tails: Option<[f64; 2]>,
-    /// Number of values outside of 1.5 times the interquartile range from the quartiles.
+    /// Values more than 1.5 interquartile ranges outside the quartiles.
     pub n_outliers: Option<usize>,
 }
 
 /// Distance of Tukey's fences from the quartiles, in interquartile ranges.
 const FENCES: f64 = 1.5;
 
-/// Counts a benchmark of these results.
 pub fn series(results: &Results, benchmark: &BenchmarkValues) -> ValueSeries {
     let with_values = || benchmark.launches().filter(|launch| !launch.values.is_empty());
     let n_launches = with_values().count();
@@ -141,7 +133,7 @@ fn said<'a>(
     inner.or_else(|| benchmark.metadata.get(key)).or_else(|| results.metadata.get(key))
 }
 
-/// The dates are texts that sort in the order of time.
+/// Texts of dates sort in the order of time.
 fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
     let mut found: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
@@ -179,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Expects the digits that `python3 -m pyperf stats` (2.10.0) prints for this file.
+    /// Numbers from `python3 -m pyperf stats` (2.10.0) for this file.
     #[test]
     fn the_numbers_of_pyperf() {
         let bytes = include_bytes!("../../formats/samples/results/pyperf_timeit.json");

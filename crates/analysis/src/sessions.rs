@@ -1,4 +1,4 @@
-//! Arms that did not run side by side: an estimate, and the place of the new session among the past ones.
+//! Arms that did not run side by side: an estimate, and the new session's rank among the past ones.
 
 use stats::level_shift::{self, Shape, ShiftOptions};
 
@@ -6,13 +6,12 @@ use crate::RatioInterval;
 use crate::comparison::{Evidence, NoTest, PastSessions, SessionChange};
 use crate::summary::{ArmSummary, UncertainValue};
 
-/// Smallest number of sessions in a level.
 pub const LEVEL_MIN: usize = 3;
-/// Seed of the random orders: the same sessions have the same changes.
+/// Fixed, so the same sessions always have the same changes.
 const SEED: u64 = 1;
 
-/// An arm of one record against the same arm of earlier records, the oldest first. There is no test: drift cancels
-/// within a session, but not between sessions. `alpha` is the error rate of a change of level.
+/// Compares an arm with the same arm of earlier records, the oldest first. There is no test, because drift cancels only
+/// within a session. `alpha`: error rate of a change of level.
 pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
     let because = NoTest::SeparateRecords;
     if let [old] = old {
@@ -45,7 +44,7 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
 
 /// The last change of level, unless the level has come back since.
 fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
-    // Then a p of alpha is two of all orders, the real one included.
+    // With so many orders, alpha is the share of two of them, the real one included.
     let n_orders = (2.0 / alpha).ceil() as usize - 1;
     let options = ShiftOptions { alpha, level_min: LEVEL_MIN, n_orders, seed: SEED };
     let found = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
@@ -55,7 +54,7 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
     Some(SessionChange { since: at + 1, ratio: RatioInterval { ratio, lo, hi }, p: last.p })
 }
 
-/// Two arms whose runs were not interleaved: the ratio of their t0, and the reason for no test.
+/// Two arms that were not interleaved: the ratio of their t0, and the reason for no test.
 pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
     if old.times.is_none() || new.times.is_none() {
         return Evidence::None { because };
@@ -105,7 +104,7 @@ mod tests {
         assert!(ratio.err.is_some());
     }
 
-    /// Fifteen sessions of one level, then four and the new one of another.
+    /// Fifteen sessions at one level; four and the new one at another.
     #[test]
     fn a_change_of_level_is_told_from_a_single_session() {
         let level = |i: usize| if i < 15 { 100.0 } else { 110.0 };

@@ -36,8 +36,8 @@ pub struct Analysis {
     pub end: Option<EndReason>,
 }
 
-/// Analyses a record that is no suite. `looks` has its interim analyses, and the shares of alpha if a larger family
-/// is judged together.
+/// Analyses a record that is no suite. `looks` has the interim analyses, and the shares of alpha if a larger family is
+/// judged together.
 pub(super) fn analyse_alone(
     record: &Record,
     arms: Vec<ArmSummary>,

@@ -6,12 +6,11 @@ use crate::summary::ArmSummary;
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
 
-/// A faster loop is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
+/// A faster loop is most likely empty. CPython's empty loop takes some 5 ns, a compiled one 0.3 ns or less.
 const HARDLY_NS: f64 = 1.0;
 /// Blocking and waking alone cost up to this share.
 pub(super) const WAIT_MIN: f64 = 0.1;
 
-/// The notes on slices.
 pub(super) fn of_slices(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     let mut notes = Vec::new();
     let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
@@ -55,5 +54,5 @@ pub(super) fn of_slices(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> 
     notes
 }
 
-/// Smallest number of left-out slices for a note. Fewer slices at the beginning are always left out.
+/// Fewest left-out slices for a note. The first slice is always left out.
 const WARMUP_SLICES_MIN: u32 = 2;

@@ -12,7 +12,7 @@ use model::values::Headline;
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
 
-/// The summary of each arm of the plan; `None` for all if the record has no slices. `quiet` are those on a quiet core.
+/// The summary of each arm of the plan; all `None` without slices. `quiet` has the slices on a quiet core.
 pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
@@ -58,7 +58,7 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Optio
     (0..n_arms).map(of_arm).collect()
 }
 
-/// Counts of all slices ÷ their loops; a slice without a counter counts as 0.
+/// Counts of all slices ÷ their loops. A slice without a counter counts as 0.
 fn counters(record: &Record, arm: usize, n_loops: f64) -> Vec<(String, f64)> {
     let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
     for event in &record.events {
@@ -78,8 +78,8 @@ fn floor(runs: &[f64]) -> Option<UncertainValue> {
     Some(UncertainValue { value: floor.value, err: floor.err })
 }
 
-/// The kernel counts waits from each request to its answer. Most of that is the slice's wall time. But a worker may
-/// also wait before it can read the clock.
+/// The share of waits. The kernel counts them from each request to its answer, which is mostly the slice's wall time;
+/// but a worker may also wait before it can read the clock.
 fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
     let sum = |series: &[u64]| series.iter().fold(0, |sum: u64, &it| sum.saturating_add(it));
     let wait_ns = sum(waits_ns);

@@ -1,8 +1,8 @@
-//! The steadiness of the machine: the checks of one series for every arm, its slow start and its outliers. As data;
-//! `render` has the words.
+//! Is the machine steady? The checks of each arm's series, its slow start and its outliers, as data; `render` has the
+//! words.
 //!
-//! The checks are about the measured times and about trust in `t0 +- err`. A comparison of interleaved runs is exact
-//! in any case.
+//! The checks concern the measured times and trust in `t0 +- err`. A comparison of interleaved runs is exact in any
+//! case.
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -15,9 +15,9 @@ use model::values::metric::Metric;
 use record::Record;
 use record::plan::Role;
 
-/// Smallest number of runs for a check: the tables of the 1 % points begin here.
+/// Fewest runs for a check: the tables of the 1 % points begin here.
 pub const RUNS_MIN: usize = 20;
-/// Evidence of single runs that `--metrics wall` or a machine may lack.
+/// Evidence on single runs that `--metrics wall` or a machine may lack.
 const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metric::Migrations];
 
 /// The checks of a record.
@@ -30,7 +30,7 @@ pub struct RecordCheck {
 }
 
 impl RecordCheck {
-    /// The verdict on all arms. A control counts too: it is subtracted from every other arm.
+    /// The verdict on all arms, controls included: a control is subtracted from every other arm.
     pub fn verdict(&self) -> Steadiness {
         let worst = [Steadiness::Unstable, Steadiness::TooFewRuns, Steadiness::UnfitTimes];
         let is_any =
@@ -116,7 +116,6 @@ pub struct SlowStart {
     pub n_warmups: usize,
 }
 
-/// Checks every arm.
 pub fn check_record(record: &Record) -> RecordCheck {
     let plan = &record.header.plan;
     let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
@@ -140,7 +139,7 @@ pub fn check_record(record: &Record) -> RecordCheck {
     RecordCheck { arms, not_recorded: missing.map(|metric| metric.info().name).collect() }
 }
 
-/// The raised flags and the slow start of each candidate that is not stable.
+/// The raised flags and the slow start of each unstable candidate.
 pub(super) fn unstable_candidates(
     record: &Record,
 ) -> Vec<(usize, Vec<SteadinessFlag>, Option<SlowStart>)> {
@@ -162,7 +161,7 @@ pub fn raised(checks: &[SteadinessCheck]) -> Vec<SteadinessFlag> {
     checks.iter().filter(|check| check.raised).map(|check| check.flag).collect()
 }
 
-/// The rows of each arm's runs that count, in run order.
+/// Row indices of each arm's runs that count, in run order.
 fn runs_by_arm(record: &Record) -> Vec<Vec<usize>> {
     by_arm(&record.rows, record.header.plan.arms.len(), |rows, index| {
         rows.headline(index).map(|_| index)
@@ -173,7 +172,7 @@ fn times(record: &Record, indices: &[usize]) -> Vec<f64> {
     indices.iter().filter_map(|&index| record.rows.headline(index)).collect()
 }
 
-/// The verdict on a series of times in run order, and the checks it rests on.
+/// The verdict on a series in run order, with its checks.
 fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
     if times.len() < RUNS_MIN {
         return (Steadiness::TooFewRuns, Vec::new());
@@ -190,7 +189,7 @@ fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
     (if is_unstable { Steadiness::Unstable } else { Steadiness::Stable }, checks)
 }
 
-/// A check with the size of its flag as a fraction.
+/// A check whose flag has its size as a fraction.
 fn in_fractions(
     check: &series::StabilityCheck,
     found: &Stability,
@@ -221,7 +220,7 @@ fn in_fractions(
     })
 }
 
-/// The warm-up prefix of a series of times in run order.
+/// The warm-up prefix of a series in run order.
 fn slow_start(times: &[f64], n_warmups: u32) -> Option<SlowStart> {
     let n_runs = stats::warmup::prefix(&stats::logs(times).ok()?).ok()?;
     let n_warmups = usize::try_from(n_warmups).ok()? + n_runs;
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
     use record::fixture::{record, run};
 
-    /// A record of one arm, in which the first run is a warm-up.
+    /// A record of one arm; the first run is a warm-up.
     fn check(times_ns: &[u64]) -> ArmCheck {
         let mut record = record(&["a"]);
         run(&mut record, 0, None, 1);
@@ -243,7 +242,6 @@ mod tests {
         check_record(&record).arms.remove(0)
     }
 
-    /// 40 runs without a trend.
     fn steady() -> Vec<u64> {
         (0..40).map(|i| 1_000_000 + (i * i * 7919 + i * 104_729) % 10_007).collect()
     }

@@ -1,5 +1,5 @@
-//! The records of a suite's benchmarks → one record and one analysis. Each benchmark has the interim analyses of its
-//! session; all comparisons form one family (docs/methodology.md, "Suites").
+//! Merges the records of a suite's benchmarks into one record and one analysis. Each benchmark keeps its session's
+//! interim analyses; all comparisons form one family (docs/methodology.md, "Suites").
 
 use std::mem::discriminant;
 use std::path::Path;
@@ -17,8 +17,7 @@ use model::values::{Better, Compared, DecideOn};
 use record::plan::{DecisionRule, Plan};
 use record::{EndReason, Event, Record, Rows};
 
-/// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None`
-/// without a record.
+/// Merges the records of a suite's benchmarks, each with one row per run (`launches::gather`). `None` without a record.
 pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let first = parts.first()?;
     let mut header = first.header.clone();
@@ -30,7 +29,7 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let compared = first.header.plan.policy.compared();
     let is_other = |part: &Record| part.header.plan.policy.compared() != compared;
     let compared = if parts.iter().any(is_other) {
-        // No word fits all of the quantities, so they are values, which are better or worse.
+        // The benchmarks decide by different quantities: call them values, which are better or worse.
         (header.plan.policy.decide_on, header.plan.policy.better) =
             (Some(DecideOn::Value), Better::Lower);
         Compared::default()
@@ -60,7 +59,7 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     Some(whole)
 }
 
-/// Keeps the benchmarks with these names. The family of their comparisons is still the whole suite.
+/// Keeps the benchmarks with these names. The family of comparisons is still the whole suite.
 ///
 /// # Errors
 /// No benchmark has one of the names.
@@ -78,7 +77,7 @@ pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Adds a part; its steps begin after those of the part before. Returns the first free step.
+/// Appends a part with its steps renumbered. Returns the first free step.
 fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
     let plan = &part.header.plan;
     let first_arm = u32::try_from(whole.header.plan.arms.len()).unwrap_or(u32::MAX);
@@ -123,7 +122,7 @@ fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
     end
 }
 
-/// The end of a suite: the worst end of its benchmarks.
+/// The worst end of a suite's benchmarks.
 fn end_of(parts: &[Record]) -> Option<EndReason> {
     let ends: Vec<Option<EndReason>> = parts.iter().map(end_reason).collect();
     let bad = [
@@ -176,7 +175,7 @@ pub(super) fn analyse(record: &Record) -> Analysis {
     whole
 }
 
-/// Adds a note of a part. Of notes without an arm, only the heaviest of each kind is kept.
+/// Adds a note of a part. Of the notes without an arm, only the heaviest of each kind stays.
 fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
     if let Some(arm) = note.finding.arm_mut() {
         *arm += first_arm;
@@ -203,7 +202,6 @@ pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
     &record.header.plan
 }
 
-/// The decision rule of a comparison.
 pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
     plan_of(record, comparison).policy
 }

@@ -26,7 +26,7 @@ pub struct ArmSummary {
     /// The compared time, or the compared values of another kind; `None` without a run. One of those below.
     #[serde(skip)]
     pub times: Option<TimeSummary>,
-    /// The compared time minus that of the control, for location statistics only; `None` without a control.
+    /// The compared time minus the control's, for location statistics only; `None` without a control.
     pub net: Option<NetTimes>,
     /// Clean time: wall time without the time in which the run was ready and none of it ran.
     pub clean: Option<TimeSummary>,
@@ -86,11 +86,11 @@ pub struct StallSummary {
 pub struct InterruptionSummary {
     /// Median number of interruptions of a run.
     pub usual: f64,
-    /// Cost of one, ns; `None` where the runs do not show it. Then the error of t0 allows for it.
+    /// Cost of one interruption, ns; `None` if the runs do not show it. The error of t0 then allows for it.
     pub each: Option<UncertainValue>,
-    /// Difference of the measured times to the clean t0, ns.
+    /// Measured t0 minus clean t0, ns.
     pub removed_ns: Option<f64>,
-    /// Where the cost is not known, the part of the error of t0 that allows for it, ns.
+    /// If the cost is unknown: the part of the error of t0 that allows for it, ns.
     pub left_ns_max: Option<f64>,
 }
 
@@ -116,14 +116,14 @@ pub struct SliceSummary {
     pub core: Option<SliceCore>,
 }
 
-/// The state of the core during the slices of an arm.
+/// The state of the core during an arm's slices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SliceCore {
     /// Slices with a probe before them.
     pub n_probed: usize,
-    /// Those of them that began on a shared core.
+    /// Number of probed slices that began on a shared core.
     pub n_shared: usize,
-    /// The slices on a quiet core that t0 rests on; `None` if they are too few, so that it rests on all.
+    /// Number of slices on a quiet core that t0 rests on; `None` if they are too few and t0 rests on all.
     pub n_of_t0: Option<usize>,
 }
 
@@ -139,15 +139,15 @@ impl TimeSummary {
         self.t0 = UncertainValue { value: most, err: None };
     }
 
-    /// The lowest run that counts. The time without noise is not above it.
+    /// The lowest run that counts. The noise-free time is at most this.
     pub fn most(&self) -> f64 {
         let lone_run = self.lone_run.as_ref().filter(|lone| lone.is_left_out());
         lone_run.map_or(self.min, |lone| lone.next)
     }
 }
 
-/// Statistics of a series of times, as measured, in ns (or in the unit of the arm's values). t0 and low20 are of the
-/// runs; the others are of the slices, if there are any.
+/// Statistics of a series of measured times, in ns (or in the unit of the arm's values). t0 and low20 are for runs; the
+/// others are for slices, if there are any.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeSummary {
     /// Noise-free time.
@@ -182,7 +182,7 @@ pub struct TimeSummary {
     pub slow_tail: [TailQuantile; 3],
 }
 
-/// A quantile of the slow end. Fewer values than needed tell nothing about it: all of them may be below.
+/// A quantile of the slow end. With fewer values than needed, all of them may be below it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TailQuantile {
     /// Share of the values below.
@@ -204,13 +204,11 @@ pub struct QuantileInterval {
     pub hi: f64,
 }
 
-/// The quantiles of [`TimeSummary::slow_tail`].
 pub const SLOW_TAIL: [f64; 3] = [0.90, 0.95, 0.99];
-/// Error rate of their intervals.
+/// Error rate of the intervals of the slow-tail quantiles.
 const SLOW_TAIL_ALPHA: f64 = 0.05;
 
 impl TailQuantile {
-    /// Quantile `p` of a sample.
     pub(super) fn of(sorted: &SortedSample, p: f64) -> Self {
         let n_needed = stats::quantile_needs(p, SLOW_TAIL_ALPHA).unwrap_or(usize::MAX);
         let interval = sorted.quantile_interval(p, SLOW_TAIL_ALPHA).ok().flatten();
@@ -233,7 +231,7 @@ pub struct UncertainValue {
 }
 
 impl UncertainValue {
-    /// The difference. Its error is known if both errors are.
+    /// The difference. The error is known if both errors are.
     pub fn minus(self, other: Self) -> Self {
         let difference = self.measured_or_zero().minus(other.measured_or_zero());
         let err = self.err.and(other.err).map(|_| difference.err);
@@ -262,14 +260,14 @@ pub struct NetTimes {
 }
 
 impl ArmSummary {
-    /// t0, minus that of the control if there is one, if it can be a part of a ratio: it is above 0, and, as a
-    /// difference, by more than its error.
+    /// t0 for a ratio, minus the control's if there is one. It must be above 0, and a difference by more than its
+    /// error.
     pub fn ratio_t0(&self) -> Option<UncertainValue> {
         let t0 = self.net.map(|net| net.t0).or(self.times.as_ref().map(|times| times.t0))?;
         (t0.value > 0.0 && !self.is_too_short()).then_some(t0)
     }
 
-    /// Whether hardly anything is left once the control is subtracted: t0 is not above 0 by more than its error.
+    /// Whether the control leaves hardly anything: t0 is not above 0 by more than its error.
     pub fn is_too_short(&self) -> bool {
         self.net.is_some_and(|net| net.t0.value <= net.t0.err.unwrap_or(0.0))
     }

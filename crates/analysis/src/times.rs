@@ -1,4 +1,4 @@
-//! Times → location, spread and t0.
+//! Location, spread and t0 of times.
 
 use stats::SortedSample;
 use stats::endpoint::{self, Estimator};
@@ -9,8 +9,8 @@ use crate::summary::{LimitCause, SLOW_TAIL, TailQuantile, TimeSummary, Uncertain
 /// Fewest runs for a floor of the runs.
 const RUNS_FOR_FLOOR: usize = 3;
 
-/// Times of runs with several slices each. The floor is of the runs, because slices of one run are not independent.
-/// Everything else is of the slices. With fewer than `RUNS_FOR_FLOOR` runs the floor is of the slices too.
+/// Times of runs with several slices each. The slices of a run are not independent, so the floor comes from the runs,
+/// unless there are fewer than `RUNS_FOR_FLOOR`. Everything else comes from the slices.
 pub(super) fn sliced_times(runs: &[f64], low: &LowRuns, slices: &[f64]) -> Option<TimeSummary> {
     let mut all = times(slices, &LowRuns::of_values(slices))?;
     if runs.len() >= RUNS_FOR_FLOOR {
@@ -23,7 +23,7 @@ pub(super) fn sliced_times(runs: &[f64], low: &LowRuns, slices: &[f64]) -> Optio
     Some(all)
 }
 
-/// Times of runs, with their low end. `None` without any.
+/// Statistics of runs with their low end. `None` without any.
 pub(super) fn times(wall: &[f64], low: &LowRuns) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
     // With a million values, each of these takes as long as reading the record.
@@ -37,7 +37,7 @@ pub(super) fn times(wall: &[f64], low: &LowRuns) -> Option<TimeSummary> {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
-    // With few values that differ by factors, the extrapolation can be negative. A time cannot.
+    // For few values that differ by factors, the extrapolation can be negative. A time cannot.
     let is_impossible = floor.value <= 0.0 && found.most > 0.0;
     let t0 = if is_impossible { found.most } else { floor.value };
     let mut times = TimeSummary {

@@ -1,4 +1,4 @@
-//! An attempt to be faster: whether a gain is shown, or out of reach.
+//! A trial: is an attempt's gain shown, or out of reach?
 
 use std::cmp::Ordering;
 
@@ -9,16 +9,15 @@ use stats::spending::{InterimPoint, Spending};
 
 use record::plan::{Plan, TrialRule};
 
-/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
-    /// The attempt is faster, by more than the rule asks for.
+    /// The attempt is faster by more than the rule asks for.
     Faster,
     /// A gain of the size that the rule aims at is refuted.
     OutOfReach,
 }
 
-/// The two tests of a trial, which see the same pairs.
+/// The two tests of a trial, on the same pairs.
 #[derive(Debug)]
 pub struct GainTrial {
     /// Whether the gain exceeds `at_least`.
@@ -28,7 +27,7 @@ pub struct GainTrial {
 }
 
 impl GainTrial {
-    /// The trial of a rule, before any data. `alpha` is of both sides of the first test.
+    /// A trial before any data. `alpha` covers both sides of the first test.
     pub fn new(rule: &TrialRule, (alpha, seed): (f64, u64), estimand: Estimand) -> Self {
         let test = |gain: f64, alpha: f64| {
             SequentialTest::new(SequentialDesign {
@@ -39,16 +38,16 @@ impl GainTrial {
                 seed,
             })
         };
-        // The chance to miss a gain is that of one side alone.
+        // A gain can be missed on one side only.
         Self { gain: test(rule.at_least, alpha), reach: test(rule.aim, 2.0 * rule.miss) }
     }
 
-    /// The trial of a plan; `None` if it is no trial.
+    /// The trial of a plan, if it has one.
     pub(super) fn of(plan: &Plan, estimand: Estimand, seed: u64) -> Option<Self> {
         Some(Self::new(plan.trial.as_ref()?, (plan.policy.alpha, seed), estimand))
     }
 
-    /// Takes the looks that are due, as [`SequentialTest::take`].
+    /// Takes the looks that are due (see [`SequentialTest::take`]).
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -58,7 +57,7 @@ impl GainTrial {
         Ok(())
     }
 
-    /// The outcome, if the looks so far tell. A gain that is shown goes before one that is refuted.
+    /// The outcome, if it is known. A shown gain takes precedence over a refuted one.
     pub fn outcome(&self) -> Option<TrialOutcome> {
         let is = |test: &SequentialTest, side| test.side_of_limit(1.0) == Some(side);
         if is(&self.gain, Ordering::Less) {

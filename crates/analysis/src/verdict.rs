@@ -1,4 +1,4 @@
-//! Analysis × decision rule → verdict, with the reasons as data.
+//! Judges an analysis by a decision rule; the reasons are data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,12 +36,11 @@ pub struct Judgement {
     pub mean_hi: Option<f64>,
     /// Reason why there is no test.
     pub no_test: Option<NoTest>,
-    /// The direction in which the compared quantity is better. The interval is that of costs: above 1 is worse.
+    /// The direction in which the compared quantity is better. The interval is about costs: above 1 is worse.
     #[serde(skip_serializing_if = "Better::is_lower")]
     pub better: Better,
 }
 
-/// Judges one comparison.
 pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
     let undecided = |no_test| Judgement {
         verdict: Verdict::Undecided,
@@ -60,8 +59,8 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
     }
 }
 
-/// The decision of the test in words. The shown ratio has no time of the control in it: a ratio of 1 stays 1, but other
-/// ratios are further away from it, so it may be outside the margin.
+/// Words the decision of the test. The shown ratio excludes the control's time: a ratio of 1 stays 1, others move away
+/// from it and may leave the margin.
 fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     let shown = paired.net_ratio.unwrap_or(paired.ratio);
     let is_within = log_interval(shown).is_within(policy.same_within.ln_1p());
@@ -72,7 +71,7 @@ fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
         PairedDecision::Same | PairedDecision::Undecided => Verdict::Undecided,
     };
     let within_margin = paired.decision == PairedDecision::Different && is_within;
-    // Someone who asks for one part of the distribution does not ask for the mean.
+    // A user who asks for one part of the distribution does not ask for the mean.
     let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
     let same_limit = 1.0 + policy.same_within;
     let (interval, better) = (Some(shown), policy.better);
@@ -83,7 +82,6 @@ fn log_interval(ratio: RatioInterval) -> stats::Interval {
     stats::Interval { lo: ratio.lo.ln(), hi: ratio.hi.ln() }
 }
 
-/// Judges an interval of a ratio.
 pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
     let margin = policy.same_within.ln_1p();
     let direction = if ratio.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
@@ -117,13 +115,12 @@ pub enum GateAnswer {
     Undecided,
 }
 
-/// The answer to `--fail-on`, and the comparison that it rests on.
+/// The answer to `--fail-on` and the deciding comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// The answer.
     pub answer: GateAnswer,
-    /// Index of the comparison that decides: the slowest by its ratio of those that fail, are open, or pass. `None` without
-    /// any.
+    /// Index of the deciding comparison: of those that fail (else are undecided, else pass), the one with the largest
+    /// ratio. `None` without comparisons.
     pub by: Option<usize>,
 }
 
@@ -137,7 +134,7 @@ impl Gate {
         let slowest = |answer: GateAnswer| {
             let all = judgements.iter().enumerate();
             let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
-            // Not by the upper end: of few blocks it is infinite, and says nothing.
+            // Not the upper end: with few blocks it is infinite.
             let ratio = |judgement: &Judgement| judgement.interval.map_or(0.0, |it| it.ratio);
             let found =
                 of_answer.rev().max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
@@ -148,14 +145,12 @@ impl Gate {
         found.unwrap_or(Self { answer: GateAnswer::Pass, by: None })
     }
 
-    /// Exit code of `--fail-on`.
     pub fn exit_code(self) -> u8 {
         self.answer.exit_code()
     }
 }
 
 impl GateAnswer {
-    /// 1 for what is certainly above the limit, 3 for what is undecided, 0 otherwise.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Pass => exit_code::SUCCESS,
@@ -164,7 +159,7 @@ impl GateAnswer {
         }
     }
 
-    /// The answer to two questions: the worse one.
+    /// The worse answer.
     pub fn and(self, other: Self) -> Self {
         if [self, other].contains(&Self::Fail) {
             Self::Fail
@@ -177,13 +172,13 @@ impl GateAnswer {
 }
 
 impl Judgement {
-    /// The interval that is shown. For values of which more is better it is the inverse of the costs' interval.
+    /// The interval to show. If higher values are better, it is the inverse of the costs' interval.
     pub fn shown(&self, paired: &PairedTest) -> RatioInterval {
         let of_costs = self.interval.unwrap_or(paired.ratio);
         if self.better.is_lower() { of_costs } else { of_costs.inverse() }
     }
 
-    /// Whether the slowdown is above this limit of the ratio.
+    /// Whether the slowdown exceeds this limit of the ratio.
     pub fn answer(&self, limit: f64) -> GateAnswer {
         let is_too_slow = self.verdict == Verdict::Slower
             && self.interval.is_some_and(|interval| interval.lo > limit);
@@ -207,8 +202,8 @@ impl Judgement {
         }
     }
 
-    /// Whether the mean is certainly within the limit. A tail of slow runs can hide behind a typical time, so the mean has
-    /// to be bounded as well.
+    /// Whether the mean is certainly within the limit. A tail of slow runs can hide behind a typical time, so the mean
+    /// must be bounded too.
     fn mean_is_within(&self, limit: f64) -> bool {
         self.mean_hi.is_none_or(|hi| hi <= limit.max(self.same_limit))
     }
@@ -267,7 +262,7 @@ mod tests {
         };
         assert_eq!(decided(PairedDecision::Same), Verdict::Same);
         assert_eq!(decided(PairedDecision::Undecided), Verdict::Undecided);
-        // A difference of a hundredth, of which the control takes nine tenths.
+        // A difference of a hundredth, with nine tenths of the time in the control.
         let net = RatioInterval { ratio: 1.0, lo: 0.98, hi: 1.02 };
         let found = PairedTest { net_ratio: Some(net), ..paired(1.0, 0.998, 1.002) };
         assert_eq!(judge(&of(found), &POLICY).verdict, Verdict::Undecided);

@@ -1,4 +1,4 @@
-//! Values of a session by arm and block, and the pairs of two arms.
+//! Values of a session by arm and block, and pairs of two arms.
 
 use stats::Invalid;
 use stats::relabel::Pairs;
@@ -6,11 +6,10 @@ use stats::relabel::Pairs;
 use record::plan::Plan;
 use record::{Record, Row};
 
-/// The measured run of an arm in one block.
 #[derive(Clone, Copy, Debug)]
 struct MeasuredRun {
     step: u32,
-    /// The cost that is compared: a value, or the inverse of one that is better if higher.
+    /// The compared cost: a value, or its inverse if higher is better.
     value: f64,
     wall_ns: u64,
 }
@@ -21,7 +20,7 @@ type BlockRun = Option<MeasuredRun>;
 #[derive(Debug)]
 pub struct Walls {
     arms: Vec<Vec<BlockRun>>,
-    /// Of programs that are compared by all their benchmarks together.
+    /// Programs that are compared by all their benchmarks together.
     programs: Option<Programs>,
     /// Start of the first timed run, ns.
     started_ns: Option<u64>,
@@ -30,7 +29,6 @@ pub struct Walls {
 }
 
 impl Walls {
-    /// Starts without rows.
     pub fn new(plan: &Plan) -> Self {
         Self {
             arms: vec![Vec::new(); plan.arms.len()],
@@ -40,7 +38,6 @@ impl Walls {
         }
     }
 
-    /// The values of a record.
     pub fn of(record: &Record) -> Self {
         let mut walls = Self::new(&record.header.plan);
         let rows = &record.rows;
@@ -58,7 +55,7 @@ impl Walls {
         walls
     }
 
-    /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
+    /// Adds a row. Warm-ups, timed-out and failed runs do not count.
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| row.is_time());
         if let (Some(block), Some(value)) = (block, row.cost()) {
@@ -80,18 +77,17 @@ impl Walls {
         self.ended_ns[block] = self.ended_ns[block].max(started_ns.saturating_add(wall_ns));
     }
 
-    /// The runs of an arm by block; of the arm that stands for a program, its benchmarks together.
+    /// The runs of an arm by block. For an arm that stands for a program: all its benchmarks together.
     fn runs(&self, arm: usize) -> &[BlockRun] {
         let together = self.programs.as_ref().and_then(|programs| programs.runs.get(arm));
         together.unwrap_or(&self.arms[arm])
     }
 
-    /// Time from the start of the first timed run to the end of the n-th pair's block, ns, with the geometric mean of
-    /// a pair's two times in place of each.
+    /// Time from the start of the first timed run to the end of the n-th pair's block, ns, with both times of a pair
+    /// replaced by their geometric mean: a + b − 2 √(a b) = (√a − √b)².
     ///
-    /// The sum of the times of a pair depends on which arm ran first if one of them is slower at that moment; the
-    /// geometric mean does not, whatever the ratio of the arms is. So nothing that this time decides depends on the
-    /// coins. a + b − 2 √(a b) = (√a − √b)².
+    /// The sum of a pair's times depends on which arm ran at a slow moment; the geometric mean does not, whatever the
+    /// arms' ratio. So no decision by this time depends on the coins.
     pub fn label_blind_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
         let in_pairs = self.runs(old).iter().zip(self.runs(new)).enumerate();
         let blocks = in_pairs.filter_map(|(block, (old, new))| Some((block, (*old)?, (*new)?)));
@@ -108,7 +104,7 @@ impl Walls {
         self.runs(old).iter().zip(self.runs(new)).filter_map(|(old, new)| old.zip(*new))
     }
 
-    /// New ÷ old in each block with both, in the order of the blocks; ratios that are not finite are left out.
+    /// New ÷ old in each block with both, in block order, without ratios that are not finite.
     pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
         let blocks = self.runs(old).iter().zip(self.runs(new)).enumerate();
         let ratio = |(block, (old, new)): (usize, (&BlockRun, &BlockRun))| {
@@ -118,12 +114,11 @@ impl Walls {
         blocks.filter_map(ratio).collect()
     }
 
-    /// Blocks in which both arms have a run.
     pub fn n_pairs(&self, old: usize, new: usize) -> usize {
         self.complete(old, new).count()
     }
 
-    /// Whether an arm has so many values at least, and all are the same within this share.
+    /// Whether an arm has at least `n_min` values, all equal within a share.
     pub fn is_constant(&self, arm: usize, n_min: usize, within: f64) -> bool {
         let values: Vec<f64> = self.runs(arm).iter().flatten().map(|run| run.value).collect();
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -131,7 +126,7 @@ impl Walls {
         values.len() >= n_min && least > 0.0 && most / least - 1.0 <= within
     }
 
-    /// The runs of these two arms in pairs, in the order of the blocks.
+    /// The pairs of two arms, in block order.
     pub fn slots(&self, old: usize, new: usize) -> Slots {
         let mut slots = Slots { slot1: Vec::new(), slot2: Vec::new(), slot1_is_new: Vec::new() };
         for (old, new) in self.complete(old, new) {
@@ -150,14 +145,14 @@ fn set(runs: &mut Vec<BlockRun>, block: usize, run: MeasuredRun) {
     runs[block] = Some(run);
 }
 
-/// Programs with several benchmarks, of which each block has one value: the geometric mean of its benchmarks.
+/// Programs with several benchmarks. The value of a block is the geometric mean of the program's benchmarks.
 ///
-/// Under the null hypothesis both programs are the same, so the order of the two is a fair coin in each benchmark. To swap
-/// both programs in all benchmarks of a block is to turn all of its coins. That leaves which runs came together with the
-/// first run of the first benchmark, so the two means of a block are a pair like any other, in the order of that benchmark.
+/// If both programs are the same, their order is a fair coin in each benchmark. Swapping both programs in all
+/// benchmarks of a block turns all of its coins, and keeps which runs came together with the first run of the first
+/// benchmark. So the two means of a block are a pair like any other, in the order of that benchmark.
 #[derive(Debug)]
 struct Programs {
-    /// The arms of each program, that of the first benchmark first.
+    /// The arms of each program, the first benchmark's first.
     arms: Vec<Vec<usize>>,
     /// The geometric means of each program, by block.
     runs: Vec<Vec<BlockRun>>,
@@ -174,7 +169,7 @@ impl Programs {
         Self { runs: vec![Vec::new(); arms.len()], arms }
     }
 
-    /// Takes in the run of an arm; the block counts once all benchmarks of its program have one.
+    /// Adds the run of an arm. A block counts once all benchmarks of the program have a run.
     fn take(&mut self, all: &[Vec<BlockRun>], arm: usize, block: usize) {
         let found = self.arms.iter().position(|arms| arms.contains(&arm));
         let Some(program) = found else { return };
@@ -189,7 +184,7 @@ impl Programs {
     }
 }
 
-/// Both runs of each complete pair, by the order in which they ran.
+/// Both runs of each complete pair, in the order in which they ran.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     pub(super) slot1: Vec<f64>,
@@ -198,7 +193,6 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.slot1.len()
     }
@@ -210,7 +204,7 @@ impl Slots {
         self.slot1_is_new.extend(&other.slot1_is_new);
     }
 
-    /// Logarithm of new ÷ old of each pair.
+    /// Logarithm of new ÷ old for each pair.
     pub fn log_ratios(&self) -> Vec<f64> {
         let slots = self.slot1.iter().zip(&self.slot2).zip(&self.slot1_is_new);
         let log_ratio = |((first, second), is_new_first): ((&f64, &f64), &bool)| {
@@ -234,7 +228,7 @@ impl Slots {
         }
     }
 
-    /// The pairs in the form that a test needs.
+    /// The pairs as a test needs them.
     ///
     /// # Errors
     /// There is no pair, or a time is zero.
@@ -279,7 +273,7 @@ mod tests {
         assert_eq!(slots.slot1_is_new, [true]);
         assert!((slots.slot1[0] - 400.0).abs() < 1e-9, "{slots:?}");
         assert!((slots.slot2[0] - 100.0).abs() < 1e-9, "{slots:?}");
-        // From 0 to 3.1 us, and (sqrt(1000) - sqrt(200))^2 is 305.57.
+        // From 0 to 3.1 us; (sqrt(1000) - sqrt(200))^2 is 305.57.
         assert_eq!(walls.label_blind_ns(0, 1, 1), Some(3100 - 305));
         assert!((walls.ratios(0, 1)[0].1 - 4.0).abs() < 1e-9);
     }

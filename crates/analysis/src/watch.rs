@@ -1,5 +1,5 @@
-//! The comparisons of a session, during it and after its end. Both use interim analyses at the same numbers of pairs,
-//! so both come to the same decision.
+//! The comparisons of a session, during it and afterwards. Both use interim analyses at the same numbers of pairs, so
+//! they decide alike.
 
 use rayon::prelude::*;
 use stats::Invalid;
@@ -19,19 +19,16 @@ use record::plan::counting::AGREEING_RUNS;
 use record::plan::{Plan, Stopping};
 use record::{EndReason, Event, Record};
 
-/// Separates the random stream of re-labellings from that of the schedule.
+/// Separates the random stream of re-labellings from the schedule's.
 pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One arm against the reference.
 #[derive(Debug)]
 pub struct ArmComparison {
-    /// Index of the arm.
     pub arm: usize,
-    /// Index of the reference.
     pub reference: usize,
-    /// Number of comparisons in its family, itself included.
+    /// Number of comparisons in the family, this one included.
     pub family: usize,
-    /// The sequential test so far.
     pub test: SequentialTest,
 }
 
@@ -40,20 +37,18 @@ pub struct ArmComparison {
 pub struct ComparisonProgress {
     /// Comparisons that the session waits for.
     pub n_comparisons: usize,
-    /// Comparisons that are not decided.
     pub n_open: usize,
-    /// The arm of the first open one, and its reference.
+    /// Arm and reference of the first undecided comparison.
     pub arms: (usize, usize),
-    /// Ratio of that one, with its interval.
+    /// Ratio of the first undecided comparison.
     pub ratio: RatioInterval,
     /// Blocks after which all comparisons are expected to be decided.
     pub expected_blocks: f64,
 }
 
-/// All comparisons of a session.
 #[derive(Debug)]
 pub struct SessionComparisons {
-    /// The comparisons, in the order of the plan. The twin of the reference is the last.
+    /// The comparisons in the order of the plan, the twin of the reference last.
     comparisons: Vec<ArmComparison>,
     /// The trial of the first comparison, if the session is one.
     trial: Option<GainTrial>,
@@ -61,13 +56,13 @@ pub struct SessionComparisons {
     /// Comparisons in the family, these included.
     n_family: usize,
     rule: LookRule,
-    /// Whether the mean is a part of the question: not if the user asks for another part of the distribution.
+    /// Whether the mean matters: not if the user asks for another part of the distribution.
     asks_for_mean: bool,
-    /// Whether the session ended for another reason than a decision.
+    /// Whether the session ended without a decision.
     is_over: bool,
 }
 
-/// The times of the interim analyses, and the fraction of the session at each.
+/// When interim analyses happen, and the fraction of the session at each.
 #[derive(Clone, Copy, Debug)]
 struct LookRule {
     stopping: Stopping,
@@ -75,9 +70,9 @@ struct LookRule {
     n_blocks_min: usize,
     n_blocks_max: usize,
     budget_ns: u64,
-    /// Whether suspects get more time, so that less is spent.
+    /// Whether suspects get more time, so less of the error is spent.
     has_suspects: bool,
-    /// Whether valgrind counts, so that few runs may agree.
+    /// Whether valgrind counts, so few runs may agree.
     may_repeat: bool,
 }
 
@@ -98,9 +93,9 @@ impl LookRule {
         sizes
     }
 
-    /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
-    /// whichever is larger. Neither depends on the labels of the arms, whatever their ratio is. Only the last point does
-    /// a little: the clock ends the session, and the last blocks take less time if the slower arm ran at a fast moment.
+    /// The points that two arms have reached. The fraction of a session is by blocks or by time, whichever is larger.
+    /// Neither depends on the labels of the arms, except slightly at the last point: the clock ends the session, and
+    /// the last blocks take less time if the slower arm ran at a fast moment.
     fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
@@ -119,7 +114,7 @@ impl LookRule {
         points
     }
 
-    /// The fraction of a session at a look at so many pairs, or at its end.
+    /// The fraction of a session at a look, or at its end.
     fn fraction(
         &self,
         walls: &Walls,
@@ -139,7 +134,6 @@ impl LookRule {
 }
 
 impl SessionComparisons {
-    /// The comparisons of a plan, before any data.
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
         let (n_compared, n_family) = (compared.len(), plan.family());
@@ -165,7 +159,7 @@ impl SessionComparisons {
         Self { comparisons, trial, n_compared, n_family, rule, asks_for_mean, is_over: false }
     }
 
-    /// The comparisons of a record, with the interim analyses that its session had.
+    /// The comparisons of a record, with its session's interim analyses.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -174,8 +168,8 @@ impl SessionComparisons {
         let mut watch = Self::new(plan);
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
-            // The last block and the end of the budget are independent of the labels of the arms, but not the last block
-            // of a suspect.
+            // The last block and the end of the budget do not depend on the arms' labels, except for the last block of
+            // a suspect.
             Stopping::WhenDecided | Stopping::AtADifference => {
                 end_reason(record) == Some(EndReason::Complete)
                     && !record.events.contains(&Event::Suspect)
@@ -210,8 +204,8 @@ impl SessionComparisons {
         Ok(is_taken)
     }
 
-    /// Blocks at the beginning that a look at all of these leaves out as warm-up: the most of any comparison. The times
-    /// of whole pairs decide, whichever arm is which.
+    /// Warm-up blocks that a look leaves out: the most of any comparison. The times of whole pairs decide, whichever
+    /// arm is which.
     pub fn n_warmup(&self, walls: &Walls) -> usize {
         let of_one = |tested: &ArmComparison| {
             let pairs = walls.slots(tested.reference, tested.arm).pairs().ok()?;
@@ -220,14 +214,14 @@ impl SessionComparisons {
         self.comparisons.iter().filter_map(of_one).max().unwrap_or(0)
     }
 
-    /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
+    /// The number of blocks at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
         let agreeing = Some(AGREEING_RUNS as usize).filter(|_| self.rule.may_repeat);
         let all = agreeing.into_iter().chain(self.rule.sizes());
         all.filter(|&size| size > n_blocks).min()
     }
 
-    /// Whether all counts repeat, so that there is nothing to wait for.
+    /// Whether all counts repeat: nothing more to learn.
     pub fn repeats(&self, plan: &Plan, walls: &Walls) -> bool {
         if self.comparisons.is_empty() {
             let mut arms = plan.candidates().map(|(arm, _)| arm).peekable();
@@ -237,14 +231,13 @@ impl SessionComparisons {
         all.all(|it| repeated_ratio(plan, walls, (it.reference, it.arm)).is_some())
     }
 
-    /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
+    /// The candidates' comparisons, each with Holm's share of alpha.
     pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
         let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
         family.iter().zip(holm_shares(&tests, self.n_family)).collect()
     }
 
-    /// The comparisons of the candidates.
     pub fn candidates(&self) -> &[ArmComparison] {
         &self.comparisons[..self.n_compared]
     }
@@ -254,7 +247,7 @@ impl SessionComparisons {
         self.comparisons.get(self.n_compared)
     }
 
-    /// The comparisons that the session waits for: the candidates, or the twin if there is no candidate.
+    /// The comparisons that the session waits for: the candidates, or the twin without candidates.
     pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
         match self.twin() {
             Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
@@ -262,7 +255,7 @@ impl SessionComparisons {
         }
     }
 
-    /// The outcome of the trial, if the session is one and it is known.
+    /// The outcome of the trial, if there is one and it is known.
     pub fn trial(&self) -> Option<TrialOutcome> {
         self.trial.as_ref()?.outcome()
     }
@@ -279,7 +272,7 @@ impl SessionComparisons {
         awaited.iter().all(|(tested, share)| tested.test.is_settled(*share))
     }
 
-    /// Progress after the last interim analysis: the number of open comparisons, and the first of them.
+    /// Progress after the last interim analysis.
     pub fn standing(&self) -> Option<ComparisonProgress> {
         let awaited = self.awaited();
         let open: Vec<&ArmComparison> = awaited
@@ -312,8 +305,8 @@ impl SessionComparisons {
         all_conclusions(walls, &self.awaited(), narrow)
     }
 
-    /// Whether the size of each of these differences is known at its share of alpha: half of its interval is at most
-    /// `share_max` of the log ratio. Arms that are the same are so within the margin, which is size enough.
+    /// Whether the size of each difference is known at its share of alpha: half of the interval is at most `share_max`
+    /// of the log ratio. Arms that are the same within the margin have a known size.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -330,8 +323,8 @@ impl SessionComparisons {
         })
     }
 
-    /// Whether the answer to this limit of the ratio is known for each of these, by the rule that judges the record at its
-    /// end ([`crate::verdict`]).
+    /// Whether the answer to this limit is known for each comparison, by the rule that judges the finished record
+    /// ([`crate::verdict`]).
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -357,7 +350,7 @@ impl SessionComparisons {
     }
 }
 
-/// Whether this holds for the conclusions of all comparisons, each at its share of alpha.
+/// Whether a condition holds for all conclusions, each at its share of alpha.
 fn all_conclusions(
     walls: &Walls,
     compared: &[(&ArmComparison, f64)],
@@ -372,7 +365,7 @@ fn all_conclusions(
     Ok(true)
 }
 
-/// The estimand as the `stats` crate names it.
+/// The `stats` crate's name of the estimand.
 pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
     match estimand {
         Estimand::Adaptive => relabel::Estimand::Adaptive,
@@ -382,7 +375,7 @@ pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
     }
 }
 
-/// The outcome of the trial of a record, if it is one and its looks tell.
+/// The outcome of a record's trial, if there is one and it is known.
 ///
 /// # Errors
 /// The times are unfit for a test.

@@ -1,12 +1,12 @@
-//! A machine that wanders, for simulations of whole sessions.
+//! A wandering machine, for simulations of whole sessions.
 
 use stats::relabel::Pairs;
 use stats::{Invalid, Stream};
 
-/// Makes times: a floor, a drift, and bursts that make some runs longer.
+/// Makes times from a floor, a drift, and bursts that lengthen some runs.
 pub struct Weather<'a> {
     pub stream: &'a mut Stream,
-    /// Share of runs that a burst makes longer.
+    /// Share of runs that a burst lengthens.
     pub bursts: f64,
     drift: f64,
 }
@@ -16,7 +16,7 @@ impl<'a> Weather<'a> {
         Self { stream, bursts, drift: 0.0 }
     }
 
-    /// The time of a run of a program whose log time is `level`, in units of the time at level 0.
+    /// The time of a program with log time `level`, in units of the time at level 0.
     pub fn time(&mut self, level: f64) -> f64 {
         self.drift = 0.98 * self.drift + 0.002 * normal(self.stream);
         let floor = -0.004 * (1.0 - self.stream.unit()).ln();
@@ -26,20 +26,18 @@ impl<'a> Weather<'a> {
     }
 }
 
-/// A number of the standard normal law.
 pub fn normal(stream: &mut Stream) -> f64 {
     let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
     radius * (std::f64::consts::TAU * stream.unit()).cos()
 }
 
-/// The pairs of two arms, in the order of their slots.
 #[derive(Default)]
 pub struct SimulatedPairs {
     slots: (Vec<f64>, Vec<f64>, Vec<bool>),
 }
 
 impl SimulatedPairs {
-    /// Adds a block with both arms in random order. `levels` are those of the reference and of the new arm.
+    /// Adds a block with both arms in random order; `levels` of the reference and of the new arm.
     pub fn run_block(&mut self, weather: &mut Weather<'_>, levels: [f64; 2]) {
         let is_new_first = weather.stream.unit() < 0.5;
         let [first, second] = if is_new_first { [levels[1], levels[0]] } else { levels };

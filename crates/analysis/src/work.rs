@@ -1,8 +1,7 @@
-//! What a gate answers of a benchmark by its times and by its counts of instructions together.
+//! A gate's answer on a benchmark, from its times and its instruction counts together.
 //!
-//! A time that is decided decides. Where it is not, what the program does can: more instructions than the limit allows are
-//! more work, and the same instructions are the same work. Instructions are not time: the kernel's work is not counted, nor
-//! are caches and vectors, so a decided time stays.
+//! Decided times decide. Otherwise more instructions than the limit allows are more work, and equal instructions are
+//! the same work. Instructions miss the kernel's work, caches and vectors, so they never overrule a decided time.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use crate::comparison::RatioInterval;
 use crate::exact::SAME_WORK;
 use crate::verdict::{GateAnswer, Judgement, Verdict};
 
-/// Above this share of the CPU time in the kernel, the same instructions are not taken for the same work.
+/// Above this kernel share of the CPU time, equal instructions do not mean equal work.
 pub const SYSTEM_SHARE_MAX: f64 = 0.3;
 
 /// What is known of the instructions of a benchmark.
@@ -54,7 +53,7 @@ impl WorkCounted {
         self.is_known && self.ratio.lo >= 1.0 / same && self.ratio.hi <= same
     }
 
-    /// Whether the work is certainly more than this limit of the ratio, also if the kernel's share of it is the same.
+    /// Whether the work certainly exceeds this limit of the ratio, assuming an equal kernel share.
     fn is_above(&self, limit: f64) -> bool {
         let counted = 1.0 - self.system_share.clamp(0.0, 1.0);
         self.is_known && 1.0 + (self.ratio.lo - 1.0) * counted > limit.max(1.0 + SAME_WORK)
@@ -75,7 +74,7 @@ pub fn answer(time: &Judgement, work: Option<&WorkCounted>, limit: f64) -> (Gate
         GateAnswer::Pass if is_above => (GateAnswer::Pass, DecidedBy::TimeInSpiteOfWork),
         GateAnswer::Pass => (GateAnswer::Pass, DecidedBy::Time),
         GateAnswer::Undecided if is_above => (GateAnswer::Fail, DecidedBy::MoreWork),
-        // A difference of the times that is decided is none of the same work.
+        // A decided difference of the times is not the same work.
         GateAnswer::Undecided if !is_same || time.verdict == Verdict::Slower => {
             (GateAnswer::Undecided, DecidedBy::Nothing)
         }
@@ -123,7 +122,7 @@ mod tests {
         check(open, work(1.096, 1.096), (GateAnswer::Fail, DecidedBy::MoreWork));
         check(open, work(1.0, 1.0), (GateAnswer::Pass, DecidedBy::SameWork));
         check(open, work(0.9995, 1.0005), (GateAnswer::Pass, DecidedBy::SameWork));
-        // Neither the same within a thousandth, nor certainly above the limit.
+        // Not within a thousandth, and not certainly above the limit.
         check(open, work(0.997, 1.003), (GateAnswer::Undecided, DecidedBy::Nothing));
         check(open, work(1.005, 1.005), (GateAnswer::Undecided, DecidedBy::Nothing));
         check(open, work(1.008, 1.1), (GateAnswer::Undecided, DecidedBy::Nothing));
@@ -131,7 +130,7 @@ mod tests {
         let unknown = WorkCounted { is_known: false, ..work(1.2, 1.2) };
         check(open, unknown, (GateAnswer::Undecided, DecidedBy::Nothing));
         assert_eq!(answer(&open, None, 1.01), (GateAnswer::Undecided, DecidedBy::Nothing));
-        // Certainly slower, and perhaps by more than the limit.
+        // Certainly slower, but perhaps within the limit.
         check(time(1.005, 1.05), work(1.0, 1.0), (GateAnswer::Undecided, DecidedBy::Nothing));
     }
 

@@ -1,4 +1,4 @@
-//! Rows → the launches of results.
+//! The launches of results, from rows.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -13,7 +13,7 @@ use crate::launches::SliceRule;
 use model::values::metric::Metric;
 use record::{Event, Record, Row, Rows};
 
-/// A million runs of a command would need a gigabyte for the times of each.
+/// With more runs, the times of each launch would need too much memory: a gigabyte for a million.
 const TIMED_LAUNCHES_MAX: usize = 10_000;
 
 /// Adds the launches of a record to its benchmarks.
@@ -55,7 +55,7 @@ fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
     launches.collect()
 }
 
-/// Restores the launches of an imported record; each has a number of rows of its arm.
+/// Restores the launches of an imported record. Each launch has a known number of rows.
 fn by_import(
     made: &mut [Option<BenchmarkValues>],
     launches: &[ImportedLaunch<'_>],
@@ -80,8 +80,8 @@ fn by_import(
     }
 }
 
-/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the launch after
-/// them; those before the first launch were made to find the loops.
+/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the next launch;
+/// those before the first launch calibrated the loops.
 fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<OpenLaunch>> = vec![None; made.len()];
@@ -100,7 +100,7 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
         let arm = rows.arm(index);
         let Some(benchmark) = made[arm].as_mut() else { continue };
         let block = rows.block(index);
-        // Each run is a process. With slices, each block is one, and the warm-ups before it belong to it.
+        // Each run is a process. With slices, each block is one, together with the warm-ups before it.
         let is_over = |it: &mut OpenLaunch| it.block.is_some() && (!in_slices || it.block != block);
         if let Some(ended) = open[arm].take_if(is_over) {
             let metadata = has_times.then(|| ended.metadata(&record.header.created));
@@ -120,10 +120,9 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
     }
 }
 
-/// A launch that goes on.
 #[derive(Clone, Debug)]
 struct OpenLaunch {
-    /// `None` while it warms up.
+    /// `None` during the warm-up.
     block: Option<usize>,
     started_ns: u64,
     ended_ns: u64,
@@ -141,7 +140,7 @@ impl OpenLaunch {
         self.maxrss_kib = self.maxrss_kib.max(row.get(Metric::MaxrssKib));
     }
 
-    /// Its time and peak memory, with pyperf's names.
+    /// Time and peak memory under pyperf's names.
     fn metadata(&self, created: &str) -> Metadata {
         let mut metadata = Metadata::new();
         let date = local_after(created, self.started_ns);
@@ -154,13 +153,13 @@ impl OpenLaunch {
     }
 }
 
-/// The process before the first block that found the loops of an arm.
+/// The process that found the loops of an arm, before the first block.
 struct PilotProcess {
     loops: u64,
     n_slices: usize,
 }
 
-/// Ends a launch of Stillwell's own session. The first slices of an arm are those of its pilot process.
+/// Ends a launch of Stillwell's own session. The first slices of an arm come from its pilot process.
 fn end_own(
     benchmark: &mut BenchmarkValues,
     pilot: Option<&PilotProcess>,
@@ -182,7 +181,7 @@ fn end_own(
     end(benchmark, LaunchInfo { metadata: metadata.map(Box::new), ..info });
 }
 
-/// Ends a launch. If all its values have the same loops, they become those of the launch.
+/// Ends a launch. If all its values have the same loops, the launch gets that number.
 fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]

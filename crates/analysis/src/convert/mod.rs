@@ -1,4 +1,4 @@
-//! Results of other programs → a record, and back. Pure: `cmd` opens and writes the files, and the crate `formats` reads
+//! Converts between results of other programs and records. Pure: `cmd` handles the files, the crate `formats` reads
 //! them.
 
 mod launches;

@@ -1,7 +1,7 @@
-//! A record → results, for other programs and for the verbs that treat all files alike.
+//! A record as results, for other programs and for verbs that treat all files alike.
 //!
-//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and
-//! the twin of the reference are no benchmarks. A run that failed or timed out has no value.
+//! A process is a launch. A launch of `run` has one value, a launch of a worker one per slice. Controls and the twin of
+//! the reference are no benchmarks. A failed or timed-out run has no value.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use model::values::{MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, ProcessPlan, Role};
 use record::{Event, Record};
 
-/// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
+/// Makes results from a record with a row per run, or with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
     let plan = &record.header.plan;
     let rule = SliceRule::of(plan, None);
@@ -44,7 +44,7 @@ pub fn results(record: &Record) -> Results {
     results
 }
 
-/// Name of an arm as a benchmark: that of its benchmark, if no other arm has the same one.
+/// The benchmark name of an arm. The arm's label is added unless the benchmark's name is unique.
 pub fn name(record: &Record, arm: usize) -> String {
     let plan = &record.header.plan;
     let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
@@ -56,12 +56,12 @@ pub fn name(record: &Record, arm: usize) -> String {
     match &this.benchmark {
         None => this.label().into(),
         Some(name) if plan.arms.iter().filter(of_same).count() == 1 => name.clone(),
-        // A single benchmark gets this name too, so that it has the same name next to others.
+        // A single benchmark gets the label too, so its name stays the same beside others.
         Some(name) => format!("{name} ({})", this.label()),
     }
 }
 
-/// Returns a benchmark for each arm, without launches; `None` for a hidden arm.
+/// A benchmark without launches for each arm; `None` for a hidden arm.
 fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
     let common = revision_of_all(record);
@@ -99,7 +99,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
 /// Metadata key of the measured commit.
 const REVISION: &str = "git_revision";
 
-/// The commit of all arms, if they share one.
+/// The commit, if all arms share one.
 fn revision_of_all(record: &Record) -> Option<&str> {
     let candidates = record.header.plan.candidates();
     let mut revisions = candidates.map(|(arm, _)| Some(&*record.header.git_of(arm)?.revision));
@@ -131,7 +131,7 @@ fn arm_metadata(arm: &Arm) -> Metadata {
     metadata
 }
 
-/// Metadata of the workers. It omits words of the protocol, and the hash seed, which differs in each block.
+/// Metadata of the workers, without words of the protocol and without the hash seed, which differs in each block.
 fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     let mut metadata = BTreeMap::new();
     for event in &record.events {
@@ -150,7 +150,7 @@ fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     metadata
 }
 
-/// Facts about the machine, with pyperf's names if it has one.
+/// Facts about the machine, under pyperf's names where they exist.
 fn facts(record: &Record) -> Metadata {
     let (header, plan) = (&record.header, &record.header.plan);
     let facts = &header.facts;
@@ -202,7 +202,7 @@ fn facts(record: &Record) -> Metadata {
     metadata
 }
 
-/// The variables of threads that Stillwell set.
+/// The thread variables that Stillwell set.
 fn threads(process: &ProcessPlan) -> String {
     let variables = process.thread_variables.iter();
     variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")

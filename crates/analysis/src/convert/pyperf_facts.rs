@@ -1,4 +1,4 @@
-//! Facts of a session in the words of pyperf's metadata.
+//! Facts of a session under pyperf's metadata names.
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -13,7 +13,7 @@ pub(super) fn local(created: &str) -> String {
     time.replace('T', " ")
 }
 
-/// So long after a time in RFC 3339, in pyperf's form with microseconds. `None` for another text.
+/// The time `after_ns` after an RFC 3339 time, in pyperf's form with microseconds. `None` for other text.
 pub(super) fn local_after(created: &str, after_ns: u64) -> Option<String> {
     let start: DateTime = created.get(..19)?.parse().ok()?;
     let after = SignedDuration::from_nanos(i64::try_from(after_ns).ok()?);
@@ -21,7 +21,7 @@ pub(super) fn local_after(created: &str, after_ns: u64) -> Option<String> {
     Some(time.strftime("%Y-%m-%d %H:%M:%S.%6f").to_string())
 }
 
-/// When the machine was booted, to the second.
+/// Time of the last boot, to the second.
 pub(super) fn boot_time(header: &Header) -> Option<String> {
     let created: DateTime = header.created.get(..19)?.parse().ok()?;
     let uptime = SignedDuration::try_from_secs_f64(header.facts.uptime_s?).ok()?;

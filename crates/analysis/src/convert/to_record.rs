@@ -1,7 +1,6 @@
-//! Results of other programs → a record. The record claims no more certainty than the file has.
+//! Results of other programs as a record that claims no more certainty than the file has.
 //!
-//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are
-//! slices.
+//! A benchmark becomes an arm, a launch a block, a value a row. The values of one launch are slices.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use formats::{
@@ -20,28 +19,28 @@ use record::{
     VERSION,
 };
 
-/// The parts of a record that the file does not determine.
+/// What a record needs beyond the file's content.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// The file, as it was given.
+    /// File name as given.
     pub file: String,
-    /// Its format, as `--from` names it.
+    /// Format, as in `--from`.
     pub from: String,
-    /// Its creation time, RFC 3339.
+    /// Creation time of the file, RFC 3339.
     pub created: String,
-    /// The words of our command line.
+    /// Our command line.
     pub command_line: Vec<String>,
     /// Number of warm-up runs at the beginning of each command.
     pub n_warmups: u32,
-    /// The reference of the comparisons, if it is not the first arm.
+    /// The reference, if it is not the first arm.
     pub reference: Option<String>,
-    /// Whether every value is a separate run, so that no values are summarised together.
+    /// Whether every value is a separate run: no values are summarised together.
     pub is_flat: bool,
     /// Whether to keep the source's data on each launch.
     pub with_launches: bool,
 }
 
-/// Makes a record.
+/// Converts results to a record.
 ///
 /// # Errors
 /// There is no value, a command has only warm-ups, or the reference does not exist.
@@ -79,7 +78,6 @@ pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
 }
 
-/// The columns that these rows need.
 fn layout(rows: &Rows) -> Layout {
     let metrics: Vec<Metric> = model::values::metric::METRICS
         .iter()
@@ -98,7 +96,7 @@ fn gap(file: &str) -> Gap {
     }
 }
 
-/// The arm of each benchmark: controls come last.
+/// The arm of each benchmark; controls come last.
 pub(crate) fn arms_of(results: &Results) -> Vec<usize> {
     let mut in_order: Vec<usize> = (0..results.benchmarks.len()).collect();
     in_order.sort_by_key(|&at| results.benchmarks[at].is_control);
@@ -107,7 +105,6 @@ pub(crate) fn arms_of(results: &Results) -> Vec<usize> {
     arm_of
 }
 
-/// The file's facts about the machine.
 fn facts(results: &Results) -> Facts {
     let said = |key: &str| match results.agreed(key)? {
         MetaValue::Text(text) => Some(text.clone()),
@@ -141,14 +138,14 @@ fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Imp
     }
 }
 
-/// Drops numbers that are not finite: JSON has none.
+/// Drops numbers that JSON cannot have.
 fn finite(metadata: &Metadata) -> Metadata {
     let is_finite = |value: &MetaValue| !matches!(value, MetaValue::Float(x) if !x.is_finite());
     let kept = metadata.iter().filter(|(_, value)| is_finite(value));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Makes a plan with unknown measurement settings and the analysis settings of any session.
+/// A plan with unknown measurement settings and the default analysis settings.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
@@ -213,7 +210,6 @@ fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     }
 }
 
-/// The rows and events so far.
 struct RecordBuilder<'a> {
     options: &'a ImportOptions,
     rows: Rows,
@@ -253,7 +249,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// `n_done` is the number of earlier launches of this benchmark with values.
+    /// `n_done`: earlier launches of this benchmark with values.
     fn launch(
         &mut self,
         benchmark: &BenchmarkValues,
@@ -293,7 +289,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// Stores the time that the clock showed for all loops. If the value per loop differs, it is stored beside it.
+    /// Stores the clock's time for all loops, and the value per loop if it differs.
     fn value(
         &mut self,
         benchmark: &BenchmarkValues,
@@ -315,7 +311,7 @@ impl RecordBuilder<'_> {
         {
             row.value = Some(value);
         }
-        // The pauses in between are unknown. A record's integers are signed, as in JSON readers.
+        // The pauses between launches are unknown. JSON readers, and so records, have signed integers.
         let end_ns = self.started_ns.saturating_add(whole.unwrap_or(0));
         self.started_ns = end_ns.min(i64::MAX as u64);
         self.rows.push(&row);
@@ -323,7 +319,7 @@ impl RecordBuilder<'_> {
     }
 }
 
-/// Sets the other quantities for which a record has a column.
+/// Sets the other quantities that have a column in the record.
 fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
     let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);
@@ -334,7 +330,7 @@ fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     row.set(Metric::CpuNs, of(CPU).and_then(|ns| whole(ns * loops as f64)));
 }
 
-/// The order of all launches, if it is one of these launches.
+/// The order of all launches, if it is consistent with them.
 fn usable_order(results: &Results) -> Option<&[u32]> {
     let mut counts = vec![0; results.benchmarks.len()];
     for &at in &results.order {

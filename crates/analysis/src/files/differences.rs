@@ -1,4 +1,4 @@
-//! What else differs between files with the same benchmarks: machines, interpreters, numbers of processors.
+//! Other differences between files with the same benchmarks: machines, interpreters, numbers of processors.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -43,7 +43,7 @@ const TELLING: [&str; 9] = [
     "cpu_governors",
 ];
 
-/// Differences between the metadata of the first file and those of the others.
+/// Metadata in which the other files differ from the first.
 pub(super) fn differences(files: &[&Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
         let of = |it: &BenchmarkValues| {
@@ -71,7 +71,7 @@ pub(super) fn differences(files: &[&Results]) -> Vec<Difference> {
     found
 }
 
-/// The benchmarks without a partner that differ in the number of processors only.
+/// Benchmarks that would have a partner if the number of processors were ignored.
 pub(super) fn other_processors(
     files: &[&Results],
     labels: &[Vec<String>],

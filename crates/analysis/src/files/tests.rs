@@ -33,7 +33,7 @@ fn pairs_by_name_with_the_error_of_the_launches() {
     assert_eq!(found.geometric_means[0], None);
 }
 
-/// Equal values, single values, and launches of unequal lengths: a file against itself is never different.
+/// Equal values, single values, launches of unequal lengths.
 #[test]
 fn a_file_against_itself_is_within() {
     let same = file(

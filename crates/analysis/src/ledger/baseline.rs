@@ -1,4 +1,4 @@
-//! The excess of a run over the least disturbed runs of its arm, split into preemption, queueing, CPU time and sleep.
+//! Splits a run's excess over the least disturbed runs into preemption, queueing, CPU time and sleep.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,11 +26,11 @@ pub const LOW: f64 = 0.2;
 /// factor means several threads.
 const PARALLEL_FROM: f64 = 1.1;
 
-/// The parts of an arm's time without noise.
+/// The noise-free parts of an arm's time.
 pub struct ArmBaseline {
     pub preempted_ns: i64,
     pub queued_ns: i64,
-    /// CPU time ÷ time outside of the run queue; `None` if it is not known, or there are several threads.
+    /// CPU time ÷ time outside the run queue; `None` if unknown, or with several threads.
     pub cpu_share: Option<f64>,
     pub threads: ThreadUse,
 }
@@ -46,8 +46,8 @@ pub struct ExcessSplit {
 }
 
 impl ExcessSplit {
-    /// The split without the waits that a CPU quota made, and their time. The kernel records such a wait as a preemption,
-    /// or as queueing after a sleep.
+    /// Separates the waits that a CPU quota made. The kernel records such a wait as a preemption, or as queueing after
+    /// a sleep.
     pub fn without_quota(self, quota_ns: i64) -> (Self, i64) {
         let of_preempted_ns = quota_ns.clamp(0, self.preempted_ns.max(0));
         let of_queued_ns = (quota_ns - of_preempted_ns).clamp(0, self.queued_ns.max(0));
@@ -59,7 +59,7 @@ impl ExcessSplit {
 
 impl ArmBaseline {
     pub fn of(samples: &[LedgerSample]) -> Self {
-        // The clean time of the least disturbed runs has no waits. Their wall time has some.
+        // The clean time of the least disturbed runs contains no waits; their wall time does.
         let with_waits = samples.iter().filter(|sample| !sample.is_clean);
         let least = |of: fn(&LedgerSample) -> Option<i64>| {
             with_waits.clone().filter_map(of).min().unwrap_or(0)
@@ -78,7 +78,7 @@ impl ArmBaseline {
         let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
         let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
         let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
-        // The run-queue delay may be that of all threads. Then no time may be left without it.
+        // The run-queue delay may be a sum over threads, and exceed the wall time.
         let threads = if is_more(wall_ns) {
             ThreadUse::Parallel
         } else if is_more(rest_ns) {
@@ -108,7 +108,7 @@ impl ArmBaseline {
         let left_ns = excess_ns - preempted_ns - queued_ns;
         let (mut cpu_ns, mut asleep_ns) = (None, None);
         if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
-            // Both parts come from one difference, so an error moves time from one part to the other.
+            // Both parts come from one difference, so an error moves time from one to the other.
             let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
             let more_ns = ns - usual_ns.round() as i64;
             cpu_ns = Some(more_ns);

@@ -1,5 +1,5 @@
-//! Estimates of the causes of additional CPU time: a slower clock, migrations, page faults and the memory
-//! traffic of other programs.
+//! Estimates what caused additional CPU time: a slower clock, migrations, page faults, memory traffic of other
+//! programs.
 
 use stats::series::theil_sen_at;
 
@@ -7,15 +7,14 @@ use crate::ledger::baseline::LOW;
 use crate::ledger::sample::LedgerSample;
 use record::ledger::{LedgerEntry, NoiseSource};
 
-/// Fewest and most runs for an estimate of costs: its time grows with their square.
+/// Fewest and most runs for an estimate of costs, which takes quadratic time.
 const ESTIMATE_RUNS_MIN: usize = 20;
 const ESTIMATE_RUNS_MAX: usize = 300;
 
-/// Reads a count of a run.
 type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
-/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause. `interruption_ns` is what
-/// one interruption leaves behind, if that is known.
+/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause. `interruption_ns`: cost of
+/// one interruption, if known.
 pub fn computing(
     samples: &[LedgerSample],
     beyond_ns: &[i64],
@@ -56,8 +55,7 @@ pub fn computing(
     parts
 }
 
-/// Cost of one more event, by the slope over the runs; `None` unless both halves of the runs agree within a factor of
-/// two.
+/// Cost of one more event: the slope over the runs. `None` unless both halves of the runs agree within a factor of two.
 fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     if counts.len() < ESTIMATE_RUNS_MIN {
         return None;
@@ -74,9 +72,9 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
 }
 
-/// CPU time lost to the other hardware thread of the core, ns, and the number of runs that lost it: the difference of the medians
-/// after loud and quiet probes, if both halves of the runs agree within a factor of two. Runs without a probe count
-/// as those with one.
+/// CPU time lost to the core's other hardware thread, ns, and the number of runs affected. It is the difference of the
+/// medians after loud and quiet probes, if both halves of the runs agree within a factor of two. Runs without a probe
+/// are assumed to be like the others.
 fn neighbours_ns(samples: &[LedgerSample], beyond_ns: &[i64]) -> Option<(f64, u64)> {
     let probed: Vec<(bool, f64)> = (samples.iter().zip(beyond_ns))
         .filter_map(|(sample, &ns)| Some((sample.is_core_shared?, ns as f64)))
@@ -94,7 +92,7 @@ fn neighbours_ns(samples: &[LedgerSample], beyond_ns: &[i64]) -> Option<(f64, u6
     (even < 2.0 * odd && odd < 2.0 * even).then_some((even.midpoint(odd) * n, n.round() as u64))
 }
 
-/// Time lost because the clock is slower than in the fastest runs, ns.
+/// Time lost because the clock was slower than in the fastest runs, ns.
 fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
     let rates: Option<Vec<f64>> = samples
         .iter()

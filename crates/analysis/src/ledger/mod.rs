@@ -1,15 +1,14 @@
-//! Record → time above t0 by source, for each arm. Pure.
+//! The ledger: the time above t0 of each arm, by source. Pure.
 //!
-//! A run of one thread is on a CPU, ready without one, or asleep. It may also have ended without Stillwell having
-//! seen that yet. Therefore
+//! A run of one thread is on a CPU, ready without one, or asleep; or it has ended and Stillwell has not seen it yet. So
+//! for each run exactly
 //!
 //! ```text
 //! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
 //! ```
 //!
-//! holds exactly for each run. The baseline without noise comes from the least disturbed runs: the smallest
-//! preemption and queueing, and the mean shares of the lowest fifth for the rest. Estimates divide the CPU time
-//! further; their rest is unexplained.
+//! The noise-free baseline comes from the least disturbed runs: the smallest preemption and queueing, and the mean
+//! shares of the lowest fifth for the rest. Estimates divide the CPU time further; what they leave is unexplained.
 
 mod baseline;
 mod estimates;
@@ -105,7 +104,7 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }
 
-/// Whether the sums of these times stay far below the range of nanoseconds in an i64.
+/// Whether sums of these times stay far below the range of an i64.
 fn can_be_added(samples: &[Vec<LedgerSample>], losses: &EntriesByStep<'_>) -> bool {
     let of = |it: &LedgerSample| {
         [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
@@ -119,7 +118,6 @@ fn can_be_added(samples: &[Vec<LedgerSample>], losses: &EntriesByStep<'_>) -> bo
     all.max(named) < i128::from(i64::MAX) / 4 && entries.all(|entry| entry.ns >= 0)
 }
 
-/// Traced losses of each run, by step.
 type EntriesByStep<'a> = HashMap<u32, &'a [LedgerEntry]>;
 
 fn losses_by_step(record: &Record) -> EntriesByStep<'_> {
@@ -142,7 +140,7 @@ fn of_arm(
     let usual = ArmBaseline::of(samples);
     let interruption_ns = summary.interruptions.and_then(|found| found.each).map(|each| each.value);
     let mut parts = Vec::new();
-    // Waiting is an estimate if threads take turns, or if the runs are slices, whose waits have no exact time.
+    // Waiting is an estimate if threads take turns. So it is for slices, whose waits have no exact time.
     let mut is_rough =
         usual.threads != ThreadUse::One || samples.iter().any(|sample| sample.is_slice);
     let mut cpu_ns = Some(Vec::new());
@@ -155,7 +153,7 @@ fn of_arm(
             preempted_ns += split.preempted_ns;
             queued_ns += split.queued_ns;
         } else {
-            // Without a preemption count this includes the wait after a preemption.
+            // Without a preemption count, this includes the wait after a preemption.
             waited_ns += split.queued_ns;
         }
         if let Some(all) = &mut cpu_ns {
@@ -180,7 +178,7 @@ fn of_arm(
     }
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
-        // Interrupts that occur in every run are no noise. Interrupts are part of the CPU time of the run.
+        // Interrupts are part of the run's CPU time. Those in every run are no noise.
         let most_ns = beyond_usual_ns(samples, losses).clamp(0, beyond_ns.max(0));
         let all: Vec<&LedgerSample> = samples.iter().collect();
         parts.extend(shared(named(&all, losses).1, most_ns, NoiseSource::Unexplained, false));
@@ -198,7 +196,7 @@ fn of_arm(
     })
 }
 
-/// Traced programs, and traced interrupts, of these runs together.
+/// Programs and interrupts in the traces of all these runs.
 fn named(
     samples: &[&LedgerSample],
     losses: &EntriesByStep<'_>,
@@ -208,7 +206,7 @@ fn named(
     all.partition(|entry| matches!(entry.source, NoiseSource::Task { .. }))
 }
 
-/// Interrupt time of all runs above that of the run with the least.
+/// Interrupt time above the run with the least.
 fn beyond_usual_ns(samples: &[LedgerSample], losses: &EntriesByStep<'_>) -> i64 {
     let of_run = |sample: &LedgerSample| {
         let entries = losses.get(&sample.step).copied().unwrap_or_default();
@@ -219,8 +217,8 @@ fn beyond_usual_ns(samples: &[LedgerSample], losses: &EntriesByStep<'_>) -> i64 
     each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
 }
 
-/// Divides a time among traced sources; `rest` gets the remainder. If the sources took more than the time, each gets
-/// a proportional share.
+/// Divides a time among traced sources; `rest` gets the remainder. If the sources took more than the time, all are
+/// scaled down.
 fn shared(
     traced: Vec<LedgerEntry>,
     ns: i64,
@@ -243,7 +241,7 @@ fn shared(
     parts
 }
 
-/// The slices of the record, or its runs if there are none.
+/// The slices of the record, or its runs without slices.
 fn rows_of(record: &Record) -> &Rows {
     record.slices.as_ref().unwrap_or(&record.rows)
 }

@@ -1,4 +1,4 @@
-//! Times and counts of each run, read from the rows of a record.
+//! Times and counts of each run, from the rows of a record.
 
 use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
@@ -8,38 +8,35 @@ use model::values::metric::Metric;
 use model::values::{Clock, Headline};
 use record::{Record, Rows};
 
-/// More than a year: longer than any run, so a record with such a time is damaged.
+/// More than a year. A record with a longer run is damaged.
 pub const TIME_NS_MAX: i64 = 1 << 55;
 
-/// Times and counts of one run, or slice.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerSample {
     pub step: u32,
     pub wall_ns: i64,
-    /// Wall time without noise.
     pub floor_ns: i64,
     pub preempted_ns: Option<i64>,
     pub queued_ns: Option<i64>,
-    /// Time for which a CPU quota stopped the group of the run, over all CPUs.
+    /// Time for which a CPU quota stopped the run's group, summed over CPUs.
     pub quota_ns: i64,
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
     pub interruptions: Option<u64>,
-    /// Memory traffic of everything else during the run, MiB.
+    /// Memory traffic of other programs during the run, MiB.
     pub others_traffic_mib: Option<u64>,
-    /// Whether the run never gave up its CPU for a wait.
+    /// Whether the run never waited voluntarily.
     pub never_waited: bool,
-    /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
+    /// Whether this is a slice of a worker, whose run-queue delay is an upper bound.
     pub is_slice: bool,
-    /// Whether the time without noise contains no waits at all, as the clean time of a run.
+    /// Whether the noise-free time contains no waits, as the clean time of a run.
     pub is_clean: bool,
     pub cycles: Option<f64>,
     /// Whether the core's other hardware thread was busy just before the run.
     pub is_core_shared: Option<bool>,
 }
 
-/// The samples of each arm.
 pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSample>> {
     let plan = &record.header.plan;
     let mut by_arm: Vec<Vec<LedgerSample>> = arms.iter().map(|_| Vec::new()).collect();
@@ -91,7 +88,7 @@ impl LedgerSample {
             migrations: count(Metric::Migrations),
             interruptions: count(Metric::InvoluntarySwitches),
             others_traffic_mib: count(Metric::OthersTrafficBytes).map(|bytes| bytes >> 20),
-            // The exit is one voluntary switch, or none if Stillwell sees the end before it.
+            // The exit is one voluntary switch, or none if Stillwell sees the end first.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
             is_core_shared: began_on_shared_core(rows, index),
@@ -109,21 +106,20 @@ impl LedgerSample {
         times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
     }
 
-    /// Divides the time in which nothing of the run ran into waits after preemptions, and others.
+    /// Splits the time in which no task of the run ran into waits after preemptions and other waits.
     fn stalled(self, rows: &Rows, index: usize) -> Self {
         let stalled_ns = rows.get(index, Metric::StalledNs).and_then(|ns| i64::try_from(ns).ok());
         let Some(stalled_ns) = stalled_ns.filter(|_| rows.clock() == Clock::Clean) else {
             return self;
         };
-        // Of several tasks, one may run while another one is preempted.
+        // One task may run while another is preempted.
         let preempted_ns = self.preempted_ns.map(|ns| ns.min(stalled_ns));
         let queued_ns = Some(stalled_ns - preempted_ns.unwrap_or(0));
         Self { preempted_ns, queued_ns, is_clean: true, ..self }
     }
 
-    /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. The
-    /// part inside is at most the time off the CPU. The exact part is not known. Stillwell's process does not wait
-    /// for it.
+    /// The kernel counts a worker's wait from request to answer, so a part may lie outside the slice. The part inside
+    /// is at most the slice's time off the CPU.
     pub fn of_slice(self) -> Self {
         let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
         let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
@@ -137,7 +133,6 @@ impl LedgerSample {
         }
     }
 
-    /// Wall time without run-queue delay.
     pub fn rest_ns(&self) -> i64 {
         self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
     }

@@ -3,7 +3,7 @@ use crate::arm::summarise;
 use proptest::prelude::*;
 use record::{Row, fixture};
 
-/// A run of 10 ms on the CPU, with the changes of `changed`.
+/// A run of 10 ms on the CPU, with changes.
 fn record_of(n: u32, changed: impl Fn(u32, &mut Row)) -> Record {
     let mut record = fixture::record(&["a"]);
     for step in 0..n {
@@ -55,7 +55,7 @@ fn time_off_the_cpu_is_told_apart() {
     };
     check(&wait(Metric::PreemptedNs), &NoiseSource::Preempted, 13_500_000);
     check(&wait(Metric::RunQueueWaitNs), &NoiseSource::Queued, 13_500_000);
-    // The quota's count is that of all CPUs. It names waits, and adds none.
+    // The quota's count sums over CPUs. It names waits but adds none.
     let stopped = |metric: Metric| {
         let mut record = record_of(0, |_, _| {});
         let waits = wait(metric);
@@ -80,14 +80,14 @@ fn time_off_the_cpu_is_told_apart() {
         })
     };
     check(&asleep(2, true), &NoiseSource::Asleep, 30_000_000);
-    // The exit is the only switch: the run did not wait, but Stillwell did.
+    // The exit is the only switch: Stillwell waited, the run did not.
     check(&asleep(1, true), &NoiseSource::SeenLate, 30_000_000);
     // The run-queue delay was not counted.
     check(&asleep(2, false), &NoiseSource::Unexplained, 30_000_000);
     assert!(total(&asleep(2, true)).largest().unwrap().is_estimate);
 }
 
-/// The task clock stops before a process frees its memory: that time is no wait.
+/// The task clock stops before a process frees its memory.
 #[test]
 fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
     let record = record_of(30, |step, row| {
@@ -102,7 +102,7 @@ fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
     check(&record, &NoiseSource::Unexplained, 30_000_000);
 }
 
-/// The kernel dropped switch records: the wait and the names of the programs are still there.
+/// The kernel dropped switch records, but counted the wait.
 #[test]
 fn switches_that_did_not_fit_are_no_preemption_of_zero() {
     let mut record = record_of(30, |step, row| {
@@ -143,7 +143,7 @@ fn what_is_scaled_is_an_estimate() {
     assert_eq!(found, [task(3_000, 30), LedgerEntry::exact(NoiseSource::Preempted, 500)]);
 }
 
-/// Four threads on one CPU: the first waits three quarters of the time.
+/// Each of four threads on one CPU waits three quarters of the time.
 #[test]
 fn threads_that_take_turns_are_not_parallel() {
     let record = record_of(30, |step, row| {
@@ -161,7 +161,7 @@ fn threads_that_take_turns_are_not_parallel() {
     assert!(found.total.largest().unwrap().is_estimate);
 }
 
-/// A worker also waits for a CPU before its slice: that is not part of the slice.
+/// A worker may wait for a CPU before its slice begins.
 #[test]
 fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     let slice = LedgerSample {
@@ -187,7 +187,7 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     assert!(found.is_slice && !found.never_waited);
     let found = LedgerSample { preempted_ns: Some(700), ..slice }.of_slice();
     assert_eq!((found.preempted_ns, found.queued_ns), (Some(50), Some(0)));
-    // Without its CPU time the split is not known.
+    // Without CPU time, the split is unknown.
     assert_eq!(LedgerSample { cpu_ns: None, ..slice }.of_slice().queued_ns, None);
     assert_eq!(ArmBaseline::of(&[found; 10]).threads, ThreadUse::One);
 }
@@ -225,7 +225,7 @@ fn time_on_the_cpu_is_estimated_or_not_explained() {
     check(&unknown, &NoiseSource::Unexplained, 7_800_000);
 }
 
-/// A trace names the programs of a preemption; interrupts are part of the CPU time.
+/// A trace names the preempting programs; interrupts are part of the CPU time.
 #[test]
 fn a_trace_gives_names() {
     let mut record = record_of(30, |step, row| {
@@ -256,7 +256,6 @@ fn a_trace_gives_names() {
     assert_eq!(ns_of(&tick), 7_500);
 }
 
-/// A cost of every run is not above t0.
 #[test]
 fn what_is_usual_is_no_noise() {
     let record = record_of(30, |step, row| {
@@ -267,7 +266,7 @@ fn what_is_usual_is_no_noise() {
     assert!((found.largest().unwrap().ns - 435_000).abs() < 20_000, "{found:?}");
 }
 
-/// Four threads that wait at the same time wait four times as long as the run does.
+/// Four threads that wait at once have four times the run's wait.
 #[test]
 fn threads_do_not_lose_more_than_the_run() {
     let record = record_of(30, |step, row| {
@@ -282,7 +281,7 @@ fn threads_do_not_lose_more_than_the_run() {
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
 }
 
-/// A damaged record: Stillwell does not compute sums that would overflow.
+/// Sums of a damaged record would overflow.
 #[test]
 fn impossible_times_are_no_times() {
     let huge = |n: u32, ns: u64| record_of(n, move |_, row| row.set(Metric::WallNs, Some(ns)));

@@ -15,7 +15,6 @@ const POLICY: DecisionRule = DecisionRule {
     better: model::values::Better::Lower,
 };
 
-/// Pairs of noisy times: the new arm has this ratio.
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {
     let mut slots = Slots::default();
     for _ in 0..n {
@@ -60,12 +59,12 @@ fn a_ratio_holds_across_nodes_and_every_pair_counts_once() {
     let (same, slow) = (pooled(same), pooled(slow));
     assert!(slow.ratio.lo > 1.04 && slow.ratio.hi < 1.06 && slow.p < 0.01, "{slow:?}");
     assert!(slow.n_slower == 4 && (slow.sign_p - 0.125).abs() < 1e-12, "{slow:?}");
-    // The smaller p-value is tested at half of alpha, the larger one at all of it.
+    // The smaller p-value is tested at half of alpha, the larger one at alpha.
     assert_eq!((slow.alpha, same.alpha), (0.005, 0.01));
     assert!(same.ratio.lo < 1.0 && same.ratio.hi > 1.0 && same.p > 0.01, "{same:?}");
 }
 
-/// Six nodes that differ by more than their errors. A result can be certain on each node but not across nodes.
+/// Six nodes that differ by more than their errors: certain on each node, but not across nodes.
 #[test]
 fn a_lucky_node_makes_no_verdict() {
     let mut stream = Stream::new(2);
@@ -89,7 +88,7 @@ fn what_cannot_be_tested_says_why() {
     let few = pool(vec![piece("x", "n0", 1.0, 3, &mut stream)], 1, 1);
     let because = NoTest::TooFewPairs { have: 3, need: 8 };
     assert_eq!(few[0].evidence, PoolEvidence::None { because });
-    // Ten variants share alpha, and three pairs a node are too few for a tenth of it.
+    // Ten variants share alpha. Three pairs a node are too few for a tenth.
     let three = ["n0", "n1", "n2"].map(|node| piece("x", node, 1.0, 3, &mut stream));
     let because = NoTest::TooFewPairs { have: 9, need: 11 };
     assert_eq!(pool(three.to_vec(), 10, 1)[0].evidence, PoolEvidence::None { because });
@@ -102,7 +101,7 @@ fn what_cannot_be_tested_says_why() {
     assert!(pool(Vec::new(), 0, 1).is_empty());
 }
 
-/// The p-value, the interval and the word come from one decision, with tied times too.
+/// The p-value, the interval and the word come from one decision, even with tied times.
 #[test]
 fn what_is_printed_agrees() {
     let (mut stream, mut n_different) = (Stream::new(4), 0);
@@ -129,7 +128,7 @@ fn what_is_printed_agrees() {
     assert!((20..160).contains(&n_different), "{n_different}");
 }
 
-/// Few pairs on nodes that agree by chance: Student's t is sure, the coins are not.
+/// Few pairs that agree by chance: Student's t is sure, the coins are not.
 #[test]
 fn nodes_that_agree_by_chance_make_no_verdict() {
     let logs: [[f64; 3]; 3] =

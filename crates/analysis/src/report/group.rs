@@ -1,4 +1,4 @@
-//! The groups of a report: the arms of one record that are on one scale and compared.
+//! The groups of a report: arms of one record that are compared on one scale.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::walls::Walls;
 use model::values::ValueUnit;
 use record::Record;
 
-/// Limits of the number of bins. The number is twice the square root of the number of values of the largest arm.
+/// Limits of the number of bins, which is twice the square root of the largest arm's number of values.
 const BINS_MIN: usize = 16;
 const BINS_MAX: usize = 60;
 
@@ -26,16 +26,14 @@ pub struct ReportInput<'a> {
     pub analysis: &'a Analysis,
 }
 
-/// Arms of one record that are compared with each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportGroup {
     /// Index of the record.
     pub record: usize,
     /// The benchmark of these arms, if the record has benchmarks.
     pub benchmark: Option<String>,
-    /// Unit of the values.
     pub unit: ValueUnit,
-    /// Whether the values are those of slices of processes, not of whole processes.
+    /// Whether the values belong to slices, not to whole processes.
     pub in_slices: bool,
     /// The arms in the order of the plan, without controls.
     pub arms: Vec<ArmShape>,
@@ -70,7 +68,7 @@ pub struct GroupComparison {
     pub deciles: Option<Distributions>,
 }
 
-/// The arms of a record that are on one scale: those of each benchmark, without controls.
+/// The arms of each benchmark, without controls.
 pub fn groups_of(record: &Record) -> Vec<Vec<usize>> {
     let plan = &record.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();

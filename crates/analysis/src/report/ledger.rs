@@ -1,4 +1,4 @@
-//! The ledgers of the arms of a group: time above t0 by source.
+//! The ledgers of a group's arms: time above t0 by source.
 
 use serde::Serialize;
 
@@ -12,10 +12,10 @@ pub struct GroupLedger {
     pub arm: usize,
     /// Time of all runs, ns.
     pub time_ns: i64,
-    /// The time above t0 and its parts, none below zero: a bar shows them.
+    /// The time above t0 and its parts, clipped at zero for bars.
     #[serde(flatten)]
     pub lost: Ledger,
-    /// How much the parts add up to more than the time above t0, because some are estimates, ns.
+    /// How much the parts exceed the time above t0, because some are estimates, ns.
     pub excess_ns: i64,
 }
 

@@ -1,5 +1,5 @@
-//! Records → all data that a report draws: exact bins, quantiles, extremes and rows. The page computes no statistics.
-//! If a page cannot hold all rows, bins and slices still cover all of them.
+//! All data that a report draws: exact bins, quantiles, extremes and rows. The page computes no statistics. If there
+//! are too many rows for a page, bins and slices still cover all of them.
 
 mod group;
 mod ledger;
@@ -22,28 +22,27 @@ pub use shape::cumulative;
 pub use timeline::{RowTable, Timeline, timeline};
 pub use together::{NameMatch, RecordOverlay};
 
-/// Largest number of rows that a page shows one by one: in all groups together, and in one group.
+/// Most rows that a page shows one by one, over all groups.
 const ROWS_MAX: usize = 16_000;
 const ROWS_OF_GROUP_MAX: usize = 4_000;
-/// A group may always show this many rows, for any number of groups.
+/// Rows that a group may always show.
 const ROWS_OF_GROUP_MIN: usize = 250;
-/// Largest number of groups with deciles. A group costs up to a second, too much for a large suite.
+/// Most groups with deciles. Each costs up to a second, too much for a large suite.
 const GROUPS_WITH_DECILES_MAX: usize = 60;
 
 /// All data of a report. Times are in ns, memory in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportData {
-    /// A group with more rows has slices of time instead of rows, and quantiles instead of all values.
+    /// Above this number of rows, a group has slices of time and quantiles instead of single rows.
     pub n_rows_max: usize,
     /// Groups of arms on one scale: the commands of a record, or the variants of one of its benchmarks.
     pub groups: Vec<ReportGroup>,
     /// The commands of several records, side by side.
     pub together: Option<RecordOverlay>,
-    /// Arms that are in several records, each compared with itself in the first of them.
+    /// Arms in several records, each compared with itself in the first record that has it.
     pub same_names: Vec<NameMatch>,
 }
 
-/// All data of a report on these records.
 pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
     let of_records: Vec<Vec<Vec<usize>>> =
         inputs.iter().map(|input| groups_of(input.record)).collect();

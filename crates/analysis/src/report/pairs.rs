@@ -3,9 +3,9 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-/// Number of slices, if the blocks are too many for a page.
+/// Number of slices if a page cannot show every block.
 const SLICES: usize = 200;
-/// Blocks with the largest and with the smallest ratio, shown beside the slices.
+/// Number of blocks with the largest and the smallest ratio that are shown beside the slices.
 const EXTREMES: usize = 25;
 /// Quantiles between which a ratio is typical.
 const TYPICAL: [f64; 2] = [0.025, 0.975];
@@ -15,21 +15,15 @@ const TYPICAL: [f64; 2] = [0.025, 0.975];
 pub struct BlockRatios {
     /// The 2.5 % and 97.5 % quantiles of the ratios; `None` without ratios.
     pub typical: Option<[f64; 2]>,
-    /// The ratios.
     pub blocks: Blocks,
 }
 
-/// New ÷ reference of each block, or of slices of them.
+/// The ratio in each block, or in slices of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Blocks {
     /// Every block.
-    All {
-        /// Numbers of the blocks.
-        block: Vec<usize>,
-        /// Ratio in each block.
-        ratio: Vec<f64>,
-    },
+    All { block: Vec<usize>, ratio: Vec<f64> },
     /// Slices of all blocks, and the blocks with extreme ratios.
     Sliced {
         /// Number of blocks.
@@ -54,7 +48,7 @@ pub struct PairSlice {
     pub quantiles: [f64; 5],
 }
 
-/// Prepares the ratios of blocks. The blocks are in order.
+/// The ratios of blocks, which must be in order.
 pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> BlockRatios {
     let all: Vec<f64> = ratios.iter().map(|pair| pair.1).collect();
     let typical =

@@ -4,35 +4,30 @@ use serde::Serialize;
 
 use record::plan::{Arm, Plan};
 
-/// Smallest number of points for a curve.
 const POINTS_MIN: usize = 3;
 
 /// The arms of a group along one of their parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scan {
-    /// The parameter.
     pub parameter: String,
-    /// Whether its values are numbers; if not, they are in the order of the command line.
+    /// Whether the values are numbers. Otherwise they are in the order of the command line.
     pub is_numeric: bool,
     /// One curve for each command and each choice of the other parameters.
     pub series: Vec<ScanSeries>,
 }
 
-/// A curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScanSeries {
-    /// The command with the parameter's name in the place of its value, and the other parameters.
+    /// The command with the parameter's name instead of its value, and the other parameters.
     pub label: String,
     /// The points, in the order of the plan or of the numbers.
     pub points: Vec<ScanPoint>,
 }
 
-/// A point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScanPoint {
-    /// The parameter's value as it was given.
+    /// The parameter's value as given.
     pub value: String,
-    /// The value as a number.
     pub number: Option<f64>,
     /// Index of the arm in the group.
     pub arm: usize,
@@ -47,7 +42,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The curves of a group: along the first parameter with numbers, or else the first with enough values.
+/// The curves along the first parameter with numbers, or else the first with enough values.
 pub(super) fn scan(plan: &Plan, arms: &[usize]) -> Option<Scan> {
     let arms: Vec<&Arm> = arms.iter().map(|&arm| &plan.arms[arm]).collect();
     let names = || arms.first().map(|arm| arm.parameters.iter()).into_iter().flatten();
@@ -72,8 +67,8 @@ pub(super) fn scan(plan: &Plan, arms: &[usize]) -> Option<Scan> {
     Some(Scan { parameter, is_numeric, series })
 }
 
-/// The curves along a parameter. A command has each value once for each choice of the other parameters; so the n-th
-/// arm with a value belongs to the n-th command.
+/// The curves along a parameter. A command has each value once for each choice of the other parameters, so the n-th arm
+/// with a value belongs to the n-th command.
 fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
     let others = |arm: &Arm| -> Vec<(String, String)> {
         arm.parameters.iter().filter(|(name, _)| name != parameter).cloned().collect()
@@ -93,7 +88,7 @@ fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
         let points = series.points.iter();
         let labels: Vec<String> =
             points.map(|point| label(arms[point.arm], parameter, &point.value)).collect();
-        // If a value also occurs elsewhere in a command, its label differs. Most labels agree.
+        // A value that also occurs elsewhere in a command makes its label differ. Most labels agree.
         let votes = |label: &&String| labels.iter().filter(|other| other == label).count();
         series.label = labels.iter().rev().max_by_key(votes).cloned().unwrap_or_default();
         series
@@ -101,7 +96,7 @@ fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
     named.collect()
 }
 
-/// Label of a curve: the words of the command without the parameter's value, and the other parameters.
+/// The command without the parameter's value, and the other parameters.
 fn label(arm: &Arm, parameter: &str, value: &str) -> String {
     let braced = format!("{{{parameter}}}");
     let is_digit = |char: char| char.is_ascii_digit() || char == '.';

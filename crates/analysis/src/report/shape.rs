@@ -1,4 +1,4 @@
-//! An arm as it is drawn: its location statistics, and its distribution function.
+//! How an arm is drawn: location statistics and distribution function.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -6,46 +6,40 @@ use stats::SortedSample;
 use crate::summary::{ArmSummary, TimeSummary, UncertainValue};
 use record::plan::Plan;
 
-/// Number of values kept at either end if quantiles replace the middle.
+/// Values kept at either end if quantiles replace the middle.
 const ENDS: usize = 50;
 /// Quantiles of the middle.
 const QUANTILES: usize = 1000;
 
-/// The data for drawing one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmShape {
-    /// Index in the plan.
     pub arm: usize,
-    /// Label of the arm.
     pub label: String,
-    /// Whether this arm is the reference.
     pub is_reference: bool,
-    /// Number of values.
     pub n: usize,
     /// Noise-free time as measured; `None` without a run.
     pub t0: Option<UncertainValue>,
     /// Whether t0 is only an upper limit.
     pub is_upper_limit: bool,
-    /// t0 with its error on both sides, but not above the lowest run that counts: noise only adds. `None` without an error.
+    /// t0 with its error on both sides, but at most the lowest run that counts: noise only adds. `None` without an
+    /// error.
     pub t0_range: Option<[f64; 2]>,
-    /// t0 minus that of the control, if there is one.
+    /// t0 minus the control's t0, if there is a control.
     pub net_t0: Option<UncertainValue>,
     /// Median as measured.
     pub median: Option<UncertainValue>,
-    /// Smallest and largest value.
     pub range: Option<[f64; 2]>,
-    /// Distribution function of the values.
     pub cumulative: Cumulative,
 }
 
 /// A distribution function: the share of values that are not above a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cumulative {
-    /// Whether `values` has every value. If not, it has quantiles and the values at the ends.
+    /// Whether `values` is complete. Otherwise it has quantiles, and the values at the ends.
     pub is_exact: bool,
     /// Values, ascending.
     pub values: Vec<f64>,
-    /// Distribution function at each value.
+    /// The distribution function at each value.
     pub shares: Vec<f64>,
 }
 
@@ -69,12 +63,12 @@ pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize)
 fn t0_range(times: &TimeSummary) -> Option<[f64; 2]> {
     let UncertainValue { value, err } = times.t0;
     let (lo, hi) = (value - err?, value + err?);
-    // Of what is no time, t0 is the median, with runs on both sides.
+    // t0 of a quantity other than time is the median, with runs on both sides.
     let most = if value > times.most() { hi } else { times.most() };
     Some([lo, hi.min(most)])
 }
 
-/// The distribution function of values: all of them up to a number, above it the ends and quantiles between them.
+/// The distribution function: all values up to `n_max`; otherwise the ends, and quantiles between them.
 pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
     let Ok(sorted) = SortedSample::new(values) else { return Cumulative::default() };
     let (sorted, n) = (sorted.as_slice(), values.len());
@@ -87,7 +81,7 @@ pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
     for (index, &value) in sorted.iter().enumerate().filter(|(index, _)| is_shown(*index)) {
         let share = (index + 1) as f64 / n as f64;
         if found.values.last() == Some(&value) {
-            // The share at a tie includes all of the tie.
+            // The share at a tie includes the whole tie.
             found.shares.pop();
         } else {
             found.values.push(value);

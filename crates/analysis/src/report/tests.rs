@@ -12,7 +12,7 @@ use record::fixture::{of_spec, record, row};
 use record::ledger::NoiseSource;
 use record::{Event, Record, Row};
 
-/// Blocks of these arms, after one warm-up of each; `wall_ns` of arm and block.
+/// Blocks of these arms after one warm-up each; `wall_ns` takes arm and block.
 fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u64) -> Record {
     let n_arms = u32::try_from(record.header.plan.arms.len()).unwrap();
     let mut started_ns = 1000;

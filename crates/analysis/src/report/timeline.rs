@@ -1,4 +1,4 @@
-//! The rows of a group in the order of time: all of them, or exact slices and the extremes.
+//! The rows of a group over time: all of them, or exact slices and the extremes.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -8,33 +8,28 @@ use crate::run_times::{self, queued_ns};
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
 
-/// Number of slices of time of all arms.
+/// Number of time slices of all arms.
 const SLICES: usize = 150;
-/// Rows of each arm with the largest and with the smallest values, shown beside the slices.
+/// Rows of each arm with the largest and the smallest values, shown beside the slices.
 const LARGEST: usize = 60;
 const SMALLEST: usize = 20;
-/// Smallest lost share of a row's time that is marked.
+/// Smallest lost share of a row that is marked.
 const LOST_MIN: f64 = 0.01;
 
 /// Smallest slowdown of a clock that is marked.
 const SLOWER_MIN: f64 = 0.03;
-/// Quantile of all clocks that stands for the clock of an undisturbed row.
+/// Quantile of all clocks that stands for an undisturbed row.
 const FULL_CLOCK: f64 = 0.9;
 
-/// The rows of a group over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Timeline {
     /// Every row, warm-ups included.
-    All {
-        /// The rows.
-        rows: RowTable,
-    },
+    All { rows: RowTable },
     /// Slices of all rows, and the rows with extreme values.
     Sliced {
         /// Number of measured rows.
         n: usize,
-        /// Slices of time, arm by arm.
         slices: Vec<TimeSlice>,
         /// The rows with extreme values.
         rows: RowTable,
@@ -46,13 +41,11 @@ pub enum Timeline {
 pub struct RowTable {
     /// Position in the order of execution.
     pub step: Vec<u32>,
-    /// Index of each row's arm in the group.
     pub arm: Vec<usize>,
     /// Block; `None` for a warm-up.
     pub block: Vec<Option<usize>>,
     /// Start, ns after the start of the session's clock.
     pub started_ns: Vec<u64>,
-    /// Measured value.
     pub value: Vec<f64>,
     /// CPU at the start of the row.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,18 +53,15 @@ pub struct RowTable {
     /// CPU time, ns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_ns: Vec<Option<f64>>,
-    /// Disturbances of the rows.
     pub events: Vec<RowEvent>,
 }
 
-/// A disturbance of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RowEvent {
     /// Index of the row in the table.
     pub row: usize,
-    /// Kind of disturbance.
     pub event: EventKind,
-    /// Time in ns, count, share or exit status, by the kind.
+    /// Time in ns, count, share or exit status, depending on the kind.
     pub amount: f64,
 }
 
@@ -87,9 +77,9 @@ pub enum EventKind {
     Migrated,
     /// Page faults that read from a device, count.
     MajorFaults,
-    /// The clock of the row's CPU was slower than in the other rows, as a share of theirs.
+    /// How much slower the clock was than in the other rows, as a share.
     Throttled,
-    /// The shield may have been lost before this row, so other programs may have disturbed it.
+    /// The shield may have been lost before this row: other programs may have disturbed it.
     Unshielded,
     /// Exit status other than 0.
     Failed,
@@ -104,7 +94,6 @@ pub struct TimeSlice {
     pub arm: usize,
     /// Start of the first and of the last row, ns.
     pub started_ns: [u64; 2],
-    /// Number of rows.
     pub n: usize,
     /// Smallest, 25 %, median, 75 %, largest.
     pub quantiles: [f64; 5],
@@ -165,7 +154,7 @@ fn full_clock(rows: &Rows) -> Option<f64> {
     Some(SortedSample::new(&clocks).ok()?.quantile(FULL_CLOCK))
 }
 
-/// Cycles per ns on a CPU.
+/// Cycles per ns of CPU time.
 fn clock(rows: &Rows, index: usize) -> Option<f64> {
     let ns = rows.get(index, Metric::TaskClockNs).filter(|ns| *ns > 0)?;
     let (cycles, share) = (rows.get(index, Metric::Cycles)?, rows.get(index, Metric::RunningPpm));
@@ -180,7 +169,6 @@ impl TimelineSource<'_> {
         }
     }
 
-    /// Consecutive rows of one arm.
     fn slices(&self, place: usize, rows: &[(usize, f64)]) -> Vec<TimeSlice> {
         let n_slices = (SLICES / self.arms.len().max(1)).max(SLICES / 5);
         let chunks = rows.chunks(rows.len().div_ceil(n_slices).max(1));

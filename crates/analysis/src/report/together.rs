@@ -1,5 +1,4 @@
-//! The commands of several records side by side: one scale, and each command against itself in the first record that
-//! has it.
+//! The commands of several records on one scale, and each command against itself in the first record that has it.
 
 use std::collections::HashMap;
 
@@ -10,13 +9,11 @@ use crate::histogram::{self, Histogram};
 use crate::report::group::{ReportGroup, ReportInput, n_bins};
 use crate::sessions::across_records;
 
-/// Largest number of arms in the overlay.
 const ARMS_MAX: usize = 24;
 
-/// Arms of several records on one scale.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecordOverlay {
-    /// Index of the group and of the arm in it, for each series of the histograms.
+    /// Indices of group and arm, for each series of the histograms.
     pub series: Vec<[usize; 2]>,
     /// Histogram up to the 95 % quantile of the slowest arm.
     pub histogram: Histogram,
@@ -27,15 +24,14 @@ pub struct RecordOverlay {
 /// An arm against the arm of the same name and benchmark in the first record that has it.
 #[derive(Clone, Debug, Serialize)]
 pub struct NameMatch {
-    /// Index of the group and of the arm in it.
+    /// Indices of group and arm.
     pub arm: [usize; 2],
-    /// Index of the group and of the arm in it, for the first record.
+    /// Indices of group and arm in the first record.
     pub reference: [usize; 2],
     /// The evidence on the ratio: an estimate, because the sessions are separate.
     pub evidence: Evidence,
 }
 
-/// The arms that are in several records.
 pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
     let mut found = Vec::new();
     let mut first: HashMap<(Option<&str>, &str), [usize; 2]> = HashMap::new();

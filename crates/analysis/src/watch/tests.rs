@@ -2,7 +2,7 @@ use super::*;
 use record::fixture::{record, run};
 use record::plan::suite::SuiteMembership;
 
-/// The last number of pairs depends on the labels of a suspect, so it has no look there.
+/// The last number of pairs depends on a suspect's labels: no look there.
 #[test]
 fn a_suspect_has_no_look_at_the_end_of_a_gate() {
     let mut record = record(&["a", "b"]);
