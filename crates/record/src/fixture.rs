@@ -14,7 +14,6 @@ pub fn record(commands: &[&str]) -> Record {
     })
 }
 
-/// A session of these options without a run.
 pub fn of_spec(spec: RunSpec) -> Record {
     let facts = Facts { architecture: "x86_64".into(), ..Facts::default() };
     let header = Header {
@@ -44,13 +43,12 @@ pub fn of_spec(spec: RunSpec) -> Record {
     }
 }
 
-/// Appends a run of an arm with this wall time.
 pub fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
     let step = u32::try_from(record.rows.len()).unwrap();
     record.rows.push(&row(step, arm, block, wall_ns));
 }
 
-/// A run; a signal ended the first run of the session.
+/// A run. A signal ended the first run of the session.
 pub fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
         cpu: (step > 0).then_some(1),

@@ -1,5 +1,5 @@
-//! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which lists the
-//! benchmarks and the plan. docs/format.md describes both.
+//! The results of a suite: a directory with a record for each benchmark, and `suite.json` with the benchmarks and the
+//! plan (docs/format.md).
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -15,7 +15,7 @@ use host::user_files::{make_new_directory, read_whole, replace};
 pub const SUITE_FORMAT: &str = "stillwell-suite";
 const SUITE_VERSION: u32 = 1;
 const MANIFEST: &str = "suite.json";
-/// Characters of a benchmark's name in the name of its file.
+/// Characters of a benchmark's name in its file name.
 const NAME_MAX: usize = 60;
 
 /// `suite.json`.
@@ -23,24 +23,23 @@ const NAME_MAX: usize = 60;
 pub struct SuiteManifest {
     /// [`SUITE_FORMAT`].
     pub format: String,
-    /// Version of the format.
     pub version: u32,
-    /// Name and version of the program that wrote it.
+    /// Name and version of the writing program.
     pub tool: String,
     /// Start of the session, RFC 3339.
     pub created: String,
-    /// The command line that started it, word by word.
+    /// The command line of the session, word by word.
     pub command_line: Vec<String>,
     /// Path of the suite file.
     pub file: String,
-    /// The suite file itself.
+    /// Content of the suite file.
     pub text: String,
     /// All decisions about the session.
     pub suite: Suite,
-    /// Directories that were built for this session alone. Stillwell removes them when the session cannot be resumed.
+    /// Directories built for this session alone. Stillwell removes them once the session cannot be resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PathBuf>,
-    /// Of a gate: the programs that did not list their benchmarks, with the reason.
+    /// The programs of a gate that did not list their benchmarks, with reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
 }
@@ -112,7 +111,7 @@ impl SuiteManifest {
         std::fs::remove_dir(directory).ok();
     }
 
-    /// Locks the directory while the value lives, so that no other process measures into it.
+    /// Locks the directory while the value lives, so no other process measures into it.
     ///
     /// # Errors
     /// Another process holds the lock.
@@ -132,13 +131,13 @@ impl SuiteManifest {
         }
     }
 
-    /// The path of each benchmark's record, whether it exists yet or not.
+    /// The path of each benchmark's record, which may not exist yet.
     pub fn paths(&self, directory: &Path) -> Vec<PathBuf> {
         let names = self.suite.members.iter().zip(1..);
         names.map(|(member, number)| directory.join(file_name(number, &member.name))).collect()
     }
 
-    /// The records of all benchmarks that have one.
+    /// The existing records of benchmarks.
     ///
     /// # Errors
     /// One cannot be read.
@@ -148,12 +147,11 @@ impl SuiteManifest {
     }
 }
 
-/// Whether this is a directory with the results of a suite.
 pub fn is_suite(path: &Path) -> bool {
     path.join(MANIFEST).is_file()
 }
 
-/// A readable file name. Every listing shows the files in the order of the suite.
+/// A readable file name. Listings sort in the order of the suite.
 fn file_name(number: usize, name: &str) -> String {
     let plain = |character: char| {
         let is_plain = character.is_ascii_alphanumeric() || "._-".contains(character);

@@ -1,5 +1,4 @@
-//! A ledger of lost time: each source of noise and its share of the total, in integers. The entries add up to the
-//! total exactly.
+//! A ledger of lost time: each source of noise with its share, in integers that add up exactly to the total.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +16,14 @@ pub struct Ledger {
     pub entries: Vec<LedgerEntry>,
 }
 
-/// A ledger as a table shows it.
+/// A ledger for a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerTable {
     /// Entries above zero, the largest first, unexplained time last.
     pub entries: Vec<LedgerEntry>,
-    /// What the shares are of: the total, or the sum of the sources if that is larger.
+    /// Denominator of the shares: the total, or the sum of the sources if that is larger.
     pub whole_ns: i64,
-    /// How much the sources add up to more than the total, ns.
+    /// How much the sources exceed the total, ns.
     pub excess_ns: i64,
 }
 
@@ -87,7 +86,7 @@ pub enum NoiseSource {
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
     /// The benchmark waited for a device, another process or a timer. This includes run-queue delay that the kernel
-    /// does not count: that of a child process, and that of Stillwell before it sees the end of the run.
+    /// does not count: a child process's, and Stillwell's own before it sees the end of the run.
     Asleep,
     /// The benchmark ended without a wait, and Stillwell waited for a CPU before it saw the end.
     SeenLate,
@@ -101,20 +100,19 @@ pub enum NoiseSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "remedy", content = "knob", rename_all = "snake_case")]
 pub enum Remedy {
-    /// A CPU of its own for the benchmark, or a scheduling policy above that of the other programs.
+    /// A CPU for the benchmark alone, or a scheduling policy above the other programs'.
     OwnCpu,
     /// One fixed CPU for the benchmark.
     Affinity,
-    /// A knob of `--tune`, by its name.
+    /// The name of a knob of `--tune`.
     Tune(&'static str),
-    /// A kernel without a tick on the CPUs of the benchmark: `stillwell system boot`.
+    /// A kernel without a tick on the benchmark's CPUs: `stillwell system boot`.
     Boot,
     /// Another machine, or no other load on this host.
     OtherMachine,
 }
 
 impl NoiseSource {
-    /// The remedy, if there is one.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::Task { name } if started_by(name).is_some() => Some(Remedy::Tune("services")),
@@ -151,15 +149,14 @@ impl NoiseSource {
     }
 }
 
-/// The local timer, by its name in `/proc/interrupts` or its vector's.
+/// Whether this is the local timer, by name in `/proc/interrupts` or vector.
 pub fn is_tick(line: &str) -> bool {
     matches!(line, "LOC" | "local_timer")
 }
 
 impl Ledger {
-    /// Sorts the entries. `rest` gets the remainder of the total.
-    ///
-    /// Entries of one source are added up. Entries of 0 ns are left out.
+    /// Sorts the entries and adds up those of one source. `rest` gets the remainder of the total. Entries of 0 ns are
+    /// left out.
     pub fn new(
         total_ns: i64,
         parts: impl IntoIterator<Item = LedgerEntry>,
@@ -181,19 +178,18 @@ impl Ledger {
         Self { total_ns, entries }
     }
 
-    /// Adds two ledgers.
     pub fn plus(&self, other: &Self) -> Self {
         let parts = self.entries.iter().chain(&other.entries).cloned();
         Self::new(self.total_ns + other.total_ns, parts, NoiseSource::Unexplained)
     }
 
-    /// The largest part that has a cause, if it is a loss.
+    /// The largest part with a cause, if it is a loss.
     pub fn largest(&self) -> Option<&LedgerEntry> {
         self.entries.iter().find(|entry| !entry.source.is_unexplained() && entry.ns > 0)
     }
 
-    /// The ledger for a table: no entry is below zero. A source below zero is an error of an estimate, so it becomes a
-    /// part of the unexplained rest. If the sources add up to more than the total, there is no rest.
+    /// The ledger for a table, without entries below zero. A source below zero is an error of an estimate and goes into
+    /// the unexplained rest. There is no rest if the sources exceed the total.
     pub fn for_table(&self) -> LedgerTable {
         let is_gain = |entry: &&LedgerEntry| entry.ns > 0;
         let known: Vec<LedgerEntry> = self.known().filter(is_gain).cloned().collect();
@@ -201,7 +197,7 @@ impl Ledger {
         let rest_ns = self.total_ns - known_ns;
         let mut entries = known;
         let mut left_ns = rest_ns.max(0);
-        // The host before the rest: it was measured, the rest is what is left.
+        // The host was measured, so it comes before the remainder.
         let mut rest: Vec<&LedgerEntry> =
             self.entries.iter().filter(|entry| entry.source.is_unexplained()).collect();
         rest.sort_by_key(|entry| entry.source == NoiseSource::Unexplained);
@@ -216,12 +212,11 @@ impl Ledger {
         LedgerTable { whole_ns: self.total_ns.max(known_ns), excess_ns: (-rest_ns).max(0), entries }
     }
 
-    /// The entries that have a cause, the largest first.
+    /// The entries with a cause, the largest first.
     fn known(&self) -> impl Iterator<Item = &LedgerEntry> {
         self.entries.iter().filter(|entry| !entry.source.is_unexplained())
     }
 
-    /// Unexplained time, ns.
     pub fn unexplained_ns(&self) -> i64 {
         self.entries
             .iter()
@@ -237,12 +232,12 @@ impl LedgerEntry {
         Self { source, ns, n: None, is_estimate: false }
     }
 
-    /// A time that follows from counts.
+    /// A time estimated from counts.
     pub fn estimate(source: NoiseSource, ns: i64, n: u64) -> Self {
         Self { source, ns, n: Some(n), is_estimate: true }
     }
 
-    /// The entry times `part` ÷ `whole`; the count scales with the time.
+    /// The entry times `part` ÷ `whole`, including its count.
     pub fn scaled(self, part: i64, whole: i64) -> Self {
         let ns = scaled(self.ns, part, whole);
         let n = |n: u64| {
@@ -303,7 +298,6 @@ mod tests {
         assert_eq!(Ledger::new(-5, [], NoiseSource::Unexplained).largest(), None);
     }
 
-    /// A user who follows the advice must find the knob.
     #[test]
     fn remedies_are_knobs() {
         let line = |line: &str| NoiseSource::Interrupt { line: line.into() };
@@ -339,7 +333,7 @@ mod tests {
         let table = Ledger::new(100, parts, NoiseSource::Unexplained).for_table();
         assert_eq!(names(&table), [(NoiseSource::Queued, 70), (NoiseSource::Unexplained, 30)]);
         assert_eq!((table.whole_ns, table.excess_ns), (100, 0));
-        // Sources that explain more than there is: no rest, and the shares are of their sum.
+        // Sources above the total: no rest, and shares of their sum.
         let parts = [exact(NoiseSource::SeenLate, 120), exact(NoiseSource::Queued, 40)];
         let table = Ledger::new(100, parts, NoiseSource::Unexplained).for_table();
         assert_eq!(names(&table), [(NoiseSource::SeenLate, 120), (NoiseSource::Queued, 40)]);

@@ -1,9 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The saved file: a header line, then rows and events as they happen, one JSON value a line. `docs/format.md`
-//! describes every field.
 //!
-//! Nothing is subtracted, dropped, sorted or rounded before it is written here.
+//! The saved file: a header line, then rows and events as they happen, one JSON value a line (docs/format.md). Nothing
+//! is subtracted, dropped, sorted or rounded before it is written.
 
 pub mod fair_play;
 #[cfg(any(test, feature = "fixtures"))]
@@ -44,7 +43,7 @@ pub use write::{Readers, Writer, kept_len};
 pub const FORMAT: &str = "stillwell";
 /// First bytes of every record.
 pub const START: &str = "{\"format\":\"stillwell\"";
-/// Version of the format that this program writes; it reads this one and all earlier ones.
+/// Version of the format that this program writes. It also reads all earlier ones.
 pub const VERSION: u32 = 1;
 
 /// The first line.
@@ -54,13 +53,13 @@ pub struct Header {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// Name and version of the program that wrote it.
+    /// Name and version of the writing program.
     pub tool: String,
-    /// When the session started, RFC 3339 with the offset of the local time zone.
+    /// Start of the session, RFC 3339 with the local time zone's offset.
     pub created: String,
-    /// The command line that started it, word by word.
+    /// The command line of the session, word by word.
     pub command_line: Vec<String>,
-    /// Reading of CLOCK_MONOTONIC from which `started_ns` of the rows counts.
+    /// Reading of CLOCK_MONOTONIC at the origin of the rows' `started_ns`.
     pub clock_origin_ns: u64,
     /// Name of each cell of a row.
     pub columns: Vec<String>,
@@ -68,18 +67,18 @@ pub struct Header {
     pub plan: Plan,
     /// Facts about the machine.
     pub facts: Facts,
-    /// Measurements that the machine cannot make, with the reasons.
+    /// Measurements that the machine cannot make, with reasons.
     pub gaps: Vec<Gap>,
-    /// Isolation of the CPUs of the runs, read from the machine before the first run.
+    /// Isolation of the runs' CPUs, read from the machine before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// Source of the times, if another program has measured them; absent in a record of `run`.
+    /// Source of the times, if another program measured them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedFile>,
 }
 
 impl Header {
-    /// The commit of an arm. Early records of suites lack it; then the commit of an arm in another directory is
+    /// The commit of an arm. Early records of suites lack it: the commit of an arm in another directory is then
     /// unknown.
     pub fn git_of(&self, arm: usize) -> Option<&Git> {
         let arm = &self.plan.arms[arm];
@@ -94,20 +93,20 @@ impl Header {
 /// The file that a record was converted from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFile {
-    /// Its path, as it was given.
+    /// Path as given.
     pub file: String,
-    /// Its format, as `convert --from` names it.
+    /// Format, as in `convert --from`.
     pub from: String,
-    /// The program that wrote it, with its version if the file contains it.
+    /// The writing program, with its version if the file contains it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// Limits of such a file, with the reason.
+    /// Limits of such a file, with reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Metadata of all its benchmarks.
+    /// Metadata common to all benchmarks.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// Each of its benchmarks, in the order of the arms.
+    /// The benchmarks in the order of the arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmarks: Vec<ImportedBenchmark>,
 }
@@ -115,23 +114,22 @@ pub struct ImportedFile {
 /// A benchmark of an imported file, without its values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedBenchmark {
-    /// Its name there.
     pub name: String,
-    /// Its package, class or group, if the file has one beside the name.
+    /// Package, class or group, if the file has one beside the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Unit of its values, if no arm can have this unit.
+    /// Unit of the values, if no arm can have this unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_name: Option<String>,
-    /// Metadata of all its launches.
+    /// Metadata common to all launches.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// Its summary, if the file has this instead of values.
+    /// The summary, if the file has no values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryStatistics>,
 }
 
-/// The message of a JSON error without its line number: each line of a record is a document of its own.
+/// A JSON error without its line number, because each line of a record is a document of its own.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -151,26 +149,25 @@ pub struct ShortSlice {
     pub long_ns: f64,
 }
 
-/// The processes that runs left behind and that did not end within a moment.
+/// Processes that runs left behind and that did not end within a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivors {
-    /// Step of the run; of several, the first.
+    /// Step of the first such run.
     pub step: u32,
-    /// Arm of the run.
     pub arm: u32,
-    /// Name of the first one.
+    /// Name of the first process.
     pub name: String,
-    /// Runs of this arm that left some.
+    /// Runs of this arm that left processes.
     #[serde(default = "one")]
     pub n_runs: u32,
-    /// Processes that went on until the end of the session, which ended them.
+    /// Processes that lived until the end of the session, which ended them.
     #[serde(default)]
     pub n_left: u32,
-    /// Processes that the launcher ended after their run: in a campaign, or because the run itself was ended.
+    /// Processes that the launcher ended after the run: in a campaign, or because the run itself was ended.
     pub n_ended: u32,
     /// Processes that had left the process group of the run.
     pub n_detached: u32,
-    /// CPU time that all of them used after the end of the run, µs, as far as they were ended after it.
+    /// CPU time after the run, µs, of the processes that were ended.
     pub late_cpu_us: u64,
 }
 
@@ -184,10 +181,9 @@ fn one() -> u32 {
 pub enum Event {
     /// Counts of the launcher at the end.
     Launcher {
-        /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
+        /// The launcher's peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
-        /// Time spent on reading the kernel's counts between the runs, those of the warm-up too; `None` when
-        /// Stillwell read none.
+        /// Time spent reading the kernel's counts between runs, warm-ups included; `None` when Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence_ns: Option<u64>,
         /// Processes that runs left behind.
@@ -200,85 +196,74 @@ pub enum Event {
         first_step: u32,
         /// First step after the loss was found.
         step: u32,
-        /// The change that was found.
         why: String,
     },
     /// Programs that took the CPU from a run, found by a trace (`--attribute`).
     Taken {
-        /// Step of its row.
+        /// Step of the row.
         step: u32,
-        /// Programs that ran instead of it, and interrupts during the run.
+        /// Programs that ran instead, and interrupts during the run.
         by: Vec<ledger::LedgerEntry>,
     },
     /// A run failed, was killed or timed out.
     Failure {
-        /// Step of its row.
+        /// Step of the row.
         step: u32,
-        /// Last lines of its standard error.
+        /// Last lines of standard error.
         stderr: String,
     },
-    /// Metadata of a worker and the warm-up of its benchmark, from a process of its own before the first block.
+    /// Metadata of a worker and its benchmark's warm-up, from a separate process before the first block.
     Worker {
-        /// Index of the arm.
         arm: u32,
-        /// Loops in each of its slices.
+        /// Loops per slice.
         loops: u64,
-        /// Slices of the search for the warm-up: the first rows of its arm, in the order of the record.
+        /// Slices of the search for the warm-up: the arm's first rows in the record.
         #[serde(default)]
         n_slices: u32,
-        /// Slices before it was steady.
+        /// Slices before the steady state.
         n_warmup_slices: u32,
-        /// Whether it became steady in these slices.
+        /// Whether these slices reached a steady state.
         is_steady: bool,
-        /// Threads of the process, at the end.
+        /// Threads of the process at its end.
         n_threads: Option<u32>,
-        /// The times of a loop, if they depend on the length of the slice.
+        /// The times of a loop, if they depend on the slice's length.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         short: Option<ShortSlice>,
         /// Facts and metadata, as the worker wrote them.
         values: BTreeMap<String, String>,
     },
-    /// The user's counters that a slice returned, for all its loops together.
+    /// The user's counters for a slice, for all its loops together.
     Counters {
-        /// Step of its row.
+        /// Step of the row.
         step: u32,
-        /// Index of the arm.
         arm: u32,
-        /// Loops.
         loops: u64,
-        /// By name.
         counters: BTreeMap<String, u64>,
     },
-    /// A launch of an imported benchmark: a process, or the source's closest equivalent. Its rows are the next ones
-    /// of its arm.
+    /// A launch of an imported benchmark: a process, or the source's closest equivalent. It owns the arm's next rows.
     Launch {
-        /// Index of the arm.
         arm: u32,
-        /// The number of its rows that are warm-ups; these come first.
+        /// Number of warm-up rows, which come first.
         n_warmups: u32,
-        /// The number of its other rows.
+        /// Number of other rows.
         n_values: u32,
         /// Outer loops of each value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loops: Option<NonZeroU64>,
-        /// Inner loops in each outer one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inner_loops: Option<NonZeroU64>,
-        /// Its purpose, if it has no values.
+        /// Purpose of a launch without values.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         calibration: Option<Calibration>,
-        /// Its metadata in the source.
+        /// Metadata in the source.
         #[serde(default, skip_serializing_if = "Metadata::is_empty")]
         metadata: Metadata,
     },
-    /// A gate measured it more often than others, because it may be slower. So its last look is not at the end.
+    /// A gate measured this benchmark more often, because it may be slower. So its last look is not at the end.
     Suspect,
     /// The session ended in order. Without this line, it was killed.
-    End {
-        /// The reason.
-        reason: EndReason,
-    },
-    /// An event of an earlier or a later program, which says nothing to this one. It is read, and never written.
+    End { reason: EndReason },
+    /// An event of another version of the program. It is read, but never written.
     #[serde(other)]
     Unknown,
 }

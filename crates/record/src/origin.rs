@@ -23,8 +23,8 @@ impl Origin {
         Ok(())
     }
 
-    /// The error of a file that this program does not understand. A later program may have words that this one lacks, also
-    /// in a format of the same version.
+    /// The error for a file that this program does not understand. A later program may have new words even in the same
+    /// version of the format.
     pub fn blamed(&self, problem: &str) -> anyhow::Error {
         let this = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
         if self.tool.is_empty() || self.tool == this {

@@ -9,7 +9,6 @@ use crate::is_suite;
 use host::invoking_home;
 use host::user_files::make_directories;
 
-/// Extension of a record's file.
 const EXTENSION: &str = "swell";
 
 /// `$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8).
@@ -17,7 +16,7 @@ fn directory() -> Option<PathBuf> {
     of_user("XDG_STATE_HOME", ".local/state")
 }
 
-/// Returns Stillwell's directory: the one that the variable names, or the usual one in the user's home.
+/// Stillwell's directory: the variable's, or the usual one in the user's home.
 fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -27,13 +26,13 @@ fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     Some(directory.join("stillwell"))
 }
 
-/// Makes a directory, and those that it is in, for the user alone (XDG Base Directory Specification 0.8, "Referencing
-/// this specification"). A directory that exists keeps its mode.
+/// Makes a directory and its missing parents for the user alone (XDG Base Directory Specification 0.8, "Referencing
+/// this specification"). Existing directories keep their mode.
 fn make_private(directory: &Path) -> std::io::Result<()> {
     make_directories(directory, 0o700)
 }
 
-/// The directory of suites' builds: `$XDG_CACHE_HOME/stillwell/builds`. It exists afterwards.
+/// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary.
 ///
 /// # Errors
 /// No directory for it is known, or it cannot be made.
@@ -41,7 +40,7 @@ pub fn builds_path() -> Result<PathBuf> {
     cache_path("builds")
 }
 
-/// A directory of things that can be made again: `$XDG_CACHE_HOME/stillwell/NAME`. It exists afterwards.
+/// A directory of things that can be made again, `$XDG_CACHE_HOME/stillwell/NAME`, which is made if necessary.
 ///
 /// # Errors
 /// No directory for it is known, or it cannot be made.
@@ -52,7 +51,7 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// The file of what was measured of this machine's cores. Its directory exists afterwards.
+/// The file with the measurements of this machine's cores. Its directory is made if necessary.
 ///
 /// # Errors
 /// No directory for it is known, or it cannot be made.
@@ -63,7 +62,7 @@ pub fn cores_path() -> Result<PathBuf> {
     Ok(directory.join("cores.json"))
 }
 
-/// A new path for a record that starts now. Its directory exists afterwards.
+/// A new path for a record that starts now. Its directory is made if necessary.
 ///
 /// # Errors
 /// The directory cannot be made.
@@ -76,7 +75,7 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     let time = now.strftime("%Y-%m-%dT%H-%M-%S");
     let name =
         |more: &str| directory.join(format!("{time}-{}{more}.{EXTENSION}", std::process::id()));
-    // A process may have several sessions in a second.
+    // A process may start several sessions in a second.
     let further = (2..).map(|n| name(&format!("-{n}")));
     let mut names = std::iter::once(name("")).chain(further);
     names.find(|path| !path.exists()).context("every name of a record is taken")
@@ -105,7 +104,7 @@ pub fn pools_path() -> Result<PathBuf> {
 /// All records and suites in the default place.
 ///
 /// # Errors
-/// No directory for them is known, or it cannot be read.
+/// No directory is known, or it cannot be read.
 pub fn all_records() -> Result<Vec<PathBuf>> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
     let entries = match std::fs::read_dir(&directory) {

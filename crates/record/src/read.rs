@@ -1,4 +1,4 @@
-//! Reads a record: the whole of it, or the lines added since the last call.
+//! Reads a record: all of it, or the lines added since the last call.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -13,19 +13,19 @@ use host::open_regular;
 /// A record in memory.
 #[derive(Debug)]
 pub struct Record {
-    /// Its path, for messages.
+    /// Path, for messages.
     pub path: PathBuf,
     /// The first line.
     pub header: Header,
     /// Every finished run, warm-ups included.
     pub rows: Rows,
-    /// The slices of the runs, if `rows` was made from them (`analysis::launches`).
+    /// The slices that `rows` was made from, if any (`analysis::launches`).
     pub slices: Option<Rows>,
     /// All other lines, in order.
     pub events: Vec<Event>,
     /// Length of an unfinished last line, which was dropped; 0 without one.
     pub torn_bytes: usize,
-    /// The records of a suite's benchmarks; this record is their sum.
+    /// The records of a suite's benchmarks, which this record merges.
     pub parts: Vec<Self>,
 }
 
@@ -38,18 +38,18 @@ impl Record {
         Self::follow(path, RecordTail::open(path)?)
     }
 
-    /// Reads a whole record from a stream of its bytes, of which one line at a time is in memory; `path` is for messages.
+    /// Reads a whole record from a stream, with one line at a time in memory. `path` is for messages.
     ///
     /// # Errors
-    /// As [`Record::read`].
+    /// See [`Record::read`].
     pub fn stream(path: &Path, reader: impl BufRead) -> Result<Self> {
         Self::follow(path, RecordTail::of(path, OnlyForward(reader))?)
     }
 
-    /// Reads a whole record from its bytes; `path` is for messages.
+    /// Reads a whole record from its bytes. `path` is for messages.
     ///
     /// # Errors
-    /// As [`Record::read`].
+    /// See [`Record::read`].
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
         Self::follow(path, RecordTail::of(path, Cursor::new(bytes))?)
     }
@@ -93,7 +93,7 @@ impl Record {
     }
 }
 
-/// A reader that cannot go back: of a record that does not grow, an unfinished last line is read once.
+/// A reader that cannot go back. An unfinished last line of a record that does not grow is read once.
 struct OnlyForward<R>(R);
 
 impl<R: BufRead> Read for OnlyForward<R> {
@@ -125,13 +125,12 @@ impl<R> Seek for OnlyForward<R> {
     reason = "one at a time, on the stack; a box would be made for every row"
 )]
 pub enum RecordLine {
-    /// A run.
     Row(Row),
     /// Any other line.
     Event(Event),
 }
 
-/// A reader that remembers its place in the file, to follow a record while it grows.
+/// Follows a record while it grows: a reader that remembers its place in the file.
 #[derive(Debug)]
 pub struct RecordTail<R = BufReader<File>> {
     reader: R,
@@ -145,7 +144,7 @@ impl RecordTail {
     /// Opens a record and reads its header.
     ///
     /// # Errors
-    /// As [`Record::read`].
+    /// See [`Record::read`].
     pub fn open(path: &Path) -> Result<(Self, Header)> {
         let file = open_regular(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::of(path, BufReader::with_capacity(1 << 16, file))
@@ -194,7 +193,7 @@ impl<R: BufRead + Seek> RecordTail<R> {
 }
 
 impl<R> RecordTail<R> {
-    /// A header inside the file: two records were written one after the other, for example with `cat`.
+    /// Refuses a header inside the file: two records were concatenated.
     fn refuse_second_session(&self) -> Result<()> {
         let (file, number) = (self.path.display(), self.line_number);
         ensure!(
@@ -217,19 +216,19 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
     ))
 }
 
-/// The longest line, bytes. A header with 10 000 arms and long command lines is far shorter, but a file with a hole in it
+/// The longest line, bytes. A header with 10 000 arms and long command lines is far shorter; a file with a hole in it
 /// may seem to have a line of any length.
 const LINE_BYTES_MAX: usize = 64 << 20;
 const TOO_LONG: &str = "it is longer than 64 MiB, and no line of a record is";
 
-/// Reads a line, or a byte more than the longest line. Returns the number of bytes.
+/// Reads a line, or one byte more than the longest line. Returns the number of bytes.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     Read::take(reader, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)
 }
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     let mut line = Vec::new();
-    // Of what is no record, no more is read.
+    // Stops early if this is no record.
     if reader.fill_buf()?.first().is_none_or(|&first| first == b'{') {
         read_line(reader, &mut line)?;
         ensure!(line.len() <= LINE_BYTES_MAX, "line 1: {TOO_LONG}");

@@ -17,19 +17,17 @@ pub struct Row {
     pub block: Option<u32>,
     /// Start of this run's clock, in nanoseconds after the header's `clock_origin_ns`.
     pub started_ns: u64,
-    /// The CPU the run was on when it started.
+    /// The CPU at the start of the run.
     pub cpu: Option<u32>,
     /// Exit status (0 to 255), or minus the number of the signal that ended the run.
     pub exit: i32,
-    /// Whether the timeout (`--timeout`) ended the run.
+    /// Whether `--timeout` ended the run.
     pub timed_out: bool,
-    /// Whether the run failed and ended its session. Its time is no measurement. Derived from the plan, not stored in
-    /// the file.
+    /// Whether the run failed and ended its session, so its time does not count. Derived from the plan, not stored.
     pub is_rejected: bool,
-    /// The quantity that is compared. From the plan too.
+    /// The compared quantity, derived from the plan.
     pub compared: Compared,
-    /// The compared value in the base unit of the arm, if it is not an integer metric: for example a time per loop in
-    /// ns.
+    /// The compared value in the arm's base unit, if it is no integer metric: for example a time per loop in ns.
     pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
     pub values: [Option<u64>; METRICS.len()],
@@ -63,23 +61,21 @@ impl Row {
         self.headline().map(|value| self.compared.cost(value))
     }
 
-    /// The value of one metric.
     pub fn get(&self, metric: Metric) -> Option<u64> {
         self.values[metric as usize]
     }
 
-    /// Sets one metric.
     pub fn set(&mut self, metric: Metric, value: Option<u64>) {
         self.values[metric as usize] = value;
     }
 
-    /// How long the run kept the session busy, ns: its wall time, or that of its execution by valgrind.
+    /// How long the run kept the session busy, ns: its wall time, or the time under valgrind.
     pub fn span_ns(&self) -> Option<u64> {
         self.get(Metric::WallNs).or_else(|| self.get(Metric::CountingNs))
     }
 
-    /// Works out the stall of a run that an earlier version measured, if the run never slept. Such a run had one task, so
-    /// nothing of it ran while that waited. The wait before the clock started is at most the time of the launch.
+    /// Computes the stall of a run from an earlier version, if the run never slept. Such a run had one task, so nothing
+    /// ran while that task waited. The wait before the clock started is at most the launch time.
     pub fn know_stall(&mut self) {
         let is_known = self.get(Metric::StalledNs).is_some() || self.get(Metric::Loops).is_some();
         let never_slept = self.get(Metric::VoluntarySwitches).is_some_and(|n| n <= 1);
@@ -95,18 +91,18 @@ impl Row {
         self.set(Metric::UnclearNs, Some(0));
     }
 
-    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
+    /// Whether the run's time counts: the run did not fail, and no timeout cut it short.
     pub fn is_time(&self) -> bool {
         !self.timed_out && !self.is_rejected
     }
 
-    /// The exit in the shell's spelling: the status, or 128 + the number of the signal.
+    /// The exit status in a shell's terms: the status, or 128 + the number of the signal.
     pub fn shell_exit(&self) -> i32 {
         if self.exit < 0 { 128 - self.exit } else { self.exit }
     }
 }
 
-/// Columns that every row has, before the metrics.
+/// Columns of every row, before the metrics.
 pub const FIXED_COLUMNS: [&str; 7] =
     ["step", "arm", "block", "started_ns", "cpu", "exit", "timed_out"];
 
@@ -118,17 +114,16 @@ pub struct Layout {
     cells: Vec<CellKind>,
 }
 
-/// Content of a cell after the fixed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellKind {
     Metric(Metric),
     /// The row's own value, which is not an integer.
     Value,
-    /// A column that this version does not know, from a later version.
+    /// A column of a later version.
     Unknown,
 }
 
-/// Name of the column of the row's own value.
+/// Column of the row's own value.
 const VALUE: &str = "value";
 
 impl Layout {
@@ -143,10 +138,10 @@ impl Layout {
         self
     }
 
-    /// The layout that a header's column names describe.
+    /// The layout behind a header's column names.
     ///
     /// # Errors
-    /// The first column that is not at the place that all versions of the format give it.
+    /// The first column that is not at its fixed place in the format.
     pub fn from_names(names: &[String]) -> Result<Self, String> {
         for (index, fixed) in FIXED_COLUMNS.iter().enumerate() {
             let found = names.get(index).map_or("missing", String::as_str);
@@ -175,7 +170,7 @@ impl Layout {
         FIXED_COLUMNS.into_iter().chain(names).map(String::from).collect()
     }
 
-    /// Appends a row as one line, with its newline.
+    /// Appends a row as one line.
     pub fn encode(&self, row: &Row, line: &mut Vec<u8>) {
         let mut cells = [CellNumber::Integer(None); CELLS_MAX];
         let fixed = [
@@ -258,7 +253,6 @@ fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, S
     optional(cells, index)?.ok_or_else(|| format!("column {} is null", FIXED_COLUMNS[index]))
 }
 
-/// A cell to write.
 #[derive(Clone, Copy, serde::Serialize)]
 #[serde(untagged)]
 enum CellNumber {
@@ -266,13 +260,12 @@ enum CellNumber {
     Real(Option<f64>),
 }
 
-/// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can
-/// have millions of these lines.
+/// Reads a JSON array of integers and nulls, and one cell with any number. It does not allocate, because a record can
+/// have millions of lines.
 struct CellsVisitor {
     value_at: Option<usize>,
 }
 
-/// The cells of a line.
 struct ParsedCells {
     cells: [Option<i64>; CELLS_MAX],
     n_cells: usize,

@@ -1,11 +1,11 @@
-//! Rows by column, so that millions of them fit: a column takes 4 bytes a row until a value needs 8, and a metric
-//! that was never measured takes none.
+//! Rows by column, so millions of them fit. A column takes 4 bytes a row until a value needs 8; an unused metric takes
+//! none.
 
 use crate::row::Row;
 use model::values::metric::{METRICS, Metric};
 use model::values::{Clock, Compared, time_ns};
 
-/// Values of one column. The largest integer of the width stands for "absent" inside and is never returned.
+/// Values of one column. Internally, the largest integer of the width stands for "absent".
 #[derive(Debug, Default)]
 enum PackedColumn {
     #[default]
@@ -15,7 +15,7 @@ enum PackedColumn {
 }
 
 impl PackedColumn {
-    /// Appends to a column that has `len` values so far.
+    /// Appends to a column of `len` values.
     fn push(&mut self, len: usize, value: Option<u64>) {
         match (&mut *self, value) {
             (Self::Absent, None) => {}
@@ -46,7 +46,6 @@ impl PackedColumn {
     }
 }
 
-/// The column of each metric.
 #[derive(Debug)]
 struct MetricColumns([PackedColumn; METRICS.len()]);
 
@@ -56,7 +55,7 @@ impl Default for MetricColumns {
     }
 }
 
-/// All rows of a record, in the order in which they were measured.
+/// All rows of a record, in the order of measurement.
 #[derive(Debug, Default)]
 pub struct Rows {
     step: Vec<u32>,
@@ -75,17 +74,15 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of a session that compares this.
+    /// No rows, for a session that compares this quantity.
     pub fn of(compared: Compared) -> Self {
         Self { compared, ..Self::default() }
     }
 
-    /// Number of rows.
     pub fn len(&self) -> usize {
         self.step.len()
     }
 
-    /// Appends a row.
     pub fn push(&mut self, row: &Row) {
         let len = self.len();
         self.step.push(row.step);
@@ -105,7 +102,6 @@ impl Rows {
         }
     }
 
-    /// Assembles one row.
     pub fn row(&self, index: usize) -> Row {
         let narrow = |value: u64| u32::try_from(value).expect("came from a u32");
         Row {
@@ -123,12 +119,10 @@ impl Rows {
         }
     }
 
-    /// A row's own value.
     pub fn own(&self, index: usize) -> Option<f64> {
         self.own.get(index).copied().filter(|value| !value.is_nan())
     }
 
-    /// Whether any row has a value of its own.
     pub fn has_own(&self) -> bool {
         !self.own.is_empty()
     }
@@ -143,42 +137,37 @@ impl Rows {
         self.headline(index).map(|value| self.compared.cost(value))
     }
 
-    /// The time that is compared where a row has no value of its own.
+    /// The compared time of rows without an own value.
     pub fn clock(&self) -> Clock {
         self.compared.clock
     }
 
-    /// What is compared.
     pub fn compared(&self) -> Compared {
         self.compared
     }
 
-    /// Whether something else than a time of the runs is compared.
+    /// Whether the compared quantity is no time of the runs.
     pub fn compares_other_values(&self) -> bool {
         self.compared.decide_on.map_or_else(|| self.has_own(), |it| it.clock().is_none())
     }
 
-    /// A time of the row's run, ns.
     pub fn time_ns(&self, index: usize, clock: Clock) -> Option<f64> {
         time_ns(clock, |metric| self.get(index, metric))
     }
 
-    /// One metric of one row.
     pub fn get(&self, index: usize, metric: Metric) -> Option<u64> {
         self.values.0[metric as usize].get(index)
     }
 
-    /// How long the row's run kept the session busy, ns: its wall time, or that of its execution by valgrind.
+    /// How long the row's run kept the session busy, ns: its wall time, or the time under valgrind.
     pub fn span_ns(&self, index: usize) -> Option<u64> {
         self.get(index, Metric::WallNs).or_else(|| self.get(index, Metric::CountingNs))
     }
 
-    /// The step of a row.
     pub fn step(&self, index: usize) -> u32 {
         self.step[index]
     }
 
-    /// The arm of a row.
     pub fn arm(&self, index: usize) -> usize {
         self.arm[index] as usize
     }
@@ -188,7 +177,7 @@ impl Rows {
         self.block.get(index).map(|block| usize::try_from(block).expect("came from a u32"))
     }
 
-    /// When the row's run was started, ns after the origin of the record's clock.
+    /// Start of the row's run, ns after the origin of the record's clock.
     pub fn started_ns(&self, index: usize) -> u64 {
         self.started_ns.get(index).expect("every row has a start")
     }
@@ -198,7 +187,6 @@ impl Rows {
         self.timed_out[index]
     }
 
-    /// The exit of the row's run.
     pub fn exit(&self, index: usize) -> i32 {
         self.exit[index].into()
     }
@@ -208,22 +196,20 @@ impl Rows {
         self.rejected.binary_search(&index).is_ok()
     }
 
-    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
+    /// Whether the run's time counts: the run did not fail, and no timeout cut it short.
     pub fn is_time(&self, index: usize) -> bool {
         !self.timed_out[index] && !self.is_rejected(index)
     }
 
-    /// Whether the row is a measurement: a time, and not that of a warm-up.
+    /// Whether the row is a measurement: a time that counts, not of a warm-up.
     pub fn is_measurement(&self, index: usize) -> bool {
         self.block.get(index).is_some() && self.is_time(index)
     }
 
-    /// Whether any row has this metric.
     pub fn has(&self, metric: Metric) -> bool {
         !matches!(self.values.0[metric as usize], PackedColumn::Absent)
     }
 
-    /// All rows in order.
     pub fn iter(&self) -> impl Iterator<Item = Row> + '_ {
         (0..self.len()).map(|index| self.row(index))
     }

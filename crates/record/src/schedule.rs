@@ -1,4 +1,4 @@
-//! Plan → steps. This module draws everything random from the seed, before the first measurement.
+//! Makes the steps of a plan. Everything random is drawn here from the seed, before the first measurement.
 
 use std::ops::Range;
 
@@ -12,19 +12,18 @@ use model::values::Padding;
 pub struct Step {
     /// Position in the order of execution, from 0.
     pub step: u32,
-    /// Index of the arm.
     pub arm: u32,
     /// Block, from 0; `None` for a warm-up run.
     pub block: Option<u32>,
-    /// Number of this run among those of its kind of the arm, from 0.
+    /// Number of this run among the arm's runs of its kind, from 0.
     pub round: u32,
-    /// Bytes of padding in the environment; `None` leaves the variable out.
+    /// Bytes of padding in the environment; `None`: no variable.
     pub padding_bytes: Option<u32>,
 }
 
 /// Upper limit of a random padding, exclusive.
 const PADDING_BYTES_END: u64 = 4096;
-/// Separates the stream of paddings from that of orders.
+/// Separates the stream of paddings from the stream of orders.
 const PADDING_STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Makes the steps, block by block.
@@ -37,12 +36,11 @@ pub struct Schedule {
     next_step: u32,
     next_block: u32,
     next_warmup: u32,
-    /// Paddings of the blocks of arms that run one after the other.
+    /// Paddings of the blocks, for arms that run one after the other.
     block_paddings: Vec<Option<u32>>,
 }
 
 impl Schedule {
-    /// The schedule at the beginning of a plan.
     pub fn new(plan: &Plan) -> Self {
         Self {
             n_arms: plan.arms.len(),
@@ -93,7 +91,7 @@ impl Schedule {
         self.step(arm, None, round, padding_bytes)
     }
 
-    /// The runs of one arm in these blocks. A block has the same padding for every arm here too.
+    /// The runs of one arm in these blocks. As always, a block has one padding for all arms.
     pub fn runs_of(&mut self, arm: u32, blocks: Range<u32>) -> Vec<Step> {
         while self.block_paddings.len() < blocks.end as usize {
             let padding_bytes = self.draw_padding();
@@ -137,8 +135,7 @@ impl Schedule {
     }
 }
 
-/// The number of blocks that fit: `floor(budget / block)`, at most the rule's most, and at least those that are measured
-/// in any case.
+/// The number of blocks that fit: `floor(budget / block)`, within the rule's largest and firm numbers.
 pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
     match plan.blocks {
         BlockRule::Exactly(n_blocks) => n_blocks,

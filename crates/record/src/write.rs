@@ -1,5 +1,4 @@
-//! Appending to a record. Nothing is buffered: a line is in the file when `append` returns, even if the process is
-//! killed.
+//! Appends to a record without buffering: a line is in the file when `append` returns, even if the process is killed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,17 +10,16 @@ use rustix::fs::OFlags;
 use crate::{Event, Header};
 use host::user_files::{create_new, open_to_write};
 
-/// The users who may read a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// The owner alone: command lines and environments may have secrets.
+    /// The owner alone: command lines and environments may contain secrets.
     Owner,
-    /// All that the umask allows.
+    /// Everyone that the umask allows.
     Umask,
 }
 
 impl Readers {
-    /// The readers that the option `--shared` asks for.
+    /// The readers for the option `--shared`.
     pub fn of(is_shared: bool) -> Self {
         if is_shared { Self::Umask } else { Self::Owner }
     }
@@ -37,7 +35,7 @@ impl Readers {
     }
 }
 
-/// Bytes of a record to keep when its session resumes: all but an unfinished line and the end line of the interrupted
+/// The number of bytes to keep when a session resumes: all but an unfinished line and the end line of the interrupted
 /// session.
 pub fn kept_len(bytes: &[u8]) -> usize {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -48,8 +46,8 @@ pub fn kept_len(bytes: &[u8]) -> usize {
     if is_end { last_at } else { whole }
 }
 
-/// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
-/// time: each writes only while the other waits for it.
+/// An open record. The launcher (rows) and the front end (events) may both hold one, because each writes only while the
+/// other waits.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -80,7 +78,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Opens an existing record to add to it. A record was created as a file, so a link in its place is not followed.
+    /// Opens an existing record to append. A link in place of the file is not followed.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -90,11 +88,10 @@ impl Writer {
         Ok(Self { file, path: path.into() })
     }
 
-    /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the line with the
-    /// reason of the end.
+    /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the end line.
     ///
     /// # Errors
-    /// It cannot be read or changed.
+    /// The file cannot be read or changed.
     pub fn go_on(path: &Path) -> Result<Self> {
         #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
         let bytes =
@@ -107,14 +104,14 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends whole lines. Either all of them are in the file afterwards or none.
+    /// Appends whole lines: all or none are in the file afterwards.
     ///
     /// # Errors
     /// The disk is full, or the file cannot be written for another reason.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.ends_with(b"\n"));
         let mut n_written = 0;
-        // A short write shows that there is no space left; the next write returns the exact error.
+        // A short write means that no space is left. The next write returns the exact error.
         while n_written < lines.len() {
             match self.file.write(&lines[n_written..]) {
                 Ok(n_bytes) => n_written += n_bytes,
@@ -133,7 +130,7 @@ impl Writer {
     /// Appends an event line.
     ///
     /// # Errors
-    /// As [`Writer::append`].
+    /// See [`Writer::append`].
     pub fn append_event(&mut self, event: &Event) -> Result<()> {
         let mut line = serde_json::to_vec(event).context("cannot serialise an event")?;
         line.push(b'\n');

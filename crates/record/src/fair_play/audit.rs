@@ -1,4 +1,4 @@
-//! What the untimed runs of both programs show.
+//! Judges the untimed runs of both programs.
 
 use std::collections::BTreeSet;
 
@@ -8,45 +8,42 @@ use crate::Survivors;
 use crate::fair_play::{Act, AuditReport, CheatFinding, RunFacts};
 use model::values::CheatKind;
 
-/// The first call may take so much more CPU time than later ones, compared with the reference. It is one run, it cannot be
-/// repeated, and a core of two speeds makes a run take 1.6 times as long (measured on a shared host).
+/// Tolerated factor of the first call's CPU time, compared with the reference. It is a single run, and a core of two
+/// speeds makes a run take 1.6 times as long (measured on a shared host).
 const FIRST_CALL_FACTOR: f64 = 2.0;
-/// The first call may take so much longer, µs: on a busy virtual machine one run of 2 ms took 12 ms of CPU time.
+/// Tolerated difference of the first call, µs: on a busy virtual machine one run of 2 ms took 12 ms of CPU time.
 const FIRST_CALL_DIFFERENCE_US: f64 = 20_000.0;
-/// CPU time undercover may be so much more than measured, compared with the reference.
+/// Tolerated factor of the CPU time undercover, compared with the reference.
 const UNDERCOVER_FACTOR: f64 = 1.25;
 /// Smaller differences of CPU time are never held against a program, µs: starting a process costs as much.
 const DIFFERENCE_US: f64 = 5000.0;
-/// CPU time that a helper may use after the end of its run, µs.
+/// CPU time that a helper may use after its run has ended, µs.
 const LATE_CPU_US: u64 = 5000;
 
-/// The runs of a program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramRuns {
-    /// Runs with the same inputs, undercover, in their order. The first one is the first of all.
+    /// Undercover runs with the same inputs, in order. The first one is the program's first call.
     pub plain: Vec<RunFacts>,
-    /// The same, but the program can see that it is measured.
+    /// Runs with the same inputs that can see that they are measured.
     pub overt: Vec<RunFacts>,
     /// Runs whose system calls were watched.
     pub traced: Vec<RunFacts>,
 }
 
-/// What was seen of two programs.
+/// The observations on two programs.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFacts {
-    /// The reference.
     pub reference: ProgramRuns,
-    /// The attempt.
     pub attempt: ProgramRuns,
-    /// CPU times in the measured session, µs: those of the reference and those of the attempt.
+    /// CPU times in the measured session, µs: the reference's and the attempt's.
     pub measured_us: Option<[Vec<f64>; 2]>,
-    /// Settings of the kernel that are no longer what they were.
+    /// Kernel settings that have changed.
     pub changed_settings: Vec<String>,
-    /// Whether there are inputs or numbers that are held back.
+    /// Whether inputs or numbers are held back.
     pub has_held_back: bool,
 }
 
-/// Says what is not fair.
+/// Finds what is not fair.
 pub fn judge(facts: &AuditFacts) -> AuditReport {
     let mut report = AuditReport::default();
     if let Some(why) = failure(&facts.reference, "the reference") {
@@ -73,7 +70,7 @@ fn all_runs(program: &ProgramRuns) -> impl Iterator<Item = &RunFacts> {
     program.plain.iter().chain(&program.overt).chain(&program.traced)
 }
 
-/// A run that failed. The measured runs did not.
+/// A failed run. The measured runs did not fail.
 fn failure(program: &ProgramRuns, who: &str) -> Option<String> {
     all_runs(program).find_map(|run| match run {
         RunFacts { timed_out: true, .. } => Some(format!("{who} took too long")),
@@ -85,7 +82,7 @@ fn failure(program: &ProgramRuns, who: &str) -> Option<String> {
     })
 }
 
-/// What only the attempt does. File names that differ from run to run are excused where the reference has such too.
+/// Acts of the attempt alone. File names that differ from run to run are excused if the reference has such names too.
 fn acts(facts: &AuditFacts) -> Vec<CheatFinding> {
     let traced = |program: &ProgramRuns| -> Vec<BTreeSet<Act>> {
         program.traced.iter().map(|run| run.acts.clone()).collect()
@@ -108,7 +105,7 @@ fn acts(facts: &AuditFacts) -> Vec<CheatFinding> {
     held.map(|act| CheatFinding::new(act.kind, sentence(act))).collect()
 }
 
-/// What outlives the runs of the attempt, and not those of the reference.
+/// What outlives the attempt's runs, unless something outlives the reference's too.
 fn survivors(facts: &AuditFacts) -> Option<CheatFinding> {
     let left = |program: &ProgramRuns| {
         let found = all_runs(program).filter_map(|run| run.survivors.clone());
@@ -118,13 +115,13 @@ fn survivors(facts: &AuditFacts) -> Option<CheatFinding> {
     survivor_finding(&of_attempt, !left(&facts.reference).is_empty())
 }
 
-/// Whether so much outlived a run that it counts.
+/// Whether enough outlived a run to count.
 fn is_survival(left: &Survivors) -> bool {
     left.n_ended > 0 || left.late_cpu_us > LATE_CPU_US
 }
 
-/// Judges what outlived the runs of a session: a finding for the attempts if the reference leaves nothing. Each benchmark has
-/// `n_programs` arms, the reference first.
+/// Judges what outlived a session's runs: a finding for the attempts if the reference leaves nothing. Each benchmark
+/// has `n_programs` arms, the reference first.
 pub fn judge_survivors(left: &[Survivors], n_programs: usize) -> Option<CheatFinding> {
     let is_of_reference = |it: &Survivors| (it.arm as usize).is_multiple_of(n_programs);
     let (reference, attempts): (Vec<_>, Vec<_>) =
@@ -132,7 +129,7 @@ pub fn judge_survivors(left: &[Survivors], n_programs: usize) -> Option<CheatFin
     survivor_finding(&attempts, !reference.is_empty())
 }
 
-/// The finding about processes that outlived runs of the attempt, unless those of the reference leave some too.
+/// The finding about processes that outlived an attempt's runs, unless the reference leaves some too.
 fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<CheatFinding> {
     let first = left.first().filter(|_| !reference_does_too)?;
     let is_daemon = left.iter().any(|it| it.n_detached > 0);
@@ -165,7 +162,7 @@ fn cpu_us(runs: &[RunFacts]) -> Vec<f64> {
     runs.iter().map(|run| run.cpu_us as f64).collect()
 }
 
-/// Less work at each later call than at the first.
+/// Later calls do less work than the first.
 fn first_call(facts: &AuditFacts) -> Option<CheatFinding> {
     let parts = |program: &ProgramRuns| {
         let all = cpu_us(&program.plain);
@@ -174,7 +171,7 @@ fn first_call(facts: &AuditFacts) -> Option<CheatFinding> {
     };
     let (first, later) = parts(&facts.attempt)?;
     let (first_of_reference, later_of_reference) = parts(&facts.reference)?;
-    // One slow run is no proof where another one was nearly as slow.
+    // One slow run is no proof if another was nearly as slow.
     let slowest_us = greatest(cpu_us(&facts.attempt.plain).get(1..)?)?;
     let expected_us = slowest_us * (first_of_reference / later_of_reference).max(1.0);
     let is_more =
@@ -190,7 +187,7 @@ fn first_call(facts: &AuditFacts) -> Option<CheatFinding> {
     is_more.then(|| CheatFinding::new(CheatKind::SecondCall, sentence))
 }
 
-/// Less work where the program can see that it is measured.
+/// The program does less work when it can see that it is measured.
 fn undercover(facts: &AuditFacts) -> Option<CheatFinding> {
     let later = |program: &ProgramRuns| cpu_us(program.plain.get(1..).unwrap_or_default());
     let hidden = [later(&facts.reference), later(&facts.attempt)];
@@ -205,7 +202,7 @@ fn undercover(facts: &AuditFacts) -> Option<CheatFinding> {
                 && attempt - expected_us > DIFFERENCE_US;
             is_more.then_some((attempt / reference, seen_attempt / seen_reference))
         };
-        // Load makes single runs slow, and the least of few runs is a matter of luck: both must say so.
+        // Load slows single runs, and the minimum of few runs is luck: median and minimum must agree.
         let (hidden, seen) = is_more(median).filter(|_| is_more(least).is_some())?;
         let sentence = format!(
             "where the attempt can see that it is measured, it takes {seen:.2} times the reference's CPU time, \
@@ -255,7 +252,7 @@ mod tests {
         assert_eq!(judged(&steady, &warms), [CheatKind::SecondCall]);
         assert_eq!(judged(&warms, &warms), []);
         assert_eq!(judged(&warms, &steady), []);
-        // A core of two speeds, and a run that load has made slow.
+        // A core of two speeds, and a run slowed by load.
         assert_eq!(judged(&steady, &program(&[80_000, 50_000, 50_000], &[])), []);
         assert_eq!(judged(&steady, &program(&[110_000, 50_000, 50_000, 60_000], &[])), []);
         // A short run that starts while the machine is busy.
@@ -271,7 +268,7 @@ mod tests {
         };
         assert_eq!(judged(&[90_000; 4], &[10_000; 3], None), [CheatKind::Detection]);
         assert_eq!(judged(&[90_000; 4], &[88_000; 3], None), []);
-        // One quick run is no proof, nor is one slow one.
+        // Neither one quick run nor one slow run is proof.
         assert_eq!(judged(&[90_000; 4], &[88_000, 88_000, 40_000], None), []);
         assert_eq!(judged(&[90_000, 90_000, 400_000, 500_000], &[88_000; 3], None), []);
         let measured = Some([vec![100_000.0; 9], vec![50_000.0; 9]]);

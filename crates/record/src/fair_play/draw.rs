@@ -1,26 +1,25 @@
-//! Which inputs are for attempts and which for confirmations, and the numbers of the blocks.
+//! Draws the inputs for attempts and for confirmations, and the number of each block.
 
 use stats::Stream;
 
-/// A part of what is drawn.
+/// A half of the inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Half {
-    /// For attempts.
     #[default]
     Try,
     /// Held back for confirmations.
     Confirm,
 }
 
-/// Separates the stream of inputs from that of numbers.
+/// Separates the random stream of inputs from the stream of numbers.
 const INPUT_STREAM: u64 = 0x1f83_d9ab_fb41_bd6b;
 const CONFIRM_STREAM: u64 = 0x5be0_cd19_137e_2179;
-/// Blocks with a number of their own; later ones begin again. A session has fewer.
+/// Number of distinct numbers, then they repeat. A session has fewer blocks.
 const N_SEEDS: usize = 1000;
-/// Numbers are below this, so that every program reads them.
+/// Numbers are below this, so every program can read them.
 const SEEDS_END: u64 = 1 << 31;
 
-/// Half of the inputs, in the order of the blocks. The other call gives the others.
+/// One half of the inputs, in block order.
 pub fn half_of(inputs: &[String], half: Half, seed: u64) -> Vec<String> {
     let order = Stream::new(seed ^ INPUT_STREAM).permutation(inputs.len());
     let (tries, confirmations) = order.split_at(inputs.len().div_ceil(2));
@@ -28,7 +27,6 @@ pub fn half_of(inputs: &[String], half: Half, seed: u64) -> Vec<String> {
     half.iter().map(|&index| inputs[index].clone()).collect()
 }
 
-/// A number for each block.
 pub fn seeds(half: Half, seed: u64) -> Vec<String> {
     let half = if half == Half::Try { 0 } else { CONFIRM_STREAM };
     let mut stream = Stream::new(seed ^ half);

@@ -1,4 +1,4 @@
-//! What is asked of a run under watch, and what was seen of it.
+//! The request for a watched run, and its observations.
 
 use std::collections::BTreeSet;
 
@@ -10,62 +10,57 @@ use model::values::CheatKind;
 /// A run to watch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WatchRequest {
-    /// Program and arguments.
     pub argv: Vec<String>,
-    /// Variables that are set for it.
     pub environment: Vec<(String, String)>,
-    /// Its standard input; `None` is /dev/null.
+    /// Standard input; `None` is /dev/null.
     pub input: Option<String>,
-    /// A directory for Stillwell's own files.
+    /// Directory for Stillwell's own files.
     pub folder: String,
-    /// Its directory; `None` for that of this process.
+    /// Working directory; `None`: the directory of this process.
     pub directory: Option<String>,
-    /// The directory whose fresh copy that is.
+    /// The directory whose fresh copy `directory` is.
     pub copy_of: Option<String>,
-    /// The declared files, relative to it.
+    /// The declared files, relative to the working directory.
     pub files: Vec<String>,
-    /// The command that decides about its output.
+    /// The command that validates the output.
     pub validate: Option<String>,
-    /// Whether its system calls are watched.
+    /// Whether system calls are watched.
     pub is_traced: bool,
-    /// Whether it can see that it is measured, by its environment and the name of its parent.
+    /// Whether the program can see that it is measured, by its environment and its parent's name.
     pub is_overt: bool,
-    /// When the audit began, by the clock of file times, ns. Files that are newer were written by an earlier run.
+    /// When the audit began, by the clock of file times, ns. Newer files were written by an earlier run.
     pub since_ns: i64,
-    /// Longest time for it, ns.
     pub timeout_ns: u64,
 }
 
 /// A deed of a program that an honest one need not do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Act {
-    /// The way of cheating that it serves.
+    /// The way of cheating that the act serves.
     pub kind: CheatKind,
-    /// What it does, as the end of a sentence: `writes /tmp/x`.
+    /// The act as the end of a sentence: `writes /tmp/x`.
     pub what: String,
-    /// The directory of the file, where it is one.
+    /// The directory of the file, if the act is about a file.
     pub place: Option<String>,
 }
 
-/// What was seen of a run.
+/// The observations on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Exit status, or minus the signal.
     pub exit: i32,
-    /// Whether it took too long.
     pub timed_out: bool,
-    /// CPU time, µs.
     pub cpu_us: u64,
-    /// Digest of its standard output.
+    /// Digest of standard output.
     pub stdout: String,
     /// Digests of the declared files; `None` for a missing one.
     pub files: Vec<Option<String>>,
-    /// Whether the command that decides about its output accepts it.
+    /// Whether the validating command accepts the output.
     pub is_valid: Option<bool>,
-    /// What outlived it.
+    /// Processes that outlived the run.
     pub survivors: Option<Survivors>,
-    /// Its acts, if it was traced.
+    /// The acts, if the run was traced.
     pub acts: BTreeSet<Act>,
-    /// What could not be seen of it, and why.
+    /// What could not be observed, and why.
     pub unseen: BTreeSet<String>,
 }

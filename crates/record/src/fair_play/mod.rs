@@ -1,4 +1,4 @@
-//! Whether an attempt of a campaign is fair: judgements about what was seen of its runs (docs/fair-play.md). Pure.
+//! Is an attempt of a campaign fair? Judges the observations on its runs (docs/fair-play.md). Pure.
 
 mod audit;
 mod draw;
@@ -14,12 +14,11 @@ pub use draw::{Half, half_of, seeds};
 pub use facts::{Act, RunFacts, WatchRequest};
 pub use outputs::{OutputRules, RunOutput, judge_outputs, judge_outputs_of_benchmarks};
 
-/// Something that is not fair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheatFinding {
-    /// Which of the twelve.
+    /// One of the twelve ways to cheat.
     pub kind: CheatKind,
-    /// What was seen.
+    /// The observation, as a sentence.
     pub sentence: String,
 }
 
@@ -29,17 +28,16 @@ impl CheatFinding {
     }
 }
 
-/// What was found, and what could not be looked at.
+/// Findings, and what could not be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
-    /// What is not fair.
     pub findings: Vec<CheatFinding>,
     /// What cannot be checked here, and why.
     pub unchecked: Vec<String>,
 }
 
 impl AuditReport {
-    /// Both reports as one, without anything twice.
+    /// Both reports as one, without repetitions.
     #[must_use]
     pub fn merge(mut self, other: Self) -> Self {
         for finding in other.findings {
@@ -62,7 +60,6 @@ impl AuditReport {
         self
     }
 
-    /// Whether nothing was found.
     pub fn is_fair(&self) -> bool {
         self.findings.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Whether what runs write is what the reference's runs write.
+//! Compares the outputs of runs with the reference's.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::fair_play::{AuditReport, CheatFinding};
 use model::values::CheatKind;
 
-/// What a run wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
-    /// Its arm; 0 is the reference.
+    /// The arm; 0 is the reference.
     pub arm: usize,
-    /// Its block; `None` for a warm-up, which has the inputs of block 0.
+    /// The block; `None` for a warm-up, which has the inputs of block 0.
     pub block: Option<u32>,
-    /// Digest of its standard output.
+    /// Digest of standard output.
     pub stdout: String,
     /// Digests of the declared files; `None` for a missing one.
     pub files: Vec<Option<String>>,
@@ -25,22 +24,22 @@ pub struct RunOutput {
 pub struct OutputRules<'a> {
     /// Names of the declared files.
     pub files: &'a [String],
-    /// Blocks after which inputs and seeds begin again.
+    /// Number of blocks after which inputs and seeds repeat.
     pub period: u32,
     /// Whether the inputs were held back.
     pub is_held_back: bool,
-    /// The name of the benchmark, where there are several.
+    /// Name of the benchmark, if there are several.
     pub benchmark: Option<&'a str>,
 }
 
 impl OutputRules<'_> {
-    /// Where it was seen, as the end of a noun.
+    /// The place of the observation, as the end of a noun.
     fn place(&self) -> String {
         self.benchmark.map_or_else(String::new, |name| format!(" in the benchmark {name:?}"))
     }
 }
 
-/// The outputs of the reference, and which of them are the same in all its runs with the same inputs.
+/// The outputs of the reference, without those that vary between runs with the same inputs.
 struct Expected<'a> {
     outputs: BTreeMap<u32, &'a RunOutput>,
     is_stdout_steady: bool,
@@ -82,8 +81,8 @@ impl Mismatch {
     }
 }
 
-/// The same of a session of several benchmarks, whose arms follow each other. Each benchmark has `n_programs` of them, the
-/// reference first. `names`: those of the benchmarks, or none of a session without benchmarks.
+/// [`judge_outputs`] for a session with several benchmarks. Each has `n_programs` consecutive arms, the reference
+/// first. `names` is empty for a session without benchmarks.
 pub fn judge_outputs_of_benchmarks(
     outputs: &[RunOutput],
     rules: OutputRules<'_>,
@@ -101,7 +100,7 @@ pub fn judge_outputs_of_benchmarks(
     reports.fold(AuditReport::default(), AuditReport::merge)
 }
 
-/// Compares the runs of all arms with those of the reference that had the same inputs.
+/// Compares the runs of all arms with the reference's runs on the same inputs.
 pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditReport {
     let expected = expected(outputs, rules);
     let mut report = AuditReport { unchecked: unsteady(&expected, rules), ..Default::default() };
@@ -122,7 +121,7 @@ pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditRepo
     report
 }
 
-/// The same inputs have the same number.
+/// The same inputs have the same slot.
 fn slot(output: &RunOutput, rules: OutputRules<'_>) -> u32 {
     output.block.unwrap_or(0) % rules.period.max(1)
 }

@@ -1,4 +1,4 @@
-//! The steps of `system advise`: ways to run a command that may make its times steadier, as options of `run`.
+//! The steps of `system advise`: options of `run` that may make times steadier.
 
 use host::knobs::{Machine, State, bench_cpus, knob, knobs};
 use host::{Facts, Host};
@@ -8,26 +8,24 @@ use model::values::{Cpus, NameList, Sched};
 /// A way to run the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdviceStep {
-    /// Its name in the table.
+    /// Name in the table.
     pub name: String,
-    /// What it does to the runs and the machine.
+    /// Changes to the runs and the machine.
     pub changes: Vec<StepChange>,
 }
 
 /// A part of a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepChange {
-    /// The runs may use this CPU only.
+    /// The runs use only this CPU.
     Affinity(usize),
-    /// The highest nice level.
     Nice,
-    /// A real-time policy.
     RealTime,
-    /// The same layout of memory in each run.
+    /// The same memory layout in each run.
     FixedLayout,
     /// Huge pages for malloc of the GNU C library.
     HugePages,
-    /// This knob is turned.
+    /// A knob is turned.
     Knob(String),
     /// All knobs that do no harm are turned.
     AllKnobs,
@@ -37,22 +35,22 @@ pub enum StepChange {
     ColdCache,
 }
 
-/// A step that this machine or user cannot take, and why.
+/// A step that this machine or user cannot take, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct MissingStep {
-    /// Its name.
+    /// Name of the step.
     pub name: String,
     /// The reason.
     pub why: String,
 }
 
-/// The name of the runs without a step.
+/// Name of the runs without a step.
 pub const AS_IT_IS: &str = "as it is";
-/// The name of all steps at a time.
+/// Name of all steps combined.
 pub const TOGETHER: &str = "all together";
 const COLD_CACHE: &str = "cold cache";
 
-/// Knobs that are steps of their own, where the machine has them. Several are alternatives on different machines.
+/// Knobs that are steps of their own on machines that have them.
 const KNOBS: [&str; 9] = [
     "governor",
     "epp",
@@ -66,7 +64,6 @@ const KNOBS: [&str; 9] = [
 ];
 /// `malloc` asks for huge pages by madvise(2) (glibc 2.35, manual, "Memory Allocation Tunables").
 pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
-/// Why a machine cannot be changed.
 const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";
 const REAL_TIME: Sched = Sched::Fifo(50);
 /// The highest priority of the usual scheduling policy.
@@ -79,12 +76,12 @@ pub struct AdviceRights {
     pub may_tune: bool,
     /// Whether the nice level may be raised.
     pub may_raise: bool,
-    /// Whether this process is root, as for the page cache.
+    /// Whether this process is root, which can drop the page cache.
     pub is_root: bool,
 }
 
-/// The steps for runs on `cpu`, the machine as it is first; and those that cannot be taken. `cpu` is `None` if there is
-/// one CPU only.
+/// The steps for runs on `cpu`, beginning with the machine as it is, and the steps that cannot be taken. `cpu` is
+/// `None` if there is only one.
 pub fn steps(
     host: &Host,
     facts: &Facts,
@@ -124,7 +121,7 @@ pub fn steps(
     (steps, missing)
 }
 
-/// All of these steps at a time; `None` if there are fewer than two.
+/// All of these steps combined; `None` if there are fewer than two.
 pub fn together(steps: &[AdviceStep]) -> Option<AdviceStep> {
     let choices: Vec<&AdviceStep> = steps.iter().filter(|step| step.is_choice()).collect();
     let changes = union(choices.iter().copied());
@@ -150,7 +147,7 @@ fn knob_step(
     let knob = knob(name).ok_or("there is no such knob")?;
     match knob.read(&Machine::new(host, bench)).state {
         State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),
-        // A knob of single CPUs needs to know which.
+        // Knobs of single CPUs need a CPU.
         State::NotTuned { .. } => {
             let affinity = cpu.filter(|_| matches!(name, "siblings" | "irqs" | "services"));
             let affinity = affinity.map(StepChange::Affinity);
@@ -163,12 +160,12 @@ fn knob_step(
 }
 
 impl AdviceStep {
-    /// Whether it can be advised: it is one step, and makes no other measurement of the runs.
+    /// Whether the step can be recommended: it is a single step and keeps the measurement the same.
     pub fn is_choice(&self) -> bool {
         !self.changes.is_empty() && self.name != TOGETHER && self.name != COLD_CACHE
     }
 
-    /// Sets the options of its runs. Without a step they have no priority.
+    /// Sets the options of the runs. Without a step they have no priority.
     pub fn apply(&self, process: &mut ProcessOptions, is_cold: &mut bool) {
         process.priority.priority = Some(model::values::Priority::Off);
         let mut knobs: Vec<String> = Vec::new();
@@ -190,7 +187,7 @@ impl AdviceStep {
         }
     }
 
-    /// Whether it changes the machine and not only the runs.
+    /// Whether the step changes the machine, not only the runs.
     pub fn changes_machine(&self) -> bool {
         let is_of_machine = |change: &StepChange| {
             matches!(
@@ -205,8 +202,8 @@ impl AdviceStep {
     }
 }
 
-/// The changes of several steps, each once. On a CPU with nothing else a priority brings nothing, and before Linux 6.12
-/// the kernel stops a real-time program there for parts of a second. All knobs contain each of them.
+/// The changes of several steps, without repetitions. On a CPU of its own a program gains nothing from a priority, and
+/// before Linux 6.12 the kernel stops a real-time program there for parts of a second. "All knobs" contains each knob.
 pub fn union<'a>(steps: impl Iterator<Item = &'a AdviceStep>) -> Vec<StepChange> {
     let is_cold = |change: &StepChange| *change == StepChange::ColdCache;
     let mut changes: Vec<StepChange> =
@@ -220,7 +217,7 @@ pub fn union<'a>(steps: impl Iterator<Item = &'a AdviceStep>) -> Vec<StepChange>
         changes.retain(|change| *change != StepChange::Nice);
     }
     if changes.contains(&StepChange::Shield) {
-        // It keeps the siblings idle.
+        // The shield keeps the siblings idle.
         changes.retain(|change| *change != StepChange::Knob("siblings".into()));
     }
     if changes.contains(&StepChange::AllKnobs) {
@@ -229,7 +226,8 @@ pub fn union<'a>(steps: impl Iterator<Item = &'a AdviceStep>) -> Vec<StepChange>
     changes
 }
 
-/// Leaves out the knobs that all knobs contain. If others are left, all are named: `run` takes either names or none.
+/// Removes the knobs that "all knobs" contains. If others remain, all are named, because `run` takes either names or
+/// none.
 fn add_all_knobs(changes: &mut Vec<StepChange>) {
     let is_default = |name: &str| knob(name).is_some_and(|knob| knob.by_default);
     changes.retain(|change| !matches!(change, StepChange::Knob(name) if is_default(name)));

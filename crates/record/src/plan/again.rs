@@ -1,14 +1,14 @@
-//! The plan of an earlier session → the plan that measures some of its arms again.
+//! Plans to measure some arms of an earlier session again.
 
 use std::path::Path;
 
 use crate::plan::{Arm, Plan, Role, ShellReason};
 
-/// CPython 3.12 and later writes the names of its functions for profilers if this is 1 (docs.python.org, "perf_profiling").
+/// If this is 1, CPython 3.12 and later writes function names for profilers (docs.python.org, "perf_profiling").
 pub const PYTHON_NAMES: &str = "PYTHONPERFSUPPORT";
 
-/// Puts these arms of an earlier plan into a new one, and how they were executed. How long, in which order and at which
-/// error rate to measure stays that of the new plan, and so do the names that it has. `directory` is where the earlier session was, if that is elsewhere.
+/// Copies these arms of an earlier plan, and how they were executed, into a new plan. The new plan keeps its length,
+/// order, error rate and names. `directory`: where the earlier session was, if elsewhere.
 pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: Option<&str>) {
     let names: Vec<Option<String>> = new.arms.iter_mut().map(|arm| arm.name.take()).collect();
     new.arms = arms.iter().map(|&arm| again(&earlier.arms[arm], directory)).collect();
@@ -52,7 +52,7 @@ pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: 
 fn again(arm: &Arm, directory: Option<&str>) -> Arm {
     let mut arm = arm.clone();
     arm.role = Role::Candidate;
-    // One pair is compared, whatever the benchmark is called. What the runs say of themselves decides nothing here.
+    // A single pair is compared, whatever the benchmark's name. A value that the runs print does not decide here.
     arm.benchmark = None;
     arm.value = None;
     arm.source = None;
@@ -63,7 +63,7 @@ fn again(arm: &Arm, directory: Option<&str>) -> Arm {
     arm
 }
 
-/// Asks interpreters of Python for names of their functions. `is_set` says whether the user has decided about that.
+/// Asks Python interpreters for function names, unless the user has set the variable (`is_set`).
 pub fn ask_for_names(plan: &mut Plan, is_set: bool) {
     for arm in &mut plan.arms {
         if !is_set && arm.environment.iter().all(|(name, _)| name != PYTHON_NAMES) {

@@ -17,7 +17,7 @@ pub struct Arm {
     pub command: String,
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Its part in the comparison.
+    /// The arm's part in the comparison.
     pub role: Role,
     /// Parameters and their values.
     pub parameters: Vec<(String, String)>,
@@ -61,7 +61,7 @@ pub struct Arm {
     /// Of a revision, or of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
-    /// Whether its name is that of a revision (`--revisions`). Then the arms of its benchmark are the same program at
+    /// Whether the name is a revision's (`--revisions`). The arms of its benchmark are then the same program at
     /// different commits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_revision: bool,
@@ -70,13 +70,13 @@ pub struct Arm {
     pub source: Option<WorkerCode>,
 }
 
-/// Iterations of a benchmark of a framework. A process with twice as many has the same fixed part, which cancels in the
+/// Iterations of a framework's benchmark. A process with twice as many has the same fixed part, which cancels in the
 /// difference of the two counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountedIterations {
-    /// The iterations in the difference.
+    /// Iterations in the difference.
     pub n: u64,
-    /// The words of the process with half of the iterations.
+    /// The command line with half of the iterations.
     pub half: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ fn is_one(n: &u64) -> bool {
 }
 
 impl Arm {
-    /// A command without hooks and variables. Its output is discarded, and any exit is a success.
+    /// A command without hooks and variables, whose output is discarded and whose every exit is a success.
     pub fn bare(command: &str, role: Role) -> Self {
         Self {
             name: None,
@@ -125,7 +125,7 @@ impl Arm {
         self.directories.get(at).map(String::as_str)
     }
 
-    /// Its name in the output.
+    /// Name in the output.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.command)
     }

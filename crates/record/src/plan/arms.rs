@@ -1,4 +1,4 @@
-//! Commands, names, parameters and per-command options → the arms of a plan.
+//! Makes the arms of a plan from commands, names, parameters and per-command options.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -14,11 +14,11 @@ use model::values::{IgnoreFailure, OutputTarget};
 pub struct Arms {
     /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
-    /// The arm that is subtracted.
+    /// The arm to subtract.
     pub control: Option<Control>,
     /// The shell; `None` when commands are executed directly.
     pub shell: Option<Vec<String>>,
-    /// The reason why a shell is used, or not.
+    /// Why a shell is used, or not.
     pub shell_reason: ShellReason,
 }
 
@@ -58,8 +58,8 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
 
 static NO_PARAMETERS: Assignment = Vec::new();
 
-/// Command and assignment of each arm. The commands change fastest, then the parameters, as in hyperfine. The command of
-/// `--reference` is measured once if neither it nor anything around it mentions a parameter.
+/// Command and assignment of each arm. Commands change fastest, then the parameters, as in hyperfine. The command of
+/// `--reference` is measured once if neither it nor its hooks and variables mention a parameter.
 fn order_of_arms<'a>(
     request: CommandRequest<'_>,
     commands: &[&String],
@@ -78,7 +78,7 @@ fn order_of_arms<'a>(
     order
 }
 
-/// The hooks and variables of the runs, which may mention parameters.
+/// Hooks and variables of the runs, which may mention parameters.
 fn around_runs(request: CommandRequest<'_>) -> impl Iterator<Item = &String> {
     let hooks = request.hooks;
     let lists = [&hooks.prepare, &hooks.conclude, &request.execution.env];
@@ -89,7 +89,7 @@ fn mentions(template: &str, parameter: &str) -> bool {
     template.contains(&format!("{{{parameter}}}"))
 }
 
-/// Refuses a parameter that nothing mentions: each of its values would measure the same.
+/// Refuses an unused parameter, because all of its values would measure the same.
 fn refuse_unused(
     request: CommandRequest<'_>,
     commands: &[&String],
@@ -105,20 +105,20 @@ fn refuse_unused(
     Ok(())
 }
 
-/// The place of an arm, for options that are given once, or once for each command.
+/// The place of an arm, for options that are given once or for each command.
 #[derive(Clone, Copy)]
 struct Position {
     command: usize,
     n_commands: usize,
     arm: usize,
     n_arms: usize,
-    /// The same without the arms of `--reference`.
+    /// Index of the arm, not counting the arms of `--reference`.
     named: usize,
     n_named: usize,
 }
 
 impl Position {
-    /// Returns the element of an option's list for this arm.
+    /// The element of an option's list for this arm.
     fn pick<T: Clone>(self, option: &str, list: &[T]) -> Result<Option<T>> {
         let index = match list.len() {
             0 => return Ok(None),
@@ -173,7 +173,7 @@ fn candidate(
     } else {
         position.pick("--output", &request.execution.output)?.unwrap_or(OutputTarget::Null)
     };
-    // A command that mentions no parameter is the same for all values.
+    // A command without the parameter is the same for all values.
     let is_of_value = |template: &&String| assignment.iter().any(|it| mentions(template, &it.0));
     let of_value = |hook: &Option<String>| {
         hook.as_ref().filter(is_of_value).map(|hook| substitute(hook, assignment))
@@ -200,7 +200,7 @@ fn candidate(
     })
 }
 
-/// The parameters that neither the command nor its name mentions, with their values; `None` if there is none.
+/// The parameters that neither the command nor its name mentions, with their values.
 fn unused(templates: [&str; 2], assignment: &Assignment) -> Option<String> {
     let is_unused = |(parameter, _): &&(String, String)| {
         !templates.iter().any(|template| mentions(template, parameter))
@@ -325,7 +325,7 @@ mod tests {
         let expected =
             ["1-a | true 1 a", "2-a | true 2 a", "1-b | true 1 b", "2-b | true 2 b"].as_slice();
         assert_eq!(labels(&spec), expected);
-        // A reference without the parameter is measured once, and names are for the others.
+        // A reference without the parameter is measured once. Names are for the other arms.
         spec.arms.reference = Some("true".into());
         assert_eq!(labels(&spec), [&["true | true"], expected].concat());
         assert!(made(&spec).unwrap().arms[0].parameters.is_empty());

@@ -17,7 +17,7 @@ pub enum BlockRule {
         min: u32,
         /// At most so many.
         max: u32,
-        /// So many are measured even if they do not fit. Old records have 0: there, `min` blocks were measured.
+        /// Number of blocks to measure even if they do not fit. Old records have 0 and measured `min` blocks.
         #[serde(default)]
         firm: u32,
     },
@@ -32,7 +32,7 @@ impl BlockRule {
         }
     }
 
-    /// The number of blocks that are measured even if they do not fit into the time: at least one.
+    /// The number of blocks to measure even if they do not fit into the time: at least one.
     pub fn firm(self) -> u32 {
         match self {
             Self::Exactly(n_blocks) => n_blocks,
@@ -50,6 +50,6 @@ pub enum Stopping {
     AtTheEnd,
     /// The session has several interim analyses, and ends at the first that decides everything.
     WhenDecided,
-    /// The same, but it ends at the first interim analysis at which any comparison differs.
+    /// The session has several interim analyses, and ends at the first at which any comparison differs.
     AtADifference,
 }

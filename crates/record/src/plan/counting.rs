@@ -1,7 +1,7 @@
-//! What counts the instructions of the runs, and what that means for a session.
+//! What counts the instructions of the runs.
 //!
-//! valgrind executes each instruction itself, so its counts mostly repeat exactly. Its runs take 10 to 40 times as long:
-//! their times are no times of the program, and their rows have none.
+//! valgrind executes each instruction itself, so its counts mostly repeat exactly. Its runs take 10 to 40 times as
+//! long, so their rows have no times.
 
 use anyhow::{Result, bail};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{BlockRule, Plan};
 use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
 
-/// So many runs of each arm have to agree before a count is taken to repeat exactly.
+/// Number of runs of each arm that must agree before a count is taken to repeat exactly.
 pub const AGREEING_RUNS: u32 = 3;
 
 /// What counts the instructions of the runs.
@@ -23,13 +23,12 @@ pub enum InstructionCounter {
     Valgrind {
         /// The program.
         path: String,
-        /// What it says of its version: `valgrind-3.19.0`.
+        /// The version that valgrind prints: `valgrind-3.19.0`.
         version: String,
     },
 }
 
 impl InstructionCounter {
-    /// The choice of it.
     pub fn choice(&self) -> CounterChoice {
         match self {
             Self::Pmu => CounterChoice::Pmu,
@@ -37,16 +36,16 @@ impl InstructionCounter {
         }
     }
 
-    /// Its name in tables.
+    /// Name in tables.
     pub fn name(&self) -> &'static str {
         self.choice().name()
     }
 }
 
-/// Chooses what counts. `pmu` says why the processor counts none for this user, `valgrind` is the one of this machine.
+/// Chooses what counts. `pmu` says why the processor counts nothing for this user; `valgrind` is this machine's.
 ///
 /// # Errors
-/// valgrind is asked for and not there, or nothing counts.
+/// valgrind is asked for and missing, or nothing counts.
 pub fn choose(
     choice: CounterChoice,
     pmu: impl FnOnce() -> Result<(), String>,
@@ -70,12 +69,12 @@ pub fn choose(
 }
 
 impl Plan {
-    /// Whether instructions decide, so that something has to count them.
+    /// Whether instructions decide, so something has to count them.
     pub fn needs_counter(&self) -> bool {
         self.policy.decide_on == Some(DecideOn::Instructions)
     }
 
-    /// The path of valgrind, if the runs are executed by it.
+    /// The path of valgrind, if it executes the runs.
     pub fn valgrind(&self) -> Option<&str> {
         match &self.counter {
             Some(InstructionCounter::Valgrind { path, .. }) => Some(path),
@@ -83,13 +82,13 @@ impl Plan {
         }
     }
 
-    /// Whether a run of this block is executed by valgrind. A warm-up is not: it shows that the program works, and writes
-    /// what the program keeps for later runs.
+    /// Whether valgrind executes a run of this block. It does not execute a warm-up, which shows that the program works
+    /// and writes what the program keeps for later runs.
     pub fn is_under_valgrind(&self, block: Option<u32>) -> bool {
         block.is_some() && self.valgrind().is_some()
     }
 
-    /// Sets what counts. Under valgrind everything that a count depends on is the same in all runs.
+    /// Sets what counts. Under valgrind, everything that a count depends on is the same in all runs.
     pub fn count_by(&mut self, counter: InstructionCounter) {
         self.counter = Some(counter);
         if self.valgrind().is_none() {

@@ -1,4 +1,5 @@
-//! Request + facts → plan. The defaults of a session are here; those of verbs without a plan are in `plan::defaults`.
+//! Decides the plan from request and facts, with the defaults of a session. `plan::defaults` has the defaults of verbs
+//! without a plan.
 
 use anyhow::{Result, bail, ensure};
 
@@ -22,29 +23,29 @@ const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
 /// Blocks beyond the fewest that can decide: a trimmed mean needs some more pairs.
 const FAMILY_BLOCKS_MORE: u32 = 4;
-/// More pairs than this sharpen an interval by little; docs/methodology.md, "Many pairs".
+/// More pairs hardly narrow an interval (docs/methodology.md, "Many pairs").
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
 /// Fewest runs for a meaningful error of t0.
 const PRECISION_BLOCKS_MIN: u32 = 12;
-/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, so its error
-/// does not cover the others (docs/methodology.md, "t0 and its error").
+/// Load comes and goes over tenths of seconds. A shorter session may see only one state of the machine, and its error
+/// would not cover the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
-/// Decides everything about the commands of `run`.
+/// Decides the plan of `run`.
 ///
 /// # Errors
-/// As [`decide`], and of [`arms`].
+/// See [`decide`] and [`arms`].
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     decide_run_across(spec, &[], facts, drawn_seed)
 }
 
-/// The same, with each command in the checkout of each of these revisions.
+/// Decides the plan of `run` with each command in the checkout of each revision.
 ///
 /// # Errors
-/// As [`decide_run`].
+/// See [`decide_run`].
 pub fn decide_run_across(
     spec: &RunSpec,
     revisions: &[BuiltRevision],
@@ -55,7 +56,7 @@ pub fn decide_run_across(
     decide(&spec.into(), arms, facts, drawn_seed)
 }
 
-/// Decides everything about these arms. `drawn_seed` is used when the request has none.
+/// Decides the plan for these arms. `drawn_seed` is used if the request has none.
 ///
 /// # Errors
 /// The request contradicts itself, or needs something that this machine does not have.
@@ -86,7 +87,7 @@ pub fn decide(
     );
     let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
     let blocks = block_rule(length, n_comparisons, alpha)?;
-    // Whoever asks for a number of runs wants so many, whatever they show.
+    // A user who asks for a number of runs gets this number, whatever they show.
     let is_sequence = n_comparisons > 0 && order == Order::Interleave && length.n_blocks.is_none();
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
@@ -137,13 +138,13 @@ pub fn decide(
     })
 }
 
-/// The metrics that are shown if the user names none.
+/// The metrics to show if the user names none.
 pub fn default_metrics() -> Vec<MetricChoice> {
     let choice = |name: &str| MetricChoice { name: name.into(), unit: None };
     ["wall", CPU, "user", "sys", "maxrss"].map(choice).to_vec()
 }
 
-/// The metrics, with times in this unit unless they have one.
+/// The metrics; times get this unit unless they have one.
 fn in_unit(mut metrics: Vec<MetricChoice>, unit: Option<TimeUnit>) -> Vec<MetricChoice> {
     let Some(TimeUnit(unit)) = unit else { return metrics };
     let is_time = |name: &str| match Metric::from_name(name).map(|metric| metric.info().quantity) {
@@ -155,14 +156,14 @@ fn in_unit(mut metrics: Vec<MetricChoice>, unit: Option<TimeUnit>) -> Vec<Metric
     metrics
 }
 
-/// The metrics, and the value of the runs if they say one.
+/// The metrics, and the value of the runs if there is one.
 fn with_value(mut metrics: Vec<MetricChoice>, arms: &[Arm]) -> Vec<MetricChoice> {
     let says_value = arms.iter().any(|arm| arm.value.is_some());
     metrics.extend(says_value.then(|| MetricChoice { name: VALUE.into(), unit: None }));
     metrics
 }
 
-/// The order of the runs. A setup of a value is made once, so all runs of the value follow it.
+/// The order of the runs. A setup for each value runs once, so all runs of the value must follow it.
 fn order(asked: Option<Order>, arms: &[Arm]) -> Result<Order> {
     if arms.iter().all(|arm| arm.setup.is_none() && arm.cleanup.is_none()) {
         return Ok(asked.unwrap_or_default());
@@ -176,7 +177,6 @@ fn order(asked: Option<Order>, arms: &[Arm]) -> Result<Order> {
 }
 
 impl Default for DecisionRule {
-    /// The rule without options.
     fn default() -> Self {
         Self {
             alpha: ALPHA_PCT / 100.0,
@@ -190,7 +190,7 @@ impl Default for DecisionRule {
     }
 }
 
-/// The number of arms that are compared with an earlier one, the twin included.
+/// Number of arms that are compared with an earlier one, the twin included.
 fn n_comparisons(arms: &[Arm]) -> usize {
     let has_reference = |&(index, arm): &(usize, &Arm)| {
         let is_before =
@@ -229,12 +229,12 @@ fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Resul
         budget_ns: length.stop.budget.map_or(budget_ns, |budget| budget.ns),
         min,
         max,
-        // Only the user's own number outranks the budget.
+        // Only a number from the user outranks the budget.
         firm: length.n_blocks_min.unwrap_or(1),
     })
 }
 
-/// Fewest and most blocks. The user's limits count; a default that contradicts them gives way.
+/// Fewest and most blocks. A default that contradicts the user's limits gives way.
 pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
     match user {
         (Some(min), Some(max)) => (min, max),
@@ -279,8 +279,8 @@ fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> 
     })
 }
 
-/// Checks that the CPUs of an option are online. They need not be in the mask of this process: isolated CPUs
-/// (isolcpus=) are in no mask until a process is bound to them.
+/// Checks that CPUs are online. They need not be in this process's mask: isolated CPUs (isolcpus=) are in no mask until
+/// a process is bound to them.
 ///
 /// # Errors
 /// The first CPU that is not online.
@@ -330,7 +330,7 @@ mod tests {
         check_blocks(Some(7), Some(5), &["a", "b"], None);
     }
 
-    /// `--runs` and `--budget`: whichever comes first. Only the user's own `--min-runs` outranks a budget.
+    /// `--runs` and `--budget`: whichever comes first. Only `--min-runs` outranks a budget.
     #[test]
     fn a_budget_ends_also_a_number_of_runs() {
         let blocks = |runs, min_runs, budget: Option<&str>| {

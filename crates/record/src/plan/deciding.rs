@@ -1,4 +1,4 @@
-//! The quantity that decides, and what follows from it: the unit, the statistic and the control.
+//! The deciding quantity, and what follows from it: unit, statistic and control.
 
 #[cfg(test)]
 mod tests;
@@ -11,19 +11,19 @@ use model::spec::groups::JudgementOptions;
 use model::values::metric::MetricSource;
 use model::values::{Better, Ceiling, Clock, DecideOn, Estimand, ValueUnit};
 
-/// The quantity that decides, and how.
 #[derive(Debug)]
 pub(super) struct Deciding {
     pub(super) clock: Clock,
     pub(super) decide_on: Option<DecideOn>,
     pub(super) better: Better,
     pub(super) estimand: Estimand,
-    /// The most that a value may be.
+    /// Largest allowed value.
     pub(super) ceiling: Option<Ceiling>,
 }
 
 impl Deciding {
-    /// The quantity of the options. Sets the unit of the arms, and removes a control that the quantity has no use for.
+    /// The deciding quantity of the options. Sets the unit of the arms, and removes a control that the quantity cannot
+    /// use.
     ///
     /// # Errors
     /// The quantity is a value and there is none, or it cannot be subtracted.
@@ -49,7 +49,7 @@ impl Deciding {
         if decide_on.clock().is_none() {
             remove_control(arms, decide_on)?;
         }
-        // Only a time has a floor that noise adds to. The lowest throughput is that of the most disturbed run.
+        // Only a time has a floor that noise adds to. The lowest throughput belongs to the most disturbed run.
         let usual = if unit.is_time() && better == Better::Lower {
             Estimand::default()
         } else {
@@ -59,14 +59,14 @@ impl Deciding {
         Ok(Self { clock, decide_on: Some(decide_on), better, estimand, ceiling })
     }
 
-    /// Whether the quantity is a count of the processor, for which counters have to be open.
+    /// Whether the quantity is a processor count, which needs open counters.
     pub(super) fn needs_counters(&self) -> bool {
         let metrics = self.decide_on.map_or(&[][..], DecideOn::metrics);
         metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware)
     }
 }
 
-/// The most that a value may be, if it is of what decides.
+/// The ceiling, if it applies to the deciding quantity.
 fn ceiling(
     judgement: &JudgementOptions,
     unit: ValueUnit,
@@ -79,7 +79,7 @@ fn ceiling(
     Ok(Some(ceiling))
 }
 
-/// Removes the empty shell: what it costs is not subtracted from other quantities than times.
+/// Removes the empty shell: only times have it subtracted.
 fn remove_control(arms: &mut Arms, decide_on: DecideOn) -> Result<()> {
     let Some(Control { arm, role }) = arms.control else { return Ok(()) };
     ensure!(

@@ -1,4 +1,4 @@
-//! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
+//! Defaults of verbs that have no plan. Each option's help text quotes its default.
 
 use anyhow::{Result, anyhow};
 
@@ -7,7 +7,7 @@ use model::spec::load::LoadKind;
 use model::spec::{DumpFormat, PlotKind};
 use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
 
-/// `run --isolate --cache`, in percent, where the cache can be divided.
+/// `run --isolate --cache`, in percent, if the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
@@ -29,9 +29,9 @@ pub const COMPARED_STATISTIC: FileStatistic = FileStatistic::T0;
 pub const CONVERT_WARMUPS: u32 = 0;
 /// `calibrate --budget`.
 pub const CALIBRATION_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
-/// `calibrate --runs`, the fewest: ten times as many as one experiment takes, so that the experiments differ enough.
+/// `calibrate --runs`, the fewest: ten times as many as one experiment takes, so the experiments differ enough.
 pub const CALIBRATION_RUNS: u32 = 600;
-/// `calibrate --replays`. An experiment costs some 50 ms of CPU time, and there are ten kinds of them: 4 minutes.
+/// `calibrate --replays`. An experiment costs some 50 ms of CPU time, and there are ten kinds: 4 minutes.
 pub const N_REPLAYS: u32 = 500;
 /// `system advise --budget`.
 pub const ADVICE_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
@@ -49,13 +49,13 @@ pub const POOL_BLOCKS: u32 = 3;
 pub const GATE_ALPHA_PCT: f64 = 1.0;
 /// `gate --budget`.
 pub const GATE_BUDGET: TimeSpan = TimeSpan { ns: 300_000_000_000 };
-/// The time in which a program of a framework has to list its benchmarks. Go and pytest run each once for that.
+/// Time for a framework's program to list its benchmarks. Go and pytest run each one once for that.
 pub const ASKING: TimeSpan = TimeSpan { ns: 300_000_000_000 };
 /// `gate --fail-on`. Copies of one file differ by up to a percent (docs/ci.md, "What it does").
 pub const GATE_FAIL_ON: FailOn = FailOn::slower(1.0);
 /// `bisect --alpha`.
 pub const BISECT_ALPHA: Percent = Percent(1.0);
-/// `bisect --same`. Less than elsewhere: a search for 1 % has to see 1 %.
+/// `bisect --same`. Smaller than elsewhere, because a search for 1 % must see 1 %.
 pub const BISECT_SAME_PCT: f64 = 0.3;
 /// `bisect --layouts`. With fewer, the interval is wider than a change that the spread of the link orders explains.
 pub const BISECT_LAYOUTS: u32 = 12;
@@ -73,7 +73,7 @@ pub const WHY_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 pub const WHY_WARMUPS: u32 = 1;
 /// `why --rate`: samples in a second of CPU time.
 pub const SAMPLES_PER_S: u32 = 1000;
-/// `why --stack-kib`. On a virtual machine, 16 KiB cost up to 1 % of the CPU time more than none, 8 KiB less than half of that.
+/// `why --stack-kib`. On a virtual machine, 16 KiB cost up to 1 % of the CPU time, 8 KiB less than half of that.
 pub const STACK_KIB: u8 = 8;
 /// `campaign new --alpha`, percent of campaigns.
 pub const CAMPAIGN_ALPHA: Percent = Percent(5.0);
@@ -83,7 +83,7 @@ pub const CAMPAIGN_CONTROL: ErrorControl = ErrorControl::Fwer;
 pub const CAMPAIGN_ATTEMPTS: u32 = 100;
 /// `campaign new --aim`, percent above `--at-least`.
 pub const CAMPAIGN_AIM_PCT: f64 = 1.0;
-/// How often an attempt with a gain of just that size is given up.
+/// How often an attempt with exactly the aimed-at gain is given up.
 pub const CAMPAIGN_MISS: f64 = 0.05;
 /// `campaign new --budget`, for a trial and for a confirmation.
 pub const CAMPAIGN_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
@@ -91,7 +91,7 @@ pub const CAMPAIGN_BUDGET: TimeSpan = TimeSpan { ns: 30_000_000_000 };
 pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 /// `noise --for`.
 pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
-/// `--side` of a directory of criterion.
+/// `--side` of a criterion directory.
 pub const CRITERION_SIDE: &str = formats::CRITERION_SIDE;
 
 /// The significance level of `--alpha`, as a share of one.

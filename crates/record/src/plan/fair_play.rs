@@ -1,24 +1,24 @@
-//! The rules that keep an attempt of a campaign honest, as far as they are a part of the session.
+//! Rules of a session that keep an attempt of a campaign honest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::shell::replace_in_script;
 
-/// In the command that validates: the index of the arm.
+/// Stands for the arm's index in the validating command.
 pub const ARM_WORD: &str = "{fair-play-arm}";
 
-/// The command that validates, for an arm.
+/// The validating command for an arm.
 pub fn for_arm(validate: &str, arm: usize) -> String {
     validate.replace(ARM_WORD, &arm.to_string())
 }
 
-/// What the session does so that an attempt cannot win without being faster.
+/// Rules that keep an attempt from winning without being faster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairPlayRules {
     /// Words of commands and hooks that stand for another text in each block.
     pub words: Vec<BlockWord>,
-    /// Whether a run cannot tell by its environment, or by the name of its parent, that it is measured.
+    /// Whether a run is prevented from seeing, by its environment or its parent's name, that it is measured.
     #[serde(default)]
     pub is_undercover: bool,
 }
@@ -28,22 +28,22 @@ pub struct FairPlayRules {
 pub struct BlockWord {
     /// The word, for example `{seed}`.
     pub word: String,
-    /// Its texts. Blocks take turns with them; warm-ups have the first.
+    /// The texts, used in turns by the blocks. Warm-ups have the first.
     pub texts: Vec<String>,
 }
 
 impl FairPlayRules {
-    /// Fills in the words of a block.
+    /// Replaces the words of a block.
     pub fn filled(&self, text: &str, block: Option<u32>) -> String {
         self.filled_by(text, block, |text, word, by| text.replace(word, by))
     }
 
-    /// Fills in the words of a block in a script of a shell.
+    /// Replaces the words of a block in a shell script.
     pub fn filled_script(&self, script: &str, block: Option<u32>) -> String {
         self.filled_by(script, block, replace_in_script)
     }
 
-    /// Fills in the words of a block in a command; with a shell, its last word is a script.
+    /// Replaces the words of a block in a command. With a shell, the last word is a script.
     pub fn filled_argv(
         &self,
         argv: &[String],

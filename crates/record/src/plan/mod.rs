@@ -115,7 +115,7 @@ pub struct Plan {
     /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_slices: bool,
-    /// The suite that this is one benchmark of.
+    /// The suite that this benchmark belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuiteMembership>,
     /// What keeps an attempt of a campaign honest.
@@ -128,21 +128,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The words of an arm's command in a block.
+    /// The command line of an arm in a block.
     pub fn argv(&self, arm: usize, block: Option<u32>) -> Vec<String> {
         let (argv, shell) = (&self.arms[arm].argv, self.shell.as_deref());
         let rules = self.fair_play.as_ref();
         rules.map_or_else(|| argv.clone(), |rules| rules.filled_argv(argv, shell, block))
     }
 
-    /// The script of a hook in a block.
     pub fn hook(&self, script: &str, block: Option<u32>) -> String {
         let rules = self.fair_play.as_ref();
         rules.map_or_else(|| script.to_owned(), |rules| rules.filled_script(script, block))
     }
 
-    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it, and `value` its own value.
-    /// Such a run ends the session, and its time is no time of the program.
+    /// Whether a run of this arm failed. `shell_exit`: its exit status as in a shell; `value`: its own value. A failed
+    /// run ends the session, and its time does not count.
     pub fn rejects(&self, arm: u32, shell_exit: i32, value: Option<f64>) -> bool {
         let Some(arm) = self.arms.get(arm as usize) else { return false };
         let lacks_value = arm.value.is_some() && value.is_none();
@@ -154,7 +153,7 @@ impl Plan {
         self.suite.as_ref().map_or_else(|| self.compared().len(), |suite| suite.family)
     }
 
-    /// The arms that are compared, with their indices.
+    /// The arms to compare, with their indices.
     pub fn candidates(&self) -> impl Iterator<Item = (usize, &Arm)> {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
     }
@@ -163,20 +162,20 @@ impl Plan {
     pub fn compared(&self) -> Vec<usize> {
         let candidates = self.candidates().map(|(arm, _)| arm);
         let compared = candidates.filter(|&arm| arm != self.reference_of(arm));
-        // Those of the first benchmark stand for their programs.
+        // The arms of the first benchmark stand for their programs.
         let is_one = |arm: &usize| !self.by_geometric_mean || self.leader(*arm) == *arm;
         compared.filter(is_one).collect()
     }
 
-    /// Whether blocks that comparisons leave out as warm-up are made up for. The user's number of runs is then the
-    /// number of pairs that count.
+    /// Whether blocks that comparisons leave out as warm-up are replaced. The user's number of runs is then the number
+    /// of pairs that count.
     pub fn replaces_warmup(&self) -> bool {
         let is_compared = !self.compared().is_empty() || self.twin().is_some();
         let is_exact = matches!(self.blocks, BlockRule::Exactly(_));
         is_compared && is_exact && self.order == Order::Interleave
     }
 
-    /// The arm of the first benchmark that has the program of this arm.
+    /// The arm with the same program in the first benchmark.
     pub fn leader(&self, arm: usize) -> usize {
         let benchmark = &self.arms[arm].benchmark;
         self.arms[..arm].iter().filter(|other| other.benchmark == *benchmark).count()
@@ -193,17 +192,17 @@ impl Plan {
         arms.find(|(_, other)| other.benchmark == *benchmark).map_or(arm, |(first, _)| first)
     }
 
-    /// Whether its workers are forks of a running program.
+    /// Whether the workers are forks of a running program.
     pub fn is_forked(&self) -> bool {
         self.workers.is_some() && self.arms.iter().all(|arm| arm.argv.is_empty())
     }
 
-    /// Whether there are several benchmarks, each with arms of its own.
+    /// Whether there are several benchmarks with their own arms.
     pub fn has_benchmarks(&self) -> bool {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
-    /// The name of an arm next to those of other benchmarks.
+    /// The name of an arm next to other benchmarks' arms.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         match &arm.benchmark {
@@ -217,7 +216,7 @@ impl Plan {
         self.arms.iter().position(|arm| arm.role == Role::Twin)
     }
 
-    /// Whether the memory of all processes of a run is asked for, so that they need a control group of their own.
+    /// Whether the memory of all processes of a run is measured, which needs a control group for each run.
     pub fn needs_tree_memory(&self) -> bool {
         let is_it = |metric: Metric| metric == Metric::TreePeakBytes;
         let decides = self.policy.decide_on.map_or(&[][..], DecideOn::metrics);
@@ -244,7 +243,7 @@ pub enum ShellReason {
     },
 }
 
-/// Stop when the error is small enough: that of t0 with one arm, of every ratio with several.
+/// Stop when the error is small enough: the error of t0 with one arm, of every ratio with several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Precision {
     /// In percent of t0.
@@ -261,7 +260,7 @@ pub struct Precision {
 pub struct ProcessPlan {
     /// CPUs they may use.
     pub affinity: Option<Vec<usize>>,
-    /// CPUs of the launcher. They are those of the benchmark, so that no launch includes a migration.
+    /// CPUs of the launcher: the benchmark's, so that no launch includes a migration.
     pub launcher_cpus: Option<Vec<usize>>,
     /// Nice level.
     pub nice: Option<i32>,
@@ -276,7 +275,8 @@ pub struct ProcessPlan {
     pub no_aslr: bool,
     /// Padding of the environment.
     pub env_padding: Padding,
-    /// Variables that tell the runtimes of threads how many to make, and where. An arm's own variables go before them.
+    /// Variables that tell threading runtimes how many threads to make, and where. An arm's own variables override
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_variables: Vec<(String, String)>,
     /// Memory nodes; `None` leaves them to the kernel.
@@ -293,7 +293,7 @@ pub struct DecisionRule {
     pub same_within: f64,
     /// The statistic to compare.
     pub estimand: Estimand,
-    /// The time of a run of which it is a statistic.
+    /// The time of a run that the statistic is about.
     #[serde(default = "Clock::of_old_plans")]
     pub clock: Clock,
     /// The value of a process with several slices.
@@ -302,13 +302,12 @@ pub struct DecisionRule {
     /// The quantity that decides, if the user chose one or the program says a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decide_on: Option<DecideOn>,
-    /// The direction in which that quantity is better.
+    /// The direction in which the deciding quantity is better.
     #[serde(default, skip_serializing_if = "Better::is_lower")]
     pub better: Better,
 }
 
 impl DecisionRule {
-    /// The quantity of a run that is compared.
     pub fn compared(&self) -> Compared {
         Compared { clock: self.clock, decide_on: self.decide_on, better: self.better }
     }

@@ -1,13 +1,13 @@
-//! Parameter scans and lists → every combination of values, and their substitution into commands.
+//! Parameter scans and lists: every combination of values, and their substitution into commands.
 
 use anyhow::{Result, bail, ensure};
 
 use model::spec::run::ArmOptions;
 
-/// A set of values, one for each parameter, in the order of the command line.
+/// One value for each parameter, in the order of the command line.
 pub type Assignment = Vec<(String, String)>;
 
-/// More combinations than this are a mistake.
+/// More combinations are a mistake.
 const COMBINATIONS_MAX: usize = 100_000;
 
 /// Every combination of the parameters' values; the first parameter changes fastest, as in hyperfine.
@@ -31,7 +31,7 @@ pub fn assignments(options: &ArmOptions) -> Result<Vec<Assignment>> {
     if options.zip { paired(&parameters) } else { combinations(&parameters) }
 }
 
-/// The first values of all parameters, the second ones, and so on.
+/// The first values of all parameters, then the second ones, and so on.
 fn paired(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
     let n_values = parameters.first().map_or(0, |(_, values)| values.len());
     for (name, values) in parameters {
@@ -48,7 +48,7 @@ fn paired(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
     Ok((0..n_values).map(at).collect())
 }
 
-/// Every combination of the values of these parameters; the first changes fastest.
+/// Every combination of values; the first parameter changes fastest.
 pub fn combinations(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
     let n_combinations = parameters
         .iter()
@@ -73,11 +73,11 @@ pub fn combinations(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignme
     Ok(combinations)
 }
 
-/// `{name}` → value, for every parameter.
+/// Replaces every `{name}` by its value.
 pub fn substitute(template: &str, assignment: &[(String, String)]) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
-    // Replaces in one pass from left to right, so that a value that looks like a placeholder stays.
+    // A single pass from left to right keeps a value that looks like a placeholder.
     while let Some(open) = rest.find('{') {
         let (before, from_open) = rest.split_at(open);
         text.push_str(before);
@@ -115,7 +115,7 @@ fn split_list(values: &str) -> Vec<String> {
     list
 }
 
-/// Uses exact decimal arithmetic, so that 0.1 + 0.2 is written 0.3.
+/// Decimal arithmetic is exact: 0.1 + 0.2 is written 0.3.
 fn scan_values(min: &str, max: &str, step: &str) -> Result<Vec<String>> {
     let places =
         [min, max, step].map(|text| text.split_once('.').map_or(0, |(_, tail)| tail.len()));

@@ -1,4 +1,4 @@
-//! The threads of the runs and their memory: the variables of their runtimes, and the memory nodes of their CPUs.
+//! Threads and memory of the runs: variables for threading runtimes, and the memory nodes of the CPUs.
 
 use anyhow::{Result, bail, ensure};
 
@@ -7,13 +7,13 @@ use host::{Gap, Host, MemoryNode, memory_nodes};
 use model::spec::groups::PlacementOptions;
 use model::values::{MemoryMode, MemoryPolicy, Numa, Threads, read_cpu_list};
 
-/// The kernel has one memory node, so a memory policy has no effect.
+/// With one memory node, a memory policy has no effect.
 pub const NODES: &str = "several memory nodes";
 
 const OMP_THREADS: &str = "OMP_NUM_THREADS";
-/// The variables with the number of threads: of OpenMP (OpenMP 5.2, chapter 21), OpenBLAS, Intel MKL and BLIS
-/// (their manuals), Go (package runtime) and Rayon (crate rayon). oneTBB has none and takes the affinity of the
-/// process. The Java VM takes that too; the variables of its options make it print a line to standard error.
+/// Variables with the number of threads: OpenMP (OpenMP 5.2, chapter 21), OpenBLAS, Intel MKL and BLIS (their manuals),
+/// Go (package runtime) and Rayon (crate rayon). oneTBB has none and follows the affinity of the process. So does the
+/// Java VM; its option variables make it print a line to standard error.
 const COUNTS: [&str; 6] = [
     OMP_THREADS,
     "OPENBLAS_NUM_THREADS",
@@ -24,13 +24,13 @@ const COUNTS: [&str; 6] = [
 ];
 const PROC_BIND: &str = "OMP_PROC_BIND";
 const PLACES: &str = "OMP_PLACES";
-/// Variables that say where OpenMP's threads run. `KMP_AFFINITY` and `GOMP_CPU_AFFINITY` are never set: both libgomp and
-/// LLVM's runtime know the standard's own, and LLVM's warns on standard error if it finds two (openmp/runtime/src,
+/// Variables that place OpenMP's threads. `KMP_AFFINITY` and `GOMP_CPU_AFFINITY` are never set: libgomp and LLVM's
+/// runtime both know the standard's variable, and LLVM's warns on standard error if it finds two (openmp/runtime/src,
 /// kmp_settings.cpp).
 const PLACINGS: [&str; 4] = [PROC_BIND, PLACES, "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
 impl ProcessPlan {
-    /// The variables of threads for an arm, which may have its own.
+    /// The thread variables for an arm, which may have its own.
     pub fn thread_variables_of<'a>(
         &'a self,
         arm: &'a Arm,
@@ -39,17 +39,17 @@ impl ProcessPlan {
         self.thread_variables.iter().filter(move |(name, _)| !gives_way(name, is_set))
     }
 
-    /// The variables of threads and those of the arm, which go before them.
+    /// The thread variables and the arm's own, which override them.
     pub fn environment_of(&self, arm: &Arm) -> Vec<(String, String)> {
         self.thread_variables_of(arm).chain(&arm.environment).cloned().collect()
     }
 }
 
-/// Whether the user's variables decide already what ours would say.
+/// Whether the user's variables already decide what ours would.
 fn gives_way(ours: &str, is_set: impl Fn(&str) -> bool) -> bool {
     let others: &[&str] = match ours {
         PROC_BIND | PLACES => &PLACINGS,
-        // These libraries take OpenMP's number if their own is not given.
+        // These libraries use OpenMP's number if their own is not set.
         "OPENBLAS_NUM_THREADS" => &["OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", OMP_THREADS],
         "MKL_NUM_THREADS" => &["MKL_NUM_THREADS", OMP_THREADS],
         "BLIS_NUM_THREADS" => &["BLIS_NUM_THREADS", OMP_THREADS],
@@ -58,8 +58,8 @@ fn gives_way(ours: &str, is_set: impl Fn(&str) -> bool) -> bool {
     others.iter().any(|name| is_set(name))
 }
 
-/// Chooses the variables of threads: as many threads as CPUs, and a CPU for each. `is_set`: the user's environment has
-/// this variable.
+/// Chooses the thread variables: as many threads as CPUs, and a CPU for each. `is_set`: whether the user's environment
+/// has a variable.
 pub fn place_threads(
     process: &mut ProcessPlan,
     options: &PlacementOptions,
@@ -79,11 +79,11 @@ pub fn place_threads(
     process.thread_variables = all.map(|(name, value)| (name.to_owned(), value)).collect();
 }
 
-/// Chooses the memory nodes. `cpus_allowed` are those of this process, as a list. A machine with one node is a gap if
-/// the user asked for a policy.
+/// Chooses the memory nodes. `cpus_allowed`: this process's CPUs, as a list. If the user asked for a policy, a machine
+/// with one node is a gap.
 ///
 /// # Errors
-/// The user names a node without memory, or the CPUs are on such nodes only.
+/// The user names a node without memory, or all CPUs are on such nodes.
 pub fn place_memory(
     host: &Host,
     process: &mut ProcessPlan,
@@ -115,7 +115,7 @@ pub fn place_memory(
         }
     };
     if nodes.is_empty() {
-        // The user did not ask for it.
+        // The user did not ask for a policy.
         if options.numa.is_none() {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ pub fn place_memory(
     Ok(None)
 }
 
-/// The nodes with memory on which these CPUs are.
+/// The nodes of these CPUs that have memory.
 fn of_cpus(nodes: &[MemoryNode], cpus: &[usize]) -> Vec<usize> {
     let has_one = |node: &&MemoryNode| node.cpus.iter().any(|cpu| cpus.contains(cpu));
     nodes.iter().filter(has_one).map(|node| node.node).collect()
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_users_own_variables_go_first() {
-        // OpenBLAS, MKL and BLIS take the number of OpenMP. The places are those of the CPUs still.
+        // OpenBLAS, MKL and BLIS use OpenMP's number. The places are still the CPUs'.
         let found = threads(&[2, 5], None, false, &["OMP_NUM_THREADS"]);
         let expected =
             ["GOMAXPROCS=2", "RAYON_NUM_THREADS=2", "OMP_PROC_BIND=true", "OMP_PLACES={2},{5}"];

@@ -1,4 +1,4 @@
-//! The priority of the runs, and the limits of nice levels and real-time policies on this machine.
+//! The priority of the runs, and this machine's limits of nice levels and real-time policies.
 
 use crate::plan::ProcessPlan;
 use host::{Gap, Host};
@@ -10,11 +10,11 @@ pub const NICE: &str = "a nice level that counts against other terminals";
 /// The kernel throttles a real-time program that never sleeps.
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
-/// The highest priority of the usual scheduling policy. Under `load 10`, a compiler's t0 was 1.14 of the idle one
-/// without it, and 1.01 with it. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
+/// The highest priority of the usual scheduling policy. Under `load 10` it reduced a compiler's t0 from 1.14 to 1.01
+/// times the idle one. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
 pub const HIGHEST: i32 = -20;
 
-/// Puts the runs before the other programs of the machine, unless the user has chosen a priority.
+/// Raises the runs above other programs, unless the user has chosen a priority.
 pub fn raise(
     process: &mut ProcessPlan,
     options: &PriorityOptions,
@@ -27,7 +27,7 @@ pub fn raise(
     }
 }
 
-/// The gaps to tell the reader of the times. `is_shielded`: no other programs use the CPUs.
+/// Gaps that concern the reader of the times. `is_shielded`: no other programs use the CPUs.
 pub fn caveats(host: &Host, process: &ProcessPlan, is_shielded: bool) -> Vec<Gap> {
     let is_real_time = matches!(process.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
     [
@@ -49,8 +49,8 @@ fn nice(host: &Host) -> Option<Gap> {
     })
 }
 
-/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a
-/// program waits (kernel/sched/fair.c, `fair_server_init`).
+/// Documentation/scheduler/sched-rt-group.rst. From Linux 6.12 on the time goes to a fair server, and only if a program
+/// waits (kernel/sched/fair.c, `fair_server_init`).
 fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
     let has_fair_server = host::shield::find(host).kernel >= (6, 12);
     let (gives, fix) = match has_fair_server {

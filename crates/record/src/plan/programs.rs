@@ -1,4 +1,4 @@
-//! Sessions of workers: statements in interpreters, and the benchmarks of programs.
+//! Sessions of workers: statements in interpreters, and benchmarks of programs.
 
 use std::collections::HashSet;
 
@@ -20,42 +20,37 @@ use model::values::{
     Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
 };
 
-/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
-/// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
+/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (some 3 ms each), and is a
+/// thousand times longer than reading the clock (docs/methodology.md, "Slices").
 const SLICE_NS: u64 = 1_000_000;
-/// The factor of --rigorous and --fast on the time of the whole session.
+/// The factor of --rigorous and --fast on the session's time.
 pub(super) const LONGER: u64 = 3;
-/// So long do the iterations take whose instructions are counted, if the time of one is known. What the framework does
-/// beside them, such as to print a time with one digit more, is then less than a thousandth.
+/// Time of the counted iterations, if the time of one is known. The framework's own work, such as printing one digit
+/// more, is then below a thousandth.
 const COUNTED_NS: f64 = 3e6;
-/// More of them are not asked for.
 const COUNTED_MAX: u64 = 10_000_000;
-/// The fewest processes that can end a session, however precise t0 is.
+/// Fewest processes for ending a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
-/// The benchmark of `timeit`: the name of the standard library's module.
+/// The benchmark name of `timeit`: the standard library's module.
 const TIMEIT: &str = "timeit";
-/// The interpreter if none is named.
 pub const PYTHON: &str = "python3";
 
-/// A benchmark of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramBenchmark {
-    /// Its name.
     pub name: String,
     /// Repetitions in one loop.
     pub inner_loops: u64,
-    /// Whether it times itself.
     pub has_own_timer: bool,
-    /// The framework that runs it; `None` for a program that speaks the worker protocol.
+    /// The framework; `None` for a program that speaks the worker protocol.
     pub harness: Option<Harness>,
-    /// The time of an iteration, if the framework's list has it.
+    /// Time of an iteration, if the framework's list has it.
     pub iteration_ns: Option<f64>,
 }
 
-/// Decides everything about statements.
+/// Decides the plan of statements.
 ///
 /// # Errors
-/// As [`crate::plan::decide`].
+/// See [`crate::plan::decide`].
 pub fn decide_timeit(
     spec: &TimeitSpec,
     revisions: &[BuiltRevision],
@@ -66,10 +61,10 @@ pub fn decide_timeit(
     decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
-/// Decides everything about programs; `found` are the benchmarks of each command.
+/// Decides the plan of programs; `found` has the benchmarks of each command.
 ///
 /// # Errors
-/// As [`crate::plan::decide`]; or no program has a benchmark that the user wants.
+/// See [`crate::plan::decide`]; or no program has a benchmark that the user wants.
 pub fn decide_bench(
     spec: &BenchSpec,
     commands: &[Arm],
@@ -80,7 +75,7 @@ pub fn decide_bench(
     let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
     let judgement = &spec.session.judgement;
     for name in names(&spec.benchmark, found)? {
-        // All programs have the same number of samples, so that their lowest ones can be compared.
+        // All programs get the same number of samples, so their lowest ones are comparable.
         let of_all = found.iter().flatten().filter(|listed| listed.name == name);
         let iteration_ns = of_all.filter_map(|it| it.iteration_ns).max_by(f64::total_cmp);
         for (command, listed) in commands.iter().zip(found) {
@@ -107,7 +102,7 @@ pub fn decide_bench(
     decide_harnesses(arms, &spec.session, facts, drawn_seed)
 }
 
-/// The arm that runs one benchmark of a program of a framework in each process.
+/// The arm that runs one benchmark of a framework's program in each process.
 fn of_harness(
     program: &Arm,
     harness: Harness,
@@ -131,8 +126,7 @@ fn of_harness(
     }
 }
 
-/// The arm that executes a number of iterations of one benchmark in each process, to count their instructions. A second
-/// process has half of them.
+/// The arm that counts the instructions of a number of iterations. A second process has half of them.
 ///
 /// # Errors
 /// The framework has no option for a number of iterations.
@@ -150,7 +144,7 @@ fn of_counted(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Res
     Ok(Arm { argv, counted, value: None, ..timed })
 }
 
-/// Decides everything about programs of frameworks: each run is a process of one benchmark, and says its value.
+/// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.
 fn decide_harnesses(
     mut arms: Vec<Arm>,
     session: &SessionOptions,
@@ -180,7 +174,7 @@ fn decide_harnesses(
     }
     let affinity = options.machine.chosen_cpus().cloned();
     let mut request = SessionRequest::of_workers(options, &judgement, affinity);
-    // Each process warms itself up, and the list has shown that the programs work.
+    // Each process warms itself up, and listing has shown that the programs work.
     request.length.n_warmups = Some(options.warmups.unwrap_or(0));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
     let mut plan = decide(&request, arms, facts, drawn_seed)?;
@@ -188,7 +182,7 @@ fn decide_harnesses(
     Ok(plan)
 }
 
-/// Gives each benchmark the usual time, unless the user says how long the session may take.
+/// Gives each benchmark the usual time, unless the user limits the session.
 fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, compares: bool) {
     if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
         && options.stop.budget.is_none()
@@ -200,7 +194,7 @@ fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, com
     }
 }
 
-/// The programs of the command line of `bench`, without their benchmarks.
+/// The programs on the command line of `bench`, without their benchmarks.
 ///
 /// # Errors
 /// A command cannot be split into words, or there are too many names.
@@ -226,7 +220,7 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     spec.commands.iter().enumerate().map(program).collect()
 }
 
-/// The benchmarks that the user wants, or all, each once, in the order of the programs.
+/// The benchmarks that the user wants, or all, without repetitions, in the order of the programs.
 ///
 /// # Errors
 /// No benchmark exists, or none that the user wants.
@@ -290,10 +284,10 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     Ok(arms)
 }
 
-/// Decides everything about arms that are workers.
+/// Decides the plan of workers.
 ///
 /// # Errors
-/// As [`crate::plan::decide`].
+/// See [`crate::plan::decide`].
 pub(super) fn decide_workers(
     mut arms: Vec<Arm>,
     session: &SessionOptions,
@@ -326,11 +320,11 @@ pub(super) fn decide_workers(
     let mut plan = decide(&request, arms, facts, drawn_seed)?;
     set_budget(&mut plan, options, n_benchmarks, compares);
     if let Some(precision) = &mut plan.precision {
-        // t0 is the time of the luckiest memory layout, and a few processes may all miss that layout.
+        // t0 belongs to the luckiest memory layout, which a few processes may all miss.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
     if options.rigorous {
-        // Spend all the time, do not save it.
+        // Use all of the time.
         plan.precision = plan.precision.filter(|_| options.stop.precision.is_some());
     }
     plan.metrics =
@@ -340,7 +334,7 @@ pub(super) fn decide_workers(
     Ok(plan)
 }
 
-/// The options with the quantity that decides as a worker names it: a clock, or its memory.
+/// The options with the deciding quantity of a worker: a clock, or its memory.
 fn of_workers(
     judgement: &JudgementOptions,
     options: &WorkerOptions,
@@ -374,8 +368,8 @@ fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
     }
 }
 
-/// Puts all workers on one CPU, where they take turns: it is the same for all, and no time includes a migration. It
-/// is an isolated CPU if there is one. Otherwise it is the last CPU, because the first one serves most interrupts.
+/// One CPU for all workers, which take turns: the same for all, and no time includes a migration. An isolated CPU if
+/// there is one, otherwise the last, because the first serves most interrupts.
 pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
     match &options.machine.affinity {
         Some(Affinity::All) => return None,

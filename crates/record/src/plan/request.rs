@@ -1,4 +1,4 @@
-//! The options of a session as [`decide`](crate::plan::decide) takes them, with one conversion for each kind of verb.
+//! The options of a session for [`decide`](crate::plan::decide), with one conversion for each kind of verb.
 
 use model::spec::RunSpec;
 use model::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions};
@@ -6,69 +6,53 @@ use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
 use model::spec::workers::WorkerOptions;
 use model::values::{Cpus, MetricList, Order, Rlimit, TimeSpan, TimeUnit};
 
-/// The options of a session other than its arms; `None` where the user leaves the choice to Stillwell.
+/// The options of a session without its arms; `None`: Stillwell chooses.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRequest {
-    /// The length of the measurement, and the order of the runs.
     pub length: LengthRequest,
-    /// The state of the timed processes.
     pub process: ProcessRequest,
-    /// The commands around the runs.
     pub hooks: HookOptions,
-    /// The rule for judging differences.
     pub judgement: JudgementOptions,
-    /// The metrics to collect and show.
     pub metrics: Option<MetricList>,
-    /// The unit of times.
     pub time_unit: Option<TimeUnit>,
 }
 
-/// The number of blocks, and their order.
+/// The number of blocks and their order.
 #[derive(Clone, Debug, Default)]
 pub struct LengthRequest {
     /// Warm-up runs of each arm.
     pub n_warmups: Option<u32>,
-    /// Exactly this many blocks.
+    /// Exact number of blocks.
     pub n_blocks: Option<u32>,
-    /// Fewest blocks.
     pub n_blocks_min: Option<u32>,
-    /// Most blocks.
     pub n_blocks_max: Option<u32>,
-    /// The rules for stopping.
     pub stop: StopOptions,
     /// Limit for one run.
     pub timeout: Option<TimeSpan>,
-    /// Order of the runs.
     pub order: Option<Order>,
-    /// Seed of all random choices.
     pub seed: Option<u64>,
 }
 
 /// The state of the timed processes.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessRequest {
-    /// CPUs they may use.
+    /// CPUs that the processes may use.
     pub affinity: Option<Cpus>,
-    /// The scheduling of the processes.
     pub priority: PriorityOptions,
-    /// The memory layout of the processes.
     pub layout: LayoutOptions,
-    /// Soft resource limits.
     pub rlimits: Vec<Rlimit>,
-    /// Their standard input: `null` or a file.
+    /// Standard input: `null` or a file.
     pub input: Option<String>,
 }
 
-/// Commands, and the options from which their arms are made.
+/// Commands, and the options that make arms of them.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandRequest<'a> {
-    /// The commands, without that of `--reference`.
+    /// The commands, without the one of `--reference`.
     pub commands: &'a [String],
     /// Names, parameters and the shell.
     pub arms: &'a ArmOptions,
-    /// The commands around the runs.
     pub hooks: &'a HookOptions,
-    /// Options for executing the commands.
     pub execution: &'a ExecutionOptions,
     /// Whether the reference runs a second time in each block.
     pub has_twin: bool,
@@ -79,7 +63,7 @@ impl From<&RunSpec> for SessionRequest {
         let (length, process) = (&spec.length, &spec.process);
         Self {
             length: LengthRequest {
-                // `-r 1 make` must not run for two hours instead of one.
+                // Without this, `-r 1 make` would run for two hours instead of one.
                 n_warmups: length.warmup.or(length.runs.map(|_| 0)),
                 n_blocks: length.runs,
                 n_blocks_min: length.min_runs,
@@ -117,7 +101,7 @@ impl<'a> From<&'a RunSpec> for CommandRequest<'a> {
 }
 
 impl SessionRequest {
-    /// The request of `timeit`, `bench` and suites. `affinity`: the CPUs that `--affinity` resolves to.
+    /// The request of `timeit`, `bench` and suites. `affinity`: the CPUs of `--affinity`.
     pub fn of_workers(
         options: &WorkerOptions,
         judgement: &JudgementOptions,

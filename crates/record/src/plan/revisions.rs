@@ -1,4 +1,4 @@
-//! Arms → the same arms in the checkout of each revision.
+//! Multiplies arms by revisions: each arm in each checkout.
 
 #[cfg(test)]
 mod tests;
@@ -14,19 +14,18 @@ use model::spec::run::HookOptions;
 /// The placeholder for the commit.
 const REVISION: &str = "revision";
 
-/// A revision that was checked out and built.
+/// A revision with its checkout and build.
 #[derive(Clone, Debug)]
 pub struct BuiltRevision {
-    /// Its name for people.
+    /// Name for people.
     pub name: String,
-    /// The directories that its blocks take turns with.
+    /// The directories that the blocks use in turns.
     pub directories: Vec<String>,
-    /// Its commit.
     pub git: Git,
 }
 
 /// Each arm once for each revision. Arms of one command are compared with each other; several commands are several
-/// benchmarks. Without revisions the arms stay as they are.
+/// benchmarks. Without revisions the arms are unchanged.
 pub fn across(arms: Vec<Arm>, revisions: &[BuiltRevision]) -> Vec<Arm> {
     if revisions.is_empty() {
         return arms;

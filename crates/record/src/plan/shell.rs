@@ -4,8 +4,7 @@ use crate::plan::{Arm, ShellReason};
 use model::spec::run::ArmOptions;
 use model::values::Shell;
 
-/// Decides once for all commands. With one command in a shell and another without, the comparison would include the
-/// shell.
+/// Decides for all commands at once. If only one command had a shell, the comparison would include the shell.
 pub(super) fn choose_shell(
     options: &ArmOptions,
     arms: &[Arm],
@@ -36,7 +35,7 @@ const BUILTINS: [&str; 24] = [
     "wait", "while",
 ];
 
-/// Returns the first piece of shell syntax in a command that would have no effect without a shell.
+/// The first piece of shell syntax that would have no effect without a shell.
 pub fn shell_syntax(command: &str) -> Option<String> {
     let (mut quote, mut escaped, mut at_word_start) = (None, false, true);
     for character in command.chars() {
@@ -77,7 +76,7 @@ pub fn shell_syntax(command: &str) -> Option<String> {
     is_assignment.then(|| first.into())
 }
 
-/// Puts a text in place of a word of a script. A text with blanks gets quotes where the script has none around it.
+/// Replaces a word of a script by a text. A text with blanks is quoted unless the script already quotes the word.
 pub(super) fn replace_in_script(script: &str, word: &str, text: &str) -> String {
     let mut out = String::new();
     let mut rest = script;
@@ -89,7 +88,7 @@ pub(super) fn replace_in_script(script: &str, word: &str, text: &str) -> String 
     out + rest
 }
 
-/// Whether the quotes of a script are open at its end.
+/// Whether a quote is open at the end of a script.
 fn is_quoted(script: &str) -> bool {
     let mut quote = None;
     let mut characters = script.chars();

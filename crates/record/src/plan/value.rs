@@ -54,8 +54,8 @@ pub enum ValueSource {
     File(String),
     /// A temporary file, whose path the arguments have in place of `{result}`.
     OwnFile,
-    /// Standard output, followed by the file of this name below a temporary directory, if it is there. The variables have
-    /// the path of the directory in place of `{result}`.
+    /// Standard output, followed by the file of this name below a temporary directory, if it exists. In the variables,
+    /// `{result}` stands for the directory's path.
     OwnFolder(String),
 }
 
@@ -109,7 +109,7 @@ impl ValueRule {
         Ok(Some(Self { reader, source, unit: options.value_unit.clone(), scale, better }))
     }
 
-    /// The rule for a benchmark of a framework, whose time is in ns.
+    /// The rule for a framework's benchmark, whose time is in ns.
     pub fn of_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
         let source = match kind.output() {
             HarnessOutput::Stdout => ValueSource::Stdout,
@@ -120,7 +120,7 @@ impl ValueRule {
         Self { reader, source, unit: Some("ns".into()), scale: 1.0, better: Better::Lower }
     }
 
-    /// An argument with which the times of this program of a framework vary less ([`Harness::steadier`]).
+    /// An argument that steadies the times of this program of a framework ([`Harness::steadier`]).
     pub fn steadier(&self, program: &[String]) -> Option<&'static str> {
         match &self.reader {
             ValueReader::Harness { kind, .. } => kind.steadier(program),
@@ -128,7 +128,6 @@ impl ValueRule {
         }
     }
 
-    /// The kind of its values.
     pub fn kind(&self) -> ValueUnit {
         self.unit.as_deref().and_then(known_unit).map_or(ValueUnit::Count, |(kind, _)| kind)
     }
@@ -138,12 +137,11 @@ impl ValueRule {
         self.unit.as_deref().filter(|unit| known_unit(unit).is_none())
     }
 
-    /// Whether the value is in standard output.
     pub fn is_in_stdout(&self) -> bool {
         matches!(self.source, ValueSource::Stdout | ValueSource::OwnFolder(_))
     }
 
-    /// Whether it needs a temporary file or directory, whose path takes the place of `{result}`.
+    /// Whether the value needs a temporary file or directory, whose path replaces `{result}`.
     pub fn has_own_file(&self) -> bool {
         matches!(self.source, ValueSource::OwnFile | ValueSource::OwnFolder(_))
     }

@@ -1,4 +1,4 @@
-//! The use of workers: processes that run a benchmark a given number of times and answer how long that took.
+//! Workers: processes that run a benchmark a given number of times and report the time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Whether calibration may make slices longer: nobody named their length. With `delta` the slope has no cost of
-    /// a slice.
+    /// Whether calibration may lengthen slices: the user did not set a length. With `delta`, the slope contains no cost
+    /// of a slice.
     pub fn is_slice_free(&self) -> bool {
         self.loops.is_none() && !self.is_slice_named && !self.delta
     }

@@ -1,4 +1,4 @@
-//! The quantity that decides, from the options to the plan.
+//! The deciding quantity, from the options to the plan.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! A suite file → its candidates: parameters filled in, each variant with its own command, statement or program.
+//! The candidates of a suite file: parameters are filled in, and each variant has its command, statement or program.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,62 +21,53 @@ use model::words::in_words;
 /// Placeholder names that are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
 
-/// The `input` that is empty and not a file.
+/// The `input` that is empty instead of a file.
 const NO_INPUT: &str = "null";
 
-/// A variant that was checked out and built.
+/// A variant with its checkout and build.
 #[derive(Clone, Debug)]
 pub struct VariantBuild {
-    /// Its table in the file.
+    /// The variant's table in the file.
     pub variant: Variant,
-    /// The directories that its blocks take turns with.
+    /// The directories that the blocks use in turns.
     pub directories: Vec<String>,
-    /// Its commit.
     pub git: Option<Git>,
     /// Whether each build linked objects that can change places.
     pub is_relinked: bool,
 }
 
-/// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
+/// A benchmark of the file with one combination of parameters. A program may turn out to have several benchmarks.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its name; of a program, the prefix of its benchmarks' names.
+    /// Name of the benchmark; for a program, the prefix of its benchmarks' names.
     pub name: String,
-    /// Words to select it by.
+    /// Words to select the candidate by.
     pub tags: Vec<String>,
-    /// Its variants, which are compared.
+    /// The variants to compare.
     pub variants: Vec<BenchmarkVariant>,
-    /// The kind of benchmark.
     pub kind: BenchmarkKind,
-    /// The options for measuring it.
+    /// The options for measuring.
     pub policy: Policy,
     /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
-    /// Its place in the file, in bytes.
+    /// Place in the file, in bytes.
     pub place: Range<usize>,
 }
 
-/// A variant of one benchmark.
 #[derive(Clone, Debug)]
 pub struct BenchmarkVariant {
-    /// Its name.
     pub name: String,
-    /// Its working directories.
     pub directories: Vec<String>,
-    /// Its commit.
     pub git: Option<Git>,
-    /// Variables that are set.
     pub environment: Vec<(String, String)>,
 }
 
-/// The kinds of benchmarks.
 #[derive(Clone, Debug)]
 pub enum BenchmarkKind {
     /// A command line for each variant.
     Commands {
         /// In the order of the variants.
         commands: Vec<String>,
-        /// The options for executing them.
         options: Box<CommandOptions>,
     },
     /// A statement for each variant.
@@ -85,7 +76,7 @@ pub enum BenchmarkKind {
     Programs {
         /// In the order of the variants.
         arms: Vec<Arm>,
-        /// Only these of their benchmarks.
+        /// Only these of the programs' benchmarks.
         only: Vec<String>,
     },
 }
@@ -93,11 +84,11 @@ pub enum BenchmarkKind {
 /// The options for executing commands, with parameters filled in.
 #[derive(Clone, Debug, Default)]
 pub struct CommandOptions {
-    /// The shell; `None` where the commands decide.
+    /// The shell; `None`: the commands decide.
     pub shell: Option<Shell>,
-    /// The commands around them; `prepare` and `conclude` have one for each variant, or none.
+    /// The commands around the runs; `prepare` and `conclude` have one for each variant, or none.
     pub hooks: HookOptions,
-    /// Standard input and the exit statuses that are right.
+    /// Standard input and the accepted exit statuses.
     pub execution: ExecutionOptions,
 }
 
@@ -111,13 +102,13 @@ impl Candidate {
         }
     }
 
-    /// The name of a benchmark of its programs.
+    /// The full name of a program's benchmark.
     pub fn inner_name(&self, inner: &str) -> String {
         if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
     }
 }
 
-/// The candidates of a suite file. `directory` is that of the file.
+/// The candidates of a suite file in `directory`.
 ///
 /// # Errors
 /// A command cannot be split into words, or parameters have too many combinations or a reserved name.
@@ -153,7 +144,7 @@ fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
         .collect();
     let found = combinations(&parameters);
     let mut found = found.map_err(|error| Flaw::value(&["matrix"], in_words(&error)))?;
-    // In `exclude`, 1.0 equals 1, although the two differ when filled in.
+    // `exclude` compares numbers: 1.0 equals 1, although they are filled in differently.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
     };
@@ -173,7 +164,7 @@ fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
     Ok(found)
 }
 
-/// A benchmark with one combination of its parameters.
+/// A benchmark with one combination of parameters.
 struct Expansion<'a> {
     file: &'a SuiteFile,
     benchmark: &'a SuiteItem<SuiteBenchmark>,
@@ -211,7 +202,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Its name. Parameters that the name does not contain follow in brackets.
+    /// The name. Parameters that are not in the name follow in brackets.
     fn name(&self) -> String {
         let template = self.benchmark.name.as_deref().unwrap_or_default();
         let rest = self.assignment.iter();
@@ -225,7 +216,7 @@ impl Expansion<'_> {
         substitute(template, &[self.assignment.as_slice(), &own_values(variant)].concat())
     }
 
-    /// The variables of a variant. Those of the benchmark override them.
+    /// The variables of a variant, overridden by the benchmark's.
     fn environment(&self, variant: &Variant) -> Vec<(String, String)> {
         let mut variables = variant.env.clone();
         variables.extend(self.benchmark.env.clone());
@@ -296,7 +287,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Converts as `run --input` does, but relative paths start at the directory of the suite file.
+    /// Converts as `run --input` does, with paths relative to the suite file's directory.
     fn input(&self, input: String) -> String {
         if input == NO_INPUT {
             return input;
@@ -341,7 +332,7 @@ impl Expansion<'_> {
     }
 }
 
-/// The placeholders of a variant, with their values.
+/// The placeholders of a variant with their values.
 fn own_values(variant: &Variant) -> [(String, String); 3] {
     let own = [
         ("prefix", variant.prefix.as_deref().unwrap_or_default()),

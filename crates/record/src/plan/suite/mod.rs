@@ -1,7 +1,7 @@
-//! A suite file and the command line → one plan for each benchmark.
+//! Makes one plan for each benchmark from a suite file and the command line.
 //!
-//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone,
-//! and a [`Suite`] has the benchmarks of the programs too.
+//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s come from the file alone; a
+//! [`Suite`] includes the programs' benchmarks.
 
 mod candidates;
 #[cfg(test)]
@@ -35,34 +35,32 @@ pub use candidates::{
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.
 const SHARE_MAX: u64 = 4;
-/// In a gate, suspects get one part in so many of the time, and a benchmark may take as much.
+/// In a gate, suspects together get this fraction (one part in so many) of the time, and a benchmark may take as much.
 pub const SUSPECT_PARTS: u64 = 2;
-/// Each benchmark has its own stream of random choices: a number from this many.
+/// Range of the numbers that give each benchmark its own random stream.
 const SEEDS: u64 = 1 << 32;
-/// Separates the stream of the first builds from those of the benchmarks.
+/// Separates the stream of first builds from the benchmarks' streams.
 const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
 
 /// A whole suite, decided.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Suite {
-    /// Its name.
     pub name: String,
     /// Time for all benchmarks together, ns.
     pub budget_ns: u64,
-    /// Seed of the order in which benchmarks are visited.
+    /// Seed of the order of visits.
     pub seed: u64,
-    /// Its benchmarks, in the order of the file.
+    /// The benchmarks in the order of the file.
     pub members: Vec<SuiteMember>,
 }
 
 /// One benchmark of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteMember {
-    /// Its name; no two have the same.
+    /// Name of the benchmark, unique in the suite.
     pub name: String,
-    /// Words to select it by.
+    /// Words to select the benchmark by.
     pub tags: Vec<String>,
-    /// Its plan.
     pub plan: Plan,
 }
 
@@ -75,7 +73,7 @@ pub struct SuiteMembership {
     pub benchmark: String,
     /// Comparisons of the whole suite, which are judged together.
     pub family: usize,
-    /// Whether a gate made it: its user has other options, and no file.
+    /// Whether a gate made the suite: its user has other options, and no file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_gate: bool,
     /// Whether benchmarks that may be slower get more time, so that a look may spend less. Earlier gates had no suspects.
@@ -91,8 +89,8 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
         && (options.tag.is_empty() || options.tag.iter().any(|tag| tags.contains(tag)))
 }
 
-/// Decides everything. `listed` are the benchmarks of each candidate's programs, in the order of its arms; empty for
-/// other kinds.
+/// Decides the whole suite. `listed` has the benchmarks of each candidate's programs, in the order of its arms; empty
+/// for other kinds.
 ///
 /// # Errors
 /// No benchmark is selected, two benchmarks have one name, or a setting contradicts another one or this machine.
@@ -151,8 +149,8 @@ pub fn decide_suite(
     Ok(Suite { name, budget_ns, seed, members })
 }
 
-/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always
-/// began with the first would never reach the others.
+/// Starts each variant at a random build. Blocks use the builds in turns, so short sessions that always began with the
+/// first would never reach the others.
 fn begin_anywhere(plan: &mut Plan) {
     let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
     for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
@@ -161,7 +159,7 @@ fn begin_anywhere(plan: &mut Plan) {
     }
 }
 
-/// Gives each benchmark, by its policy, its share of the time and of alpha. Returns the total time.
+/// Gives each benchmark its share of the time and of alpha by its policy. Returns the total time.
 fn share_out(
     members: &mut [SuiteMember],
     policies: &[&Policy],
@@ -199,7 +197,7 @@ fn share_out(
     budget_ns
 }
 
-/// One candidate → plans.
+/// Makes the plans of a candidate.
 struct BenchmarkPlanner<'a> {
     candidate: &'a Candidate,
     said: &'a BenchSpec,
@@ -241,10 +239,10 @@ impl BenchmarkPlanner<'_> {
         Ok((name, decide_bench(&spec, arms, listed, self.facts, seed)?))
     }
 
-    /// Fills in the parts that commands, statements and programs have in common and that no kind sets itself.
+    /// Fills in what all kinds have in common.
     fn finish(&self, name: &str, mut plan: Plan) -> Plan {
         for arm in &mut plan.arms {
-            // A program's benchmark keeps the name by which the program knows it.
+            // A program's benchmark keeps the name that the program knows.
             arm.benchmark.get_or_insert_with(|| name.to_owned());
             let mut variants = self.candidate.variants.iter();
             let variant = variants.find(|variant| arm.name.as_ref() == Some(&variant.name));
@@ -276,7 +274,7 @@ impl BenchmarkPlanner<'_> {
         said.or(&self.candidate.policy)
     }
 
-    /// Returns the options of workers. The file's value counts where the command line has none.
+    /// The options of workers. The command line overrides the file.
     fn session(&self) -> SessionOptions {
         let policy = self.policy();
         let mut session = self.said.session.clone();
@@ -299,7 +297,7 @@ impl BenchmarkPlanner<'_> {
         session
     }
 
-    /// Commands are timed as wholes, so they have only some of the options of workers.
+    /// Commands are timed as a whole, so only some options of workers apply.
     fn of_commands(
         &self,
         commands: &[String],

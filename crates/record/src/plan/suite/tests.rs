@@ -22,7 +22,7 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     suite_in(&["/dir"], text, words)
 }
 
-/// Each variant is in these directories.
+/// A suite whose variants are in these directories.
 fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
     let text = format!("{TWO}{text}");
     let text = Text { path: Path::new("s.toml"), text: &text };
@@ -86,11 +86,11 @@ fn all_comparisons_are_one_family_and_share_the_time() {
         BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
         BlockRule::Exactly(_) => 0,
     };
-    // Four times a third is more than the whole; the file's own value stays.
+    // Four times a third is more than the whole. The file's own value stays.
     assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [30, 7, 30]);
     let same = |member: &SuiteMember| member.plan.policy.same_within;
     assert_eq!(found.members.iter().map(same).collect::<Vec<_>>(), [0.01, 0.03, 0.01]);
-    // 10 s for each that compares, 3 s for the other one.
+    // 10 s for each that compares, 3 s for the others.
     assert_eq!(suite(THREE, &[]).unwrap().budget_ns, 23_000_000_000);
     assert_eq!(suite(THREE, &["--rigorous"]).unwrap().budget_ns, 69_000_000_000);
 }
@@ -157,7 +157,7 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(arms[0].environment, expected);
     assert_eq!(found[0].variants[0].environment, expected);
-    // A build has those of the variant.
+    // A build has the variables of the variant.
     let expected = [("A", "x"), ("B", "x")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(environment_of(&variant), expected.into());
 }
