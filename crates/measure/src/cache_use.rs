@@ -1,5 +1,5 @@
-//! The kernel's counts of the last-level cache around a run: how much of it the run's CPUs have filled, and the traffic
-//! with the memory (Documentation/filesystems/resctrl.rst, "mon_data").
+//! The kernel's counts of the last-level cache around a run: how much the run's CPUs have filled, and the memory
+//! traffic (Documentation/filesystems/resctrl.rst, "mon_data").
 #![expect(clippy::disallowed_methods, reason = "reads files of resctrl")]
 
 use std::fs::File;
@@ -10,21 +10,20 @@ use model::values::metric::{METRICS, Metric, MetricSource};
 use record::Row;
 use record::plan::Plan;
 
-/// Longest text of a count.
 const COUNT_BYTES: usize = 32;
 
-/// The open files of the counts. They belong to the group of the runs' CPUs, so they count the kernel's work there too.
+/// The open files of the counts. They belong to the group of the runs' CPUs, so the kernel's work there counts too.
 #[derive(Debug, Default)]
 pub struct CacheUse {
     occupancy: Vec<File>,
     traffic: Vec<File>,
     others_traffic: Vec<File>,
-    /// Traffic before the run, of the runs' CPUs and of everything else.
+    /// Traffic before the run: of the runs' CPUs, and of everything else.
     before: (Option<u64>, Option<u64>),
 }
 
 impl CacheUse {
-    /// Opens the files that can be read. `root` is where their paths begin.
+    /// Opens the files that can be read. `root`: where their paths begin.
     pub fn open(root: &str, monitors: &CacheMonitors) -> Self {
         let all = |paths: &[String]| -> Vec<File> {
             let open = |path: &String| File::open(format!("{root}{path}")).ok();
@@ -38,7 +37,7 @@ impl CacheUse {
         }
     }
 
-    /// The metrics that these files give.
+    /// The metrics that these files provide.
     pub fn metrics(&self) -> Vec<Metric> {
         [
             (&self.occupancy, Metric::CacheBytes),
@@ -55,7 +54,7 @@ impl CacheUse {
         self.before = (sum(&self.traffic), sum(&self.others_traffic));
     }
 
-    /// Sets the counts of the run that has just ended. Counters that went back are those of a group that is gone.
+    /// Sets the counts of the run that has just ended. A counter that went back belongs to a group that is gone.
     pub fn after(&self, row: &mut Row) {
         let since = |files: &[File], before: Option<u64>| sum(files)?.checked_sub(before?);
         row.set(Metric::CacheBytes, sum(&self.occupancy));
@@ -64,7 +63,7 @@ impl CacheUse {
     }
 }
 
-/// The counts of the last-level cache that the user asked for and the launcher does not have.
+/// The gap for cache counts that the user asked for and the launcher lacks.
 pub fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
     let of_cache = METRICS.iter().filter(|info| info.source == MetricSource::Resctrl);
     let is_asked = |name: &str| plan.metrics.iter().any(|choice| choice.name == name);
@@ -84,7 +83,7 @@ pub fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
 fn sum(files: &[File]) -> Option<u64> {
     let count = |file: &File| -> Option<u64> {
         let mut text = [0; COUNT_BYTES];
-        // From the start: the kernel counts anew for each such read.
+        // Read from the start: the kernel counts anew for each such read.
         let n_bytes = file.read_at(&mut text, 0).ok()?;
         std::str::from_utf8(&text[..n_bytes]).ok()?.trim_end().parse().ok()
     };
@@ -130,7 +129,7 @@ mod tests {
         set("pod", "Unavailable");
         found.after(&mut row);
         assert_eq!(counts(&row), [Some(8192), Some(64), None]);
-        // A file that cannot be opened is a group that is gone. A part of a sum is no sum.
+        // A file that cannot be opened belongs to a group that is gone. A part of a sum is no sum.
         let gone = CacheMonitors { others_traffic: names(&["root", "none"]), ..monitors };
         assert_eq!(
             CacheUse::open(&root, &gone).metrics(),

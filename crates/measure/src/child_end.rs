@@ -10,8 +10,8 @@ pub fn is_interruption(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
-/// Waits for the end of a child without reaping it. A child that the terminal stops, because it wants to read from it or
-/// to change it in the background, would wait for ever: it is ended with its group, and the signal returned.
+/// Waits for the end of a child without reaping it. A background child that the terminal stops, because it reads from
+/// it or changes it, would wait for ever: it is killed with its group, and the stop signal is returned.
 pub fn wait_for_exit(pid: i32) -> Option<i32> {
     let mut stopped_by = None;
     loop {
@@ -20,7 +20,7 @@ pub fn wait_for_exit(pid: i32) -> Option<i32> {
                 stopped_by = Some(signal);
                 sys::signal_group(pid, libc::SIGKILL);
             }
-            // Whoever stopped it may let it go on.
+            // The process that stopped it may continue it.
             Ok(Some(_)) => {}
             Ok(None) => return stopped_by,
             Err(error) if is_interruption(&error) => {}
@@ -29,12 +29,12 @@ pub fn wait_for_exit(pid: i32) -> Option<i32> {
     }
 }
 
-/// Whether a child has ended, or is stopped by the terminal. A stop stays to be seen by [`wait_for_exit`].
+/// Whether a child has ended or is stopped by the terminal. [`wait_for_exit`] still sees the stop.
 pub fn has_ended_or_stopped(pid: i32) -> bool {
     sys::has_exited(pid) || sys::stopped_by(pid).is_some_and(is_of_terminal)
 }
 
-/// Whether this is a signal for processes in the background of a terminal (termios(3), TOSTOP).
+/// Whether this signal is for background processes of a terminal (termios(3), TOSTOP).
 fn is_of_terminal(signal: i32) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU)
 }

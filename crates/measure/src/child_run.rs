@@ -1,4 +1,4 @@
-//! One child that has ended, and its row.
+//! A child that has ended, and its row.
 
 use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::{RunTimes, Stall, TaskTotals};
@@ -7,29 +7,27 @@ use host::sys::{LaunchedChild, Usage};
 use model::values::metric::Metric;
 use record::Row;
 
-/// Two counts of CPU time agree to this share: those of ticks and of switches differ a little. A task that took so much
-/// of a run's CPU time is its only one.
+/// Share to which two counts of CPU time agree: ticks and switches differ a little. A task with this share of a run's
+/// CPU time is its only one.
 const COUNTS_AGREE: f64 = 0.99;
 /// CPU time that a task may use after the launcher saw its end, ns.
 const AFTER_END_NS: u64 = 100_000;
 
-/// Result of one child.
 pub struct ChildRun {
     pub launched: LaunchedChild,
     pub ended_ns: u64,
     pub exit: i32,
     pub timed_out: bool,
     pub usage: Usage,
-    /// Times of its first task.
     pub first_task: Option<CpuTimes>,
-    /// What the launcher waited for a CPU until it saw its end.
+    /// How long the launcher waited for a CPU before it saw the end.
     pub waits: Waits,
     pub stderr: Vec<u8>,
     pub stderr_bytes: u64,
 }
 
 impl ChildRun {
-    /// Its row, without the counts of perf events.
+    /// The row without counts of perf events.
     pub fn row(&self, id: RowId, clock_origin_ns: u64) -> Row {
         let started_ns = self.launched.exec_ns.saturating_sub(clock_origin_ns);
         let mut row = Row {
@@ -59,13 +57,13 @@ impl ChildRun {
         row
     }
 
-    /// The part of a run's wall time that is not its own; `None` if nothing tells. The row has the run's counts.
+    /// The part of a run's wall time that is not its own; `None` if unknown. The row has the run's counts.
     ///
-    /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
+    /// Without a complete log of its tasks, a run whose first task used all CPU time counts as a single task.
     pub fn stall(&self, totals: Option<TaskTotals>, row: &Row) -> Option<Stall> {
         let first = self.first_task.zip(self.before()).map(|(after, before)| after.since(before));
         let usage_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
-        // Its probe and its delay are not in the usage any more.
+        // The usage no longer contains the probe and the delay.
         let probe_ns = self.launched.probe.map_or(0, |probe| probe.all_ns);
         let first_ran_ns = self.first_task.map_or(0, |times| times.ran_ns);
         let first_used_ns = first_ran_ns.saturating_sub(self.launched.delayed_ns + probe_ns);
@@ -87,7 +85,6 @@ impl ChildRun {
         is_single.then(|| Stall::of_single(&run)).flatten()
     }
 
-    /// Times of the child just before its exec.
     fn before(&self) -> Option<CpuTimes> {
         CpuTimes::parse(self.launched.schedstat.as_bytes())
     }
@@ -96,13 +93,13 @@ impl ChildRun {
         let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
         let launch_ns = self.launched.exec_ns - self.launched.cloned_ns;
         let waited_ns = self.before().map_or(0, |times| times.waited_ns);
-        // The delay is not in the usage any more.
+        // The usage no longer contains the delay.
         least_busy_ns(cpu_ns, launch_ns, waited_ns + self.launched.delayed_ns)
     }
 }
 
-/// CPU time of a run between its start and its end, at least: its usage has some from before and after. Its launch took
-/// `launch_ns`; of `idle_ns` of it, in which the child waited for a CPU, the usage has none.
+/// Least CPU time of a run between its start and its end. The usage includes some before and after: the launch took
+/// `launch_ns`, without the `idle_ns` in which the child waited for a CPU.
 fn least_busy_ns(cpu_ns: u64, launch_ns: u64, idle_ns: u64) -> u64 {
     let outside_ns = launch_ns.saturating_sub(idle_ns) + AFTER_END_NS;
     ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
@@ -116,7 +113,7 @@ mod tests {
     fn a_launch_that_waits_uses_no_time_of_the_run() {
         assert_eq!(least_busy_ns(10_000_000, 400_000, 0), 9_400_000);
         assert_eq!(least_busy_ns(10_000_000, 22_400_000, 22_000_000), 9_400_000);
-        // Another count of the wait may be longer than the launch.
+        // Another count of the wait may exceed the launch.
         assert_eq!(least_busy_ns(10_000_000, 400_000, 500_000), 9_800_000);
         assert_eq!(least_busy_ns(100_000, 400_000, 0), 0);
     }

@@ -1,13 +1,12 @@
-//! Clocks outside the launcher's child, in integer nanoseconds. Times are CLOCK_MONOTONIC.
+//! Clocks of Stillwell's processes, in integer nanoseconds. Times are CLOCK_MONOTONIC.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// CLOCK_MONOTONIC now.
 pub fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
 
-/// CLOCK_BOOTTIME now: CLOCK_MONOTONIC plus the time that the machine was suspended.
+/// CLOCK_BOOTTIME: CLOCK_MONOTONIC plus the time that the machine was suspended.
 pub fn boottime_ns() -> u64 {
     ns(clock_gettime(ClockId::Boottime))
 }

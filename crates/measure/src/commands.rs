@@ -1,4 +1,4 @@
-//! Plan → commands: finds programs, builds environments, chooses streams.
+//! Makes the commands of a plan: finds programs, builds environments, chooses streams.
 #![expect(clippy::disallowed_methods, reason = "looks at files")]
 
 use std::ffi::OsString;
@@ -29,29 +29,29 @@ pub struct Commands {
     stdin: Option<Bytes>,
     hook_shell: Vec<String>,
     loud: Vec<bool>,
-    /// The user of the commands, if it is not our own.
+    /// The user of the commands, if not our own.
     run_as: Option<User>,
-    /// File for the standard output of runs that are validated, or that say a value there.
+    /// File for the standard output of runs, to validate it or to find their value.
     captured_stdout: Option<Bytes>,
     /// File that runs write their value to.
     result_file: Option<Bytes>,
-    /// Directory of the files of valgrind.
+    /// Directory for valgrind's files.
     counts: Option<Bytes>,
 }
 
 /// The temporary files and directories of the runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnFiles<'a> {
-    /// For the standard output of runs that are validated, or that say a value there.
+    /// For the standard output of runs, to validate it or to find their value.
     pub stdout: Option<&'a Path>,
-    /// That runs write their value to.
+    /// For the value that runs write.
     pub result: Option<&'a Path>,
-    /// Directory of the files of valgrind.
+    /// Directory for valgrind's files.
     pub counts: Option<&'a Path>,
 }
 
 impl Commands {
-    /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
+    /// Builds the environments of all arms. Programs are searched for later, because a setup hook may build them.
     pub fn new(plan: &Plan, run_as: Option<&User>, files: OwnFiles<'_>) -> Self {
         let OwnFiles { stdout: captured_stdout, result: result_file, counts } = files;
         let mut inherited = host::environment_for(run_as);
@@ -96,7 +96,7 @@ impl Commands {
         &self.environments
     }
 
-    /// Stops keeping the standard error of this arm, because it is too long.
+    /// Stops keeping the arm's standard error, because it is too long.
     pub fn mark_loud(&mut self, arm: usize) {
         self.loud[arm] = true;
     }
@@ -144,7 +144,7 @@ impl Commands {
         Ok(self.counted(command, plan, arm, block))
     }
 
-    /// The command as its instructions are counted.
+    /// The command under the instruction counter.
     fn counted(&self, command: Command, plan: &Plan, arm: usize, block: Option<u32>) -> Command {
         let half = plan.arms[arm].counted.as_ref().filter(|_| block.is_some());
         let half = half.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
@@ -170,7 +170,7 @@ impl Commands {
         argv.iter().map(filled).collect()
     }
 
-    /// The place of a value, seen from the current directory.
+    /// Where a value is found, from the current directory.
     fn value_task(&self, rule: &ValueRule, directory: Option<&str>) -> Option<ValueTask> {
         let mut folder = None;
         let path = match &rule.source {
@@ -188,7 +188,7 @@ impl Commands {
         Some(ValueTask { rule: rule.clone(), path, folder })
     }
 
-    /// A hook's command, executed by the shell with the environment of an arm.
+    /// A hook's command, for the shell, with the environment of an arm.
     ///
     /// # Errors
     /// There is no such shell.
@@ -237,12 +237,12 @@ impl Commands {
     }
 }
 
-/// Whether the standard output of an arm's runs has their value.
+/// Whether an arm's runs print their value to standard output.
 pub(super) fn has_value_in_stdout(arm: &Arm) -> bool {
     arm.value.as_ref().is_some_and(ValueRule::is_in_stdout)
 }
 
-/// Opening a FIFO blocks until the other end is opened. The launcher waits for the child's exec and would hang too.
+/// Opening a FIFO blocks until the other end is opened. The launcher, which waits for the child's exec, would hang too.
 fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.file_type().is_fifo() => {
@@ -252,7 +252,7 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a temporary file or directory takes the place of `{result}` in an arm's arguments and variables.
+/// Whether a temporary file or directory replaces `{result}` in an arm's arguments and variables.
 pub(super) fn has_own_file(arm: &Arm) -> bool {
     arm.counted.is_some() || arm.value.as_ref().is_some_and(ValueRule::has_own_file)
 }

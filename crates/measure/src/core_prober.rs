@@ -1,7 +1,5 @@
-//! Probes of the CPU that workers share, between their slices.
-//!
-//! A worker is an interpreter or another program and cannot probe its core. A thread of this process does, on the same
-//! CPU. It sleeps while a slice is timed.
+//! Probes the CPU of the workers between their slices. A worker is an interpreter or another program and cannot probe
+//! its core, so a thread of this process does, on the same CPU. It sleeps while a slice is timed.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
@@ -11,11 +9,11 @@ use rustix::process::setpriority_process;
 use crate::clock::monotonic_ns;
 use host::sys::{self, CoreProbe};
 
-/// A pause is at least so many times as long as the probe before it, with all waiting. So probes take at most a tenth of a
-/// session. On an idle CPU one takes some 30 µs, and each slice of a millisecond gets one.
+/// Shortest pause, as a multiple of the probe before it and all its waiting: probes take at most a tenth of a session.
+/// On an idle CPU one takes some 30 µs, so each slice of a millisecond gets one.
 const PAUSES: u64 = 10;
 
-/// A thread on one CPU that probes it when asked.
+/// A thread on one CPU that probes it on request.
 #[derive(Debug)]
 pub struct CoreProber {
     requests: SyncSender<()>,
@@ -24,8 +22,8 @@ pub struct CoreProber {
 }
 
 impl CoreProber {
-    /// Starts the thread, with the nice level of the workers if that is allowed. `None` on a kind of CPU that cannot be
-    /// probed, or where no thread can be made or bound to the CPU.
+    /// Starts the thread, with the workers' nice level if allowed. `None` if this kind of CPU cannot be probed, or no
+    /// thread can be made or bound to it.
     pub fn start(cpu: usize, nice: Option<i32>) -> Option<Self> {
         sys::probe_core()?;
         let (requests, asked) = sync_channel(0);

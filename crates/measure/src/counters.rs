@@ -1,6 +1,6 @@
 //! Perf events around a run. The launcher opens them once, with `inherit` and `enable_on_exec`. Its own copies never
-//! start. Each child's copies start at its exec, and the kernel adds them up when the child ends. Opening events for
-//! every child would cost 100 µs a run; inherited events and all other evidence together cost about 25 µs.
+//! start; a child's copies start at its exec, and the kernel adds them up when the child ends. Opening events for every
+//! child would cost 100 µs a run; inherited events and all other evidence together cost about 25 µs.
 
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};
@@ -19,9 +19,9 @@ pub struct Counters {
     switches: Option<SwitchLog>,
     /// Whether something has run since the counts were read.
     is_stale: bool,
-    /// An event without `inherit`. If a task has only inherited events, the kernel treats the contexts of parent and
-    /// child as interchangeable. It then swaps them when it switches between the two (kernel/events/core.c,
-    /// `context_equiv`). The child's exec would start the launcher's own events, permanently.
+    /// An event without `inherit`. If a task has only inherited events, the kernel considers the contexts of parent and
+    /// child interchangeable and swaps them at a switch between the two (kernel/events/core.c, `context_equiv`). The
+    /// child's exec would then start the launcher's own events for good.
     _anchor: Option<Counter>,
 }
 
@@ -38,10 +38,10 @@ struct CounterReading {
     running_ns: u64,
 }
 
-/// An event that this machine cannot count: the event, the reason, the remedy.
+/// An event that cannot be counted here: the event, the reason, the remedy.
 pub type CounterGap = (String, String, String);
 
-/// Whether the processor counts the instructions of a process of this user.
+/// Whether the processor counts the instructions of this user's processes.
 ///
 /// # Errors
 /// The reason why not.
@@ -52,7 +52,7 @@ pub fn can_count_instructions() -> Result<(), String> {
 }
 
 impl Counters {
-    /// No events at all.
+    /// No events.
     pub fn none() -> Self {
         Self { counters: Vec::new(), switches: None, is_stale: true, _anchor: None }
     }
@@ -79,9 +79,9 @@ impl Counters {
         let switches = SwitchLog::open(cpus, wake)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
-        // The switch records also show migrations, so no event is needed for them: each inherited event costs a run
-        // some microseconds. Without switch records, counting migrations needs more rights than a user has: they
-        // happen in the kernel, so an event that excludes the kernel counts none.
+        // The switch records also show migrations, so they need no event, which would cost each run some microseconds.
+        // Without switch records, counting migrations takes more rights than a user has: they happen in the kernel, so
+        // an event that excludes the kernel counts none.
         if switches.is_none() {
             try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
         }
@@ -103,7 +103,7 @@ impl Counters {
         metrics
     }
 
-    /// Reads the counts before a run. The counts after the last run serve, unless something else has run since.
+    /// Reads the counts before a run, unless nothing has run since the last reading.
     pub fn before(&mut self) {
         if !self.is_stale {
             return;
@@ -116,12 +116,12 @@ impl Counters {
         }
     }
 
-    /// Notes that a run or a hook was executed: the counts have changed.
+    /// Notes that a run or a hook was executed, so the counts have changed.
     pub fn something_ran(&mut self) {
         self.is_stale = true;
     }
 
-    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log of them.
+    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log.
     pub fn after(&mut self, row: &mut Row, run: &ChildRun) -> Option<TaskTotals> {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
@@ -130,7 +130,7 @@ impl Counters {
             let before = std::mem::replace(&mut open.before, after);
             let enabled_ns = after.enabled_ns - before.enabled_ns;
             let running_ns = after.running_ns - before.running_ns;
-            // An event that was never scheduled has no count, which is not the same as zero.
+            // An event that was never scheduled has no count, not zero.
             if enabled_ns > 0 && running_ns == 0 {
                 continue;
             }
@@ -163,7 +163,7 @@ fn try_open(
     counters: &mut Vec<OpenCounter>,
     gaps: &mut Vec<CounterGap>,
 ) {
-    // Count the kernel too if the rights allow it. Otherwise count user time alone, which is better than nothing.
+    // Count the kernel too if the rights allow it, otherwise user time alone.
     let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
     let mut error = None;
     for &with_kernel in attempts {
@@ -202,7 +202,6 @@ fn read(counter: &mut Counter) -> Option<CounterReading> {
     })
 }
 
-/// Explains an error of perf_event_open(2).
 fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
     let (why, fix) = match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => (

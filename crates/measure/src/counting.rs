@@ -1,6 +1,6 @@
-//! What the tasks of some runs do beside taking time: page faults, and where the kernel permits it system calls, each with
-//! its call chain. Every single one is recorded, so such a run takes longer, and its times are not used. The events are open
-//! in these runs only: the kernel's tracepoint of system calls slows every process of the machine.
+//! Counts page faults and, with the kernel's permission, system calls, each with its call chain. Every single event is
+//! recorded, so the times of such a run are not used. The events are open in these runs only, because the kernel's
+//! tracepoint of system calls slows every process of the machine.
 
 #![expect(clippy::disallowed_methods, reason = "reads the kernel's count of huge pages")]
 
@@ -11,38 +11,36 @@ use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 
-/// Added to the kind of a record of a page fault, and of a system call.
+/// Added to the record kind of a page fault, and of a system call.
 pub const OF_FAULTS: u32 = 0x3_0000;
 pub const OF_CALLS: u32 = 0x4_0000;
 /// Flag of a run whose system calls are counted too.
 pub const COUNTS_CALLS: u32 = 4;
-/// One block in so many is counted, up to a last one: a program does the same again and again, so few blocks tell it.
+/// One block in so many is counted, up to a limit: a program repeats itself, so few blocks suffice.
 const COUNTED_EVERY: u32 = 8;
 const COUNTED_MAX: u32 = 24;
-/// Its place among these blocks.
+/// Which of these blocks is counted.
 const COUNTED_AT: u32 = 3;
-/// Ring buffers of each CPU in bytes, the largest that the kernel gives; users may have 516 KiB for each CPU
+/// Ring buffer of each CPU in bytes, the largest first. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
 const RING_BYTES: [usize; 3] = [1 << 20, 256 << 10, 64 << 10];
-/// The most return addresses of a sample.
 pub const DEPTH_MAX: u16 = 64;
-/// Most bytes of the records of a run. What is beyond counts as lost.
+/// Most bytes of a run's records. Whatever exceeds this counts as lost.
 const BYTES_MAX: u64 = 4 << 20;
-/// After a run with lost records, only one event of so many times as many is recorded.
+/// After a run with lost records, only one event in this many times as many is recorded.
 const LONGER: u64 = 16;
 const PERIOD_MAX: u64 = 1 << 16;
 
-/// Whether the runs of a block are counted.
 pub fn is_counted(block: u32) -> bool {
     block % COUNTED_EVERY == COUNTED_AT && block < COUNTED_EVERY * COUNTED_MAX
 }
 
-/// The events of the run that is under way.
+/// The events of the current run.
 #[derive(Default)]
 pub struct CountingLog {
     cpus: Vec<usize>,
     with_kernel: bool,
-    /// Number of the tracepoint of system calls.
+    /// Number of the system call tracepoint.
     tracepoint: Option<u64>,
     rings: Vec<(u32, Sampler)>,
     /// Huge pages of the machine before the run.
@@ -54,17 +52,16 @@ pub struct CountingLog {
     n_lost: u64,
 }
 
-/// What is known at the end of a run.
+/// The state at the end of a run.
 pub struct CountsEnd {
-    /// Lost records, or gaps with them.
+    /// Lost records, or gaps with lost records.
     pub n_lost: u64,
-    /// Huge pages that the kernel gave to any program of the machine in the meantime; `None` for a run that is not counted, or
-    /// where it does not say.
+    /// Huge pages that the kernel gave to any program during the run; `None` if the run is not counted or the kernel
+    /// does not say.
     pub n_huge_pages: Option<u64>,
 }
 
 impl CountingLog {
-    /// For runs on these CPUs.
     pub fn new(cpus: &[usize], with_kernel: bool, tracepoint: Option<u64>) -> Self {
         Self {
             cpus: cpus.to_vec(),
@@ -75,7 +72,7 @@ impl CountingLog {
         }
     }
 
-    /// Opens the events for a run that begins. Returns the flag, and one in how many events is counted; `None` where the kernel
+    /// Opens the events for a run. Returns the flag, and that one in how many events is counted; `None` if the kernel
     /// refuses.
     pub fn before(&mut self) -> Option<(u32, u64)> {
         (self.n_bytes, self.n_lost) = (0, 0);
@@ -104,12 +101,12 @@ impl CountingLog {
         Some((flags, self.period))
     }
 
-    /// Whether a run is counted now.
+    /// Whether the current run is counted.
     pub fn is_on(&self) -> bool {
         !self.rings.is_empty()
     }
 
-    /// Passes on what the kernel has written: samples alone.
+    /// Passes on the kernel's samples.
     pub fn drain(&mut self, mut each: impl FnMut(u32, u16, &[u8])) {
         for (of, ring) in &mut self.rings {
             while let Some(record) = ring.next_record() {
@@ -141,7 +138,7 @@ impl CountingLog {
         self.cpus.iter().map(|&cpu| self.open_ring(cpu, event())).collect()
     }
 
-    /// The kernel's part of a chain is left out: the reason is known.
+    /// Leaves out the kernel's part of a chain, whose reason is known.
     fn open_ring(&self, cpu: usize, mut builder: Builder<'static>) -> io::Result<Sampler> {
         builder
             .observe_self()
@@ -159,13 +156,13 @@ impl CountingLog {
     }
 }
 
-/// Huge pages that page faults were given since the machine has started (`thp_fault_alloc`, admin-guide/mm/transhuge.rst).
+/// Huge pages given to page faults since boot (`thp_fault_alloc`, admin-guide/mm/transhuge.rst).
 fn huge_pages() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/vmstat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("thp_fault_alloc "))?.parse().ok()
 }
 
-/// Opens a sampling event with the largest buffer that the kernel gives. It is ready to be read when it is half full.
+/// Opens a sampling event with the largest buffer that the kernel gives. It becomes readable when half full.
 pub fn with_largest_ring(builder: &mut Builder<'_>) -> io::Result<Sampler> {
     let mut open = |bytes: usize| builder.wakeup_watermark(bytes / 2).build()?.sampled(bytes);
     open(RING_BYTES[0]).or_else(|_| open(RING_BYTES[1])).or_else(|_| open(RING_BYTES[2]))

@@ -10,11 +10,10 @@ use crate::wire::{BatchStop, RowDestination};
 use model::words::in_words;
 use record::{Layout, Row, Writer};
 
-/// The destination of the rows.
 pub struct Destination {
     writer: Writer,
     layout: Layout,
-    /// The origin of the rows' times, ns.
+    /// Origin of the rows' times, ns.
     pub clock_origin_ns: u64,
     line: Vec<u8>,
 }

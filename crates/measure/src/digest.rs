@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-/// The digest of a stream, as hexadecimal digits.
+/// The digest of a stream, in hexadecimal.
 ///
 /// # Errors
 /// It cannot be read.
@@ -25,7 +25,7 @@ pub fn digest(mut from: impl Read) -> io::Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The digest of a regular file; `None` if it is none, or cannot be read.
+/// The digest of a readable regular file.
 pub fn digest_of_file(path: &Path) -> Option<String> {
     // A FIFO would wait for its other end.
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;

@@ -1,5 +1,4 @@
-//! The runner that makes real processes. It turns steps into jobs for the launcher, and the launcher's answers into
-//! an outcome.
+//! The runner that makes real processes: it turns steps into jobs for the launcher, and its answers into an outcome.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -34,25 +33,24 @@ use record::plan::Plan;
 use record::schedule::Step;
 use record::{Event, Survivors};
 
-/// Jobs with the same arm, directory, block (where it matters) and purpose have the same command.
+/// Identifies a command: arm, directory, block (if it matters) and purpose.
 type CommandKey<'a> = (u32, Option<&'a str>, Option<u32>, JobPurpose);
 
-/// Makes real processes.
 #[derive(Debug)]
 pub struct ExecRunner<'a> {
     plan: &'a Plan,
     process: LauncherProcess,
-    /// User of the hooks, if it is not our own.
+    /// User of the hooks, if not our own.
     run_as: Option<User>,
     commands: Commands,
     maxrss_floor_kib: u64,
     evidence_ns: Option<u64>,
     survivors: Vec<Survivors>,
-    /// Holds the standard output of the run that is to be validated, or that says a value.
+    /// The standard output of the run, for its validation or its value.
     _captured: Option<NamedTempFile>,
-    /// Holds the file that a run writes its value to.
+    /// The file for the value of a run.
     _results: Option<TempDir>,
-    /// Holds the files of valgrind.
+    /// The files of valgrind.
     _counts: Option<TempDir>,
 }
 
@@ -66,8 +64,8 @@ pub struct MetricSupport {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `cache` has the files with the counts of the runs' cache. `sampling` asks for samples of the
-    /// runs. `enter` moves the process with this id to the place of its runs before its first request.
+    /// Starts the launcher. `cache`: files with counts of the runs' cache. `sampling`: asks for samples of the runs.
+    /// `enter`: moves a process to the place of its runs before its first request.
     ///
     /// # Errors
     /// The launcher cannot be started, or cannot do all that the plan asks for.
@@ -79,7 +77,7 @@ impl<'a> ExecRunner<'a> {
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, MetricSupport)> {
         let says_value = plan.arms.iter().any(has_value_in_stdout);
-        // The child opens it, so it belongs to the child's user (Documentation/admin-guide/sysctl/fs.rst,
+        // The child opens the file, so its user must own it (Documentation/admin-guide/sysctl/fs.rst,
         // `protected_regular`).
         let made = (plan.validate.is_some() || says_value).then(|| match &run_as {
             Some(user) => with_files_of(user, NamedTempFile::new),
@@ -150,12 +148,12 @@ impl<'a> ExecRunner<'a> {
         ))
     }
 
-    /// The process that makes the runs.
+    /// Process id of the launcher.
     pub fn launcher(&self) -> u32 {
         self.process.id()
     }
 
-    /// Sets the record that the rows go to.
+    /// Sets the record for the rows.
     ///
     /// # Errors
     /// The launcher cannot open the record.
@@ -196,7 +194,7 @@ impl<'a> ExecRunner<'a> {
         }
     }
 
-    /// Runs part of the jobs of some steps.
+    /// Runs a part of the jobs of some steps.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
             Ok((batch, origins)) => {
@@ -211,7 +209,7 @@ impl<'a> ExecRunner<'a> {
         }
     }
 
-    /// Makes the batch of these jobs, with the origin of each.
+    /// The batch of these jobs, with the origin of each.
     fn batch(
         &self,
         steps: &[Step],
@@ -247,7 +245,7 @@ impl<'a> ExecRunner<'a> {
         Ok((batch, origins))
     }
 
-    /// Runs a batch. The second value is the step that was interrupted, if its conclude hook is still to run.
+    /// Runs a batch. The second value is the interrupted step, if its conclude hook must still run.
     fn send(
         &mut self,
         batch: Batch,
@@ -351,8 +349,7 @@ impl<'a> ExecRunner<'a> {
         Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
     }
 
-    /// After the launcher was killed, another one runs the conclude hook of the step that was open. Returns the error
-    /// of the session.
+    /// After the launcher was killed, a new one runs the conclude hook of the open step. Returns the session's error.
     fn conclude_without_launcher(
         &mut self,
         steps: &[Step],

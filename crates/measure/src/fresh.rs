@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, utimensat};
 
-/// Replaces a directory by a copy of another one. Files are shared until one of the two changes, where the file system
-/// can do that; their times stay.
+/// Replaces a directory by a copy of another, including file times. Files share their blocks until one changes, if the
+/// file system supports it.
 ///
 /// # Errors
 /// A file cannot be read or written, or is neither a file, a directory nor a link.
@@ -51,7 +51,7 @@ fn copy_directory(source: &Path, copy: &Path) -> Result<()> {
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let source = File::open(from)?;
     let meta = source.metadata()?;
-    // A file for the owner until it is complete; open(2) takes the umask off.
+    // Only the owner may read the file until it is complete. open(2) applies the umask.
     let copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     if ioctl_ficlone(copy.as_fd(), source.as_fd()).is_err() {
         io::copy(&mut &source, &mut &copy)?;
@@ -69,7 +69,7 @@ fn keep_times(meta: &fs::Metadata, path: &Path) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::empty())?)
 }
 
-/// Removes a directory, also one that a run has protected.
+/// Removes a directory, even if a run has protected it.
 fn remove(directory: &Path) -> io::Result<()> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -88,7 +88,8 @@ fn unprotect(directory: &Path) {
     entries.filter(is_directory).for_each(|entry| unprotect(&entry.path()));
 }
 
-/// Where copies of a directory go: a place whose file system can share files with it, else the one for temporary files.
+/// Where copies of a directory go: preferably on a file system that can share files with it, otherwise among temporary
+/// files.
 pub fn place_of_copies(source: &Path) -> PathBuf {
     let temporary = std::env::temp_dir();
     let beside = source.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));

@@ -1,4 +1,4 @@
-//! Asks programs whether they are of a benchmark framework, and for their benchmarks.
+//! Asks programs for their benchmark framework and their benchmarks.
 #![expect(clippy::disallowed_methods, reason = "reads and executes the programs")]
 
 use std::ffi::{OsStr, OsString};
@@ -26,29 +26,30 @@ use model::words::{bytes_of, reason};
 use record::plan::Arm;
 use record::plan::programs::ProgramBenchmark;
 
-/// Lines of its output that a message about a program quotes.
+/// Lines of output that a message quotes.
 const QUOTED_LINES: usize = 5;
-/// What a program says beyond this is not read.
+/// More output than this is not read.
 const SAID_BYTES_MAX: u64 = 64 << 20;
-/// Largest program that is searched for the marks of a framework, MiB.
+/// Largest program that is searched for a framework's marks, MiB.
 const PROGRAM_MIB_MAX: u64 = 4096;
-/// Longest time between two looks at a program, where the kernel has no pidfds (Linux before 5.3).
+/// Longest time between two checks of a program, if the kernel has no pidfds (Linux before 5.3).
 const LOOK_NS: u64 = 10_000_000;
 
-/// The user as whom programs are asked, and how long they may take to answer.
+/// The user as whom programs are asked, and their time to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
     pub run_as: Option<&'a User>,
     pub limit: Duration,
 }
 
-/// The framework of a program; `None` if it is of none that is known.
+/// The framework of a program; `None` if it is none that is known.
 ///
 /// # Errors
 /// The program cannot be executed, or does not answer in time.
 pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String> {
     let Some(file) = file_of(arm, asker.run_as) else { return Ok(None) };
-    // Not each script that is called so is one: it is asked. Of `java -jar FILE`, the benchmarks are in the jar.
+    // A matching name proves nothing for scripts, so they are asked too. For `java -jar FILE`, the benchmarks are in
+    // the jar.
     let jars = arm.argv.iter().filter(|word| word.ends_with(".jar"));
     let jars = jars.map(|jar| Path::new(directory_of(arm).unwrap_or_default()).join(jar));
     let files = std::iter::once(file).chain(jars);
@@ -73,22 +74,21 @@ fn program(path: &Path) -> Vec<u8> {
     read_limited(path, PROGRAM_MIB_MAX).unwrap_or_default()
 }
 
-/// What a program of a framework lists.
+/// The list that a framework's program prints.
 #[derive(Debug, Default)]
 pub struct BenchmarkList {
     pub benchmarks: Vec<ProgramBenchmark>,
-    /// How it failed, although it may have listed some: a run of all is the list of some frameworks.
+    /// Why the program failed. It may have listed some benchmarks: some frameworks list by running all.
     pub failure: Option<String>,
 }
 
 impl BenchmarkList {
-    /// Whether it has no benchmark.
     pub fn is_empty(&self) -> bool {
         self.benchmarks.is_empty()
     }
 }
 
-/// The benchmarks of a program of a framework.
+/// The benchmarks of a framework's program.
 ///
 /// # Errors
 /// The program cannot be executed, or does not answer in time.
@@ -124,7 +124,7 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
 }
 
-/// The time of an iteration of a benchmark by one short process, ns; `None` if the process says none.
+/// The time of an iteration, measured by one short process, ns; `None` if it prints none.
 ///
 /// # Errors
 /// The program cannot be executed, or does not end in time.
@@ -152,7 +152,6 @@ pub fn iteration_ns(
     Ok(harness.value_ns(benchmark, &text, ProcessValue::Low))
 }
 
-/// A temporary directory of the user of the programs.
 pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDir> {
     match run_as {
         Some(user) => with_files_of(user, tempfile::tempdir),
@@ -164,7 +163,7 @@ fn directory_of(arm: &Arm) -> Option<&str> {
     arm.directory(None)
 }
 
-/// The file of a program; `None` if there is no such program, about which the caller says more.
+/// The file of a program; `None` if it does not exist, which the caller reports.
 fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let environment = [b"PATH=", path.as_bytes()].concat();
@@ -188,7 +187,7 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Stri
     if let Some(directory) = directory_of(arm) {
         command.current_dir(Path::new(directory));
     }
-    // Files and not pipes: nothing has to be read while the program runs, nor after its end if others go on.
+    // Files, not pipes: nothing must be read while the program runs, or after its end if its children go on.
     let [mut stdout, mut stderr] = [said_file()?, said_file()?];
     let share = |file: &File| file.try_clone().map_err(reason);
     command.stdout(share(&stdout)?).stderr(share(&stderr)?);
@@ -207,7 +206,7 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Stri
     Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
 }
 
-/// Kills a process and all that it has started. A process that its parent left alone is not found.
+/// Kills a process and its descendants, except for orphans.
 fn kill_with_descendants(root: u32) {
     let host = Host::new("/");
     let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
@@ -235,7 +234,7 @@ fn text_in(file: &mut File) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Waits for the end of a program, but not for longer than this.
+/// Waits for the end of a program, up to a limit.
 fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
     let deadline = Instant::now() + limit;
@@ -255,7 +254,7 @@ fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
     }
 }
 
-/// The end of its output, for a message.
+/// The end of the output, for a message.
 fn said(output: &Output) -> String {
     let text = [&output.stderr[..], &output.stdout[..]].concat();
     let text = String::from_utf8_lossy(&text);

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use host::sys;
 
-/// The default action of the signals while no [`Interrupt`] lives, and the number of living ones.
+/// The signals' default action while no [`Interrupt`] lives, and the number of living ones.
 static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
 
 #[derive(Debug)]
@@ -22,8 +22,7 @@ struct Catchers {
     are_gone: Arc<AtomicBool>,
 }
 
-/// Signals that have arrived. While a value of this type lives, signals do not end the process. Afterwards they have
-/// their usual effect again.
+/// Signals that have arrived. While a value of this type lives, they do not end the process.
 #[derive(Debug)]
 pub struct Interrupt {
     pipe: UnixStream,
@@ -32,14 +31,14 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts to catch them.
+    /// Starts to catch signals.
     ///
     /// # Errors
     /// There are no descriptors left.
     pub fn catch() -> Result<Self> {
         let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
         pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
-        // An ignored signal stays ignored: nohup(1) counts on that.
+        // An ignored signal stays ignored, as nohup(1) expects.
         let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
             .filter(|&signal| !sys::is_ignored(signal))
@@ -51,24 +50,24 @@ impl Interrupt {
                 .context("cannot catch signals")?;
             interrupt.actions.push(action);
         }
-        // Last, because no signal may find neither a pipe nor its usual effect.
+        // Last: a signal always finds a pipe or its usual effect.
         Catchers::add(&wanted).context("cannot catch signals")?;
         interrupt.is_counted = true;
         Ok(interrupt)
     }
 
-    /// The same for work of several sessions: the first signal ends it in order, and a later ^C ends the process at once.
-    /// A later SIGTERM does not: timeout(1) sends it twice.
+    /// Catches signals for work of several sessions: the first one ends it in order, a later ^C ends the process at
+    /// once. A later SIGTERM does not, because timeout(1) sends it twice.
     ///
     /// # Errors
-    /// As [`Interrupt::catch`].
+    /// See [`Interrupt::catch`].
     pub fn catch_first() -> Result<Self> {
         let mut interrupt = Self::catch()?;
         if sys::is_ignored(SIGINT) {
             return Ok(interrupt);
         }
         let has_come = Arc::new(AtomicBool::new(false));
-        // In this order: the first one finds the flag unset.
+        // The order matters: the first one must find the flag unset.
         let ending = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&has_come));
         interrupt.actions.push(ending.context("cannot catch signals")?);
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -80,7 +79,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// For tests: reacts to no signal, only to a write to the second value.
+    /// For tests: reacts only to a write to the second value.
     #[cfg(test)]
     pub fn by_hand() -> (Self, UnixStream) {
         let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
@@ -106,7 +105,7 @@ impl AsFd for Interrupt {
 }
 
 impl Catchers {
-    /// Call this once per process: the handlers that the last value leaves behind stay registered.
+    /// Call this once per process: the last value's handlers stay registered.
     fn new(wanted: &[i32]) -> std::io::Result<Self> {
         let are_gone = Arc::new(AtomicBool::new(true));
         for &signal in wanted {
@@ -115,7 +114,6 @@ impl Catchers {
         Ok(Self { n: 0, are_gone })
     }
 
-    /// Counts one more.
     fn add(wanted: &[i32]) -> std::io::Result<()> {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         let catchers = match all.take() {
@@ -127,7 +125,6 @@ impl Catchers {
         Ok(())
     }
 
-    /// Counts one less.
     fn remove() {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(catchers) = all.as_mut() {

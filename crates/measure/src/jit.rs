@@ -1,7 +1,7 @@
-//! Functions of just-in-time compilers, read when a run has ended: `/tmp/perf-PID.map`, a line for each with start, size and
-//! name (tools/perf/Documentation/jit-interface.txt in the kernel's sources), and `jit-PID.dump`, which the process maps
-//! (jitdump-specification.txt there). Only the functions of sampled addresses are kept. A later run may have the same number,
-//! so the files are removed.
+//! Functions of just-in-time compilers, read after a run: `/tmp/perf-PID.map` has lines with start, size and name
+//! (tools/perf/Documentation/jit-interface.txt in the kernel's sources), `jit-PID.dump` is mapped by the process
+//! (jitdump-specification.txt there). Only functions of sampled addresses are kept. The files are removed, because a
+//! later run may have the same process id.
 #![expect(clippy::disallowed_methods, reason = "reads and removes files of the runs")]
 
 use std::collections::{BTreeSet, HashSet};
@@ -15,20 +15,20 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
 
-/// First number of a jitdump file of this machine's byte order ("JiTD").
+/// First number of a jitdump file in this machine's byte order ("JiTD").
 const DUMP_MAGIC: u32 = 0x4A69_5444;
 /// `JIT_CODE_LOAD` and `JIT_CODE_MOVE`.
 const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
-/// Bytes of a record before what depends on its kind: kind, size (u32 each), time (u64).
+/// Bytes at the start of every record: kind, size (u32 each), time (u64).
 const PREFIX: usize = 16;
 /// Bytes of `JIT_CODE_LOAD` before the name: process, thread (u32 each), address twice, size, number (u64 each).
 const LOAD: usize = 40;
 /// Longer names are cut.
 const NAME_BYTES_MAX: usize = 1024;
-/// More addresses than this are not kept, but for those of chains.
+/// Most addresses that are kept, not counting those of chains.
 const ADDRESSES_MAX: usize = 1 << 20;
-/// The kernel's time stamps of files are those of its last tick (ktime_get_coarse_real_ts64()).
+/// The kernel's file times are the times of its last tick (ktime_get_coarse_real_ts64()).
 const TICK: Duration = Duration::from_millis(20);
 
 /// A function that was compiled at run time.
@@ -39,7 +39,7 @@ pub struct JitFunction {
     pub name: String,
 }
 
-/// What a run may have written, and the addresses that were sampled in it.
+/// Files that a run may have written, and its sampled addresses.
 #[derive(Debug)]
 pub struct JitFiles {
     began: SystemTime,
@@ -51,19 +51,18 @@ pub struct JitFiles {
 }
 
 impl JitFiles {
-    /// Of a run that begins now.
+    /// For a run that begins now.
     pub fn from_now_on() -> Self {
         let began = SystemTime::now();
         let (processes, dumps) = (BTreeSet::new(), BTreeSet::new());
         Self { began, processes, dumps, addresses: HashSet::new(), made: None }
     }
 
-    /// A process of the run.
     pub fn add_process(&mut self, process: u32) {
         self.processes.insert(process);
     }
 
-    /// A file that a process has mapped at these addresses; code that it makes itself has the name `//anon`.
+    /// A mapped file of a process. Code that the process makes itself is named `//anon`.
     pub fn add_mapping(&mut self, process: u32, path: &[u8], at: Range<u64>) {
         if path == b"//anon" {
             let known = self.made.take().unwrap_or(at.clone());
@@ -76,12 +75,11 @@ impl JitFiles {
         }
     }
 
-    /// An address that was sampled.
     pub fn add_address(&mut self, address: u64) {
         self.addresses.insert(address);
     }
 
-    /// The copy of a stack. A word of it may be a return address.
+    /// The copy of a stack, in which any word may be a return address.
     pub fn add_stack(&mut self, stack: &[u8]) {
         let Some(made) = self.made.as_ref().filter(|_| self.addresses.len() < ADDRESSES_MAX) else {
             return;
@@ -90,8 +88,8 @@ impl JitFiles {
         self.addresses.extend(words.map(u64::from_ne_bytes).filter(|it| made.contains(it)));
     }
 
-    /// Reads what the run has written about its sampled addresses, and removes the files. `each` gets the functions of
-    /// each process, the older ones first.
+    /// Reads the functions at the run's sampled addresses, and removes the files. `each` gets the functions of each
+    /// process, the older ones first.
     pub fn take(&mut self, mut each: impl FnMut(u32, &JitFunction)) {
         let mut addresses: Vec<u64> = self.addresses.drain().collect();
         addresses.sort_unstable();
@@ -121,7 +119,7 @@ impl JitFiles {
         if !file.metadata().is_ok_and(is_of_run) {
             return;
         }
-        // What was read before an error is of use.
+        // Whatever was read before an error is useful.
         read(file).ok();
         std::fs::remove_file(path).ok();
     }
@@ -271,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Without frame pointers, a return address is known by the copy of the stack alone.
+    /// Without frame pointers, only the copy of the stack has the return address.
     #[test]
     fn words_of_a_stack_count_if_they_may_be_code_of_the_run() {
         let mut files = JitFiles::from_now_on();

@@ -1,5 +1,5 @@
-//! The job that a launcher is at. It is kept in memory that outlives the launcher: a launcher that is killed cannot
-//! answer, and the conclude hook of its step must still run.
+//! Remembers the launcher's current job in memory that outlives it: a killed launcher cannot answer, and the conclude
+//! hook of its step must still run.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::io::{pread, pwrite};
 
 use host::sys;
 
-/// A file in memory (memfd_create(2)) with the index of a job in its batch. It is empty before the first job.
+/// A file in memory (memfd_create(2)) with the index of the current job. It is empty before the first job.
 #[derive(Debug)]
 pub(super) struct JobMark(OwnedFd);
 
@@ -24,29 +24,27 @@ impl JobMark {
         Ok(Self(memfd_create(c"stillwell-job", MemfdFlags::CLOEXEC)?))
     }
 
-    /// Hands the mark to a launcher: its first argument.
+    /// Passes the mark to a launcher as its first argument.
     pub fn hand_to(&self, launcher: &mut Command) {
         launcher.arg(self.0.as_raw_fd().to_string());
         sys::leave_open(launcher, self.0.as_fd());
     }
 
-    /// The mark that the front end has handed to this launcher.
+    /// The mark that the front end passed to this launcher.
     pub fn handed(argument: Option<&OsStr>) -> Option<Self> {
         let number = argument?.to_str()?.parse().ok()?;
         sys::inherited_descriptor(number).ok().map(Self)
     }
 
-    /// Forgets the jobs of the batch before.
+    /// Forgets the jobs of the last batch.
     pub fn clear(&self) {
         ftruncate(&self.0, 0).ok();
     }
 
-    /// Marks the job that begins.
     pub fn set(&self, job: u32) {
         pwrite(&self.0, &job.to_ne_bytes(), 0).ok();
     }
 
-    /// The last job that began.
     pub fn get(&self) -> Option<u32> {
         let mut bytes = [0; size_of::<u32>()];
         let n_read = pread(&self.0, &mut bytes, 0).ok()?;

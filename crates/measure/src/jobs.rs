@@ -6,17 +6,16 @@ use record::plan::Plan;
 use record::schedule::Step;
 use stats::Stream;
 
-/// Separates the seeds of hashes from the other random choices.
+/// Separates the hash seeds from the other random choices.
 const HASH_STREAM: u64 = 0x1f83_d9ab_fb41_bd6b;
 
-/// Purpose of a job of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobPurpose {
     Hook(Hook),
     Run,
 }
 
-/// The step that a job belongs to, by its index, and the purpose of the job.
+/// The index of a job's step, and the purpose of the job.
 #[derive(Clone, Copy)]
 pub struct JobOrigin<'a> {
     pub index: usize,
@@ -24,8 +23,8 @@ pub struct JobOrigin<'a> {
     pub hook: &'a str,
 }
 
-/// A job of a step. A run has no variable with its number if it is undercover, or if its instructions are counted: both arms
-/// of a block then have the same seed of hashes.
+/// A job of a step. If a run is undercover or its instructions are counted, its number is not in its variables, and
+/// both arms of a block have the same hash seed.
 pub fn job(step: &Step, purpose: JobPurpose, command: u32, plan: &Plan) -> Job {
     let is_undercover = plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover);
     let is_run = purpose == JobPurpose::Run;
@@ -43,7 +42,6 @@ pub fn job(step: &Step, purpose: JobPurpose, command: u32, plan: &Plan) -> Job {
     }
 }
 
-/// The seed of the hashes in a block.
 fn hash_seed(seed: u64, block: u32) -> u32 {
     let mut stream = Stream::new(seed ^ HASH_STREAM).after(block.into());
     stream.below(1 << 32) as u32

@@ -1,9 +1,8 @@
-//! The state of the processes of a launcher: of the runs, and of the hooks.
+//! The state of the launcher's processes: runs and hooks.
 
 use crate::wire::LauncherSettings;
 use host::sys::{Attributes, CpuMask, NodePolicy, SchedulingPolicy};
 
-/// The state of the runs, and of the hooks.
 pub(super) fn attributes_of(
     open: LauncherSettings,
     allowed: &[usize],
@@ -11,7 +10,7 @@ pub(super) fn attributes_of(
 ) -> [Attributes; 2] {
     let is_with_runs = open.launcher_cpus == open.affinity;
     let runs = Attributes {
-        // Children inherit the mask of the launcher; hooks get the original mask back.
+        // Children inherit the launcher's mask; hooks get the original mask back.
         affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
         memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
         nice: open.nice,

@@ -1,4 +1,4 @@
-//! The messages for children that failed before they executed their program.
+//! Messages about children that failed before they executed their program.
 
 use crate::missing_interpreter;
 use host::sys::Stage;
@@ -6,7 +6,7 @@ use host::{Host, why_no_process};
 use model::words::reason;
 use record::plan::Plan;
 
-/// The message for a child that failed before it executed its program: step, cause and remedy.
+/// The message: step, cause and remedy.
 pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
     if (stage, errno) == (Stage::Exec, libc::ENOENT)
         && let Some(why) = missing_interpreter::explain(program)

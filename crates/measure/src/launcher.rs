@@ -1,8 +1,8 @@
-//! The runs of the launcher: it makes the children, times them and appends their rows to the record.
+//! The launcher: makes the children, times them and appends their rows to the record.
 //!
-//! It is this program executed again, so that its memory is small (a child's `ru_maxrss` starts at its parent's
-//! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
-//! neither the death of the front end nor its own loses a run that had finished.
+//! It is this program executed again, because a child's `ru_maxrss` starts at its parent's peak: the launcher stays
+//! small, and the front end may be large. It writes each row before it starts the next run, so a finished run survives
+//! the death of either process.
 
 mod counted;
 
@@ -40,13 +40,13 @@ use host::sys::{
 use model::values::metric::Metric;
 use record::Survivors;
 
-/// The state of the launcher from one batch to the next.
+/// The launcher's state from batch to batch.
 pub(super) struct LauncherLoop {
     pub(super) front_end: i32,
     mark: Option<JobMark>,
     pub(super) destination: Option<Destination>,
     timeout: Option<Duration>,
-    /// The launcher's own waits; `None` where the kernel counts none.
+    /// The launcher's own waits; `None` if the kernel counts none.
     schedstat: Option<OwnCpuTimes>,
     reading_time: ReadingTime,
     attributes: Attributes,
@@ -73,7 +73,7 @@ impl LauncherLoop {
             pin_myself(cpus)
                 .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
         }
-        // Else the next run begins when other programs let the launcher go on.
+        // Otherwise the next run would start late, after the launcher has waited for a CPU.
         let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
         let files_of = open.files_of.clone();
@@ -145,14 +145,14 @@ impl LauncherLoop {
         let mut done = BatchResult::default();
         sys::take_stop_request();
         if sys::parent() != self.front_end {
-            // The front end died after it had sent this request, and the signal of its death was taken just now.
+            // The front end died after this request, and its death signal was taken just now.
             return BatchResult { stop: Some(BatchStop::Interrupted), ..done };
         }
         let environments: Vec<CStrings> =
             batch.environments.iter().map(|entries| environment(entries)).collect();
         let commands: Vec<PreparedCommand<'_>> =
             batch.commands.iter().map(PreparedCommand::new).collect();
-        // Without hooks nothing is left to do when the launcher dies.
+        // Without hooks, nothing is left to do when the launcher dies.
         let has_hooks = batch.jobs.iter().any(|job| job.row.is_none());
         for job in &batch.jobs {
             self.mark.as_ref().filter(|_| has_hooks).inspect(|mark| mark.set(done.n_done));
@@ -214,7 +214,7 @@ impl LauncherLoop {
         }
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
-        // Keep a run that had already finished when the request arrived; drop a run that the request cut short.
+        // Keep a run that had finished before the request arrived; drop a run that it cut short.
         if stopped && (ran.exit < 0 || !accepted) {
             return Err(BatchStop::Interrupted);
         }
@@ -258,7 +258,7 @@ impl LauncherLoop {
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
     }
 
-    /// Starts a child, waits for its end and collects the kernel's counts of it.
+    /// Starts a child, waits for its end and collects the kernel's counts.
     fn run_child(
         &mut self,
         prepared: &PreparedCommand<'_>,
@@ -323,7 +323,7 @@ impl LauncherLoop {
         let waits_so_far = || self.schedstat.as_ref().and_then(OwnCpuTimes::waits);
         let mut waits_before = waits_so_far();
         if let Some(sampling) = &mut self.sampling {
-            // While it copies samples it waits for a CPU beside the run, which is not late by that.
+            // While the launcher copies samples it waits for a CPU beside the run. That does not make it late.
             sampling.drain_until_exit(launched.pid, || waits_before = waits_so_far());
         }
         let stopped_by = wait_for_exit(launched.pid);
@@ -336,8 +336,7 @@ impl LauncherLoop {
             self.reading_time.add_since(is_run.then_some(ended_ns));
         }
         if alarm.went_off() {
-            // End all processes that the run left behind. Until the launcher reaps the child, no other group has its
-            // number.
+            // Kill everything that the run left behind. Until the child is reaped, no other group has its number.
             sys::signal_group(launched.pid, libc::SIGKILL);
         }
         let (exit, mut usage) = loop {
@@ -349,9 +348,9 @@ impl LauncherLoop {
                 }
             }
         };
-        // A stop by the terminal, after which it was killed, ended it.
+        // The terminal stopped the child, which was then killed.
         let exit = stopped_by.map_or(exit, |signal| -signal);
-        // What the child did before its clock started: its delay, and the probe of its core.
+        // The child's work before its clock started: the delay and the probe of the core.
         let before_ns = launched.delayed_ns + launched.probe.map_or(0, |probe| probe.all_ns);
         usage.without(before_ns / 1000);
         let timed_out = alarm.timed_out();

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
+//!
+//! Makes rows from steps. A [`Runner`] executes the steps and writes their rows into the record.
 
 mod cache_use;
 mod child_end;
@@ -63,21 +64,21 @@ pub use counters::can_count_instructions;
 pub use exec::ExecRunner;
 pub use script::ScriptRunner;
 
-/// Makes runs: with real processes, or with the scripted fake for tests.
+/// Makes runs: with real processes, or from a script for tests.
 pub trait Runner {
     /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
     ///
     /// # Errors
-    /// The runner itself cannot go on. A failed command is not an error; it is part of the outcome.
+    /// The runner itself cannot go on. A failed command is not an error, but a part of the outcome.
     fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
 
-    /// Executes a command that belongs to the whole session.
+    /// Executes a command of the whole session.
     ///
     /// # Errors
-    /// As [`Runner::run`].
+    /// See [`Runner::run`].
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome>;
 
-    /// Counts of the parent of the runs at the end of the session.
+    /// Counts of the runs' parent at the end of the session.
     fn last_words(&self) -> Option<Event> {
         None
     }
@@ -98,17 +99,14 @@ pub enum Hook {
 pub struct Outcome {
     /// Whether ^C or SIGTERM came.
     pub interrupted: bool,
-    /// The failure.
     pub failure: Option<MeasurementFailure>,
 }
 
 impl Outcome {
-    /// An outcome with a failure.
     pub fn failed(failure: MeasurementFailure) -> Self {
         Self { interrupted: false, failure: Some(failure) }
     }
 
-    /// Whether the session ends here.
     pub fn is_end(&self) -> bool {
         self.interrupted || self.failure.is_some()
     }
@@ -117,77 +115,60 @@ impl Outcome {
 /// Failures that end a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MeasurementFailure {
-    /// A run failed.
     Run {
-        /// Its step.
         step: u32,
-        /// Its arm.
         arm: usize,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// Whether the timeout ended it.
+        /// Whether the timeout ended the run.
         timed_out: bool,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: String,
     },
-    /// A run said no value.
+    /// A run printed no value.
     Value {
-        /// Its step.
         step: u32,
-        /// Its arm.
         arm: usize,
         /// The reason.
         why: String,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: String,
     },
     /// The instructions of a run were not counted.
     NotCounted {
-        /// Its step.
         step: u32,
-        /// Its arm.
         arm: usize,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// The reason, and what valgrind said.
+        /// The reason, and valgrind's output.
         uncounted: valgrind::Uncounted,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: String,
     },
     /// A worker did not do as asked.
-    Worker {
-        /// Its arm.
-        arm: usize,
-        /// The failure.
-        failure: Box<worker::WorkerFailure>,
-    },
-    /// A run left processes behind, and the session may not.
+    Worker { arm: usize, failure: Box<worker::WorkerFailure> },
+    /// A run left processes behind, which the session forbids.
     Survivors(Survivors),
-    /// A hook failed.
     Hook {
-        /// The hook.
         hook: Hook,
-        /// The arm it was executed for.
         arm: usize,
-        /// Its command.
         command: String,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: String,
     },
     /// A command could not be started.
     Start {
-        /// Its arm, if it is the command of one.
+        /// The arm, if the command belongs to one.
         arm: Option<usize>,
-        /// The operation that failed, and the reason.
+        /// The failed operation, and the reason.
         why: String,
     },
     /// The record could not be written.
     Record {
-        /// The error.
         error: String,
-        /// The row that did not fit, as its line.
+        /// The line of the row that did not fit.
         line: Vec<u8>,
     },
 }

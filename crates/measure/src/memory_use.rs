@@ -1,5 +1,5 @@
-//! The peak memory of all processes of a run together: the kernel's count of a control group that only the launcher and the
-//! runs are in. Version 1 has it since Linux 2.6.25; in version 2 it can be reset since 6.12
+//! The peak memory of all processes of a run: the kernel's count of a control group with only the launcher and the
+//! runs. Version 1 has it since Linux 2.6.25. In version 2 it can be reset since 6.12
 //! (Documentation/admin-guide/cgroup-v2.rst, `memory.peak`).
 #![expect(clippy::disallowed_methods, reason = "makes a control group and reads its files")]
 
@@ -14,14 +14,12 @@ use model::values::metric::Metric;
 use model::words::reason;
 use record::Row;
 
-/// The name of the metric.
 pub const TREE_MEMORY: &str = "tree-memory";
-/// Begin of the names of our groups; the number of the launcher follows.
+/// Prefix of our groups' names; the launcher's process id follows.
 const NAME: &str = "stillwell-memory-";
-/// The processes of a group.
 const PROCESSES: &str = "cgroup.procs";
 
-/// The open counts of the group of the runs.
+/// The open counts of the runs' group.
 #[derive(Debug)]
 pub struct MemoryUse {
     group: PathBuf,
@@ -33,8 +31,8 @@ pub struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Enters a group for this process and its runs, if that is wanted. Where there can be none, `gaps` gets the reason:
-    /// what is missing, why, and what to do.
+    /// Enters a group with this process and its runs, if wanted. On failure, `gaps` gets what is missing, why, and what
+    /// to do.
     pub fn of_myself(is_wanted: bool, gaps: &mut Vec<(String, String, String)>) -> Option<Self> {
         if !is_wanted {
             return None;
@@ -48,10 +46,10 @@ impl MemoryUse {
         entered.map_err(|why| gaps.push((TREE_MEMORY.into(), why, fix.into()))).ok()
     }
 
-    /// Makes the group and enters it. `root` is where the paths begin.
+    /// Makes the group and enters it. `root`: where the paths begin.
     ///
     /// # Errors
-    /// The kernel does not let this process make it, or it has no count.
+    /// The kernel does not let this process make the group, or the group has no count.
     fn enter(root: &str, own: &MemoryGroup, process: u32) -> Result<Self, String> {
         let in_root = |path: &str| Path::new(&format!("{root}{path}")).to_owned();
         let (from, above) = (in_root(&own.directory), in_root(&own.above));
@@ -72,7 +70,7 @@ impl MemoryUse {
                 file.map_err(|error| failed(&path, error))
             };
             let counts = (open(peak, true)?, open(usage, false)?);
-            // Version 2 before Linux 6.12 opens the file for root, and refuses each write.
+            // Before Linux 6.12, version 2 opens the file for root but refuses each write.
             counts.0.write_all_at(b"0", 0).map_err(|error| {
                 let what = group.join(peak);
                 format!("{}; a peak can be reset since Linux 6.12", failed(&what, error))
@@ -93,12 +91,12 @@ impl MemoryUse {
 
     /// Begins a new peak before a run.
     pub fn before(&mut self) {
-        // Any text resets it, in version 1 only `0`.
+        // Any text resets it; in version 1 only `0`.
         let is_reset = self.peak.write_all_at(b"0", 0).is_ok();
         self.before_bytes = bytes_in(&self.usage).filter(|_| is_reset);
     }
 
-    /// Sets the peak of the run, without what the group had before it: the launcher, and pages of files.
+    /// Sets the run's peak, without what the group had before: the launcher, and pages of files.
     pub fn after(&self, row: &mut Row) {
         let peak = bytes_in(&self.peak).zip(self.before_bytes);
         let bytes = peak.map(|(peak, before)| peak.saturating_sub(before));
@@ -115,7 +113,7 @@ impl Drop for MemoryUse {
     }
 }
 
-/// Removes the groups of launchers that were killed. The kernel does not remove one with a process in it.
+/// Removes the groups of killed launchers. The kernel keeps any with a process.
 fn remove_empty_groups(above: &Path) {
     for entry in std::fs::read_dir(above).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(NAME) {
@@ -156,7 +154,7 @@ mod tests {
         set("peak", "90000\n");
         found.after(&mut row);
         assert_eq!(row.get(Metric::TreePeakBytes), Some(40_000));
-        // A directory that is no control group has no count, and nothing is left of ours.
+        // A directory that is no control group has no count, and nothing of ours remains.
         let own = MemoryGroup { version: 2, directory: "here".into(), above: "above".into() };
         std::fs::create_dir_all(directory.path().join("above")).unwrap();
         let why = MemoryUse::enter(&root, &own, 5).unwrap_err();

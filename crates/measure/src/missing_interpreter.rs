@@ -1,13 +1,13 @@
-//! Why the kernel says that a program is missing whose file is there: the interpreter or the loader that it names.
+//! Explains why the kernel calls an existing program missing: its interpreter or loader is.
 #![expect(clippy::disallowed_methods, reason = "reads the beginning of a program")]
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// A script's first line and an ELF file's program headers fit in it.
+/// A script's first line and an ELF file's program headers fit.
 const BEGINNING_BYTES: u64 = 4096;
-/// The type of the program header that names the loader (elf(5)).
+/// The program header type for the loader (elf(5)).
 const PT_INTERP: u32 = 3;
 
 /// The missing program, and what to do; `None` if the file does not tell.
@@ -40,7 +40,7 @@ pub(super) fn explain(program: &str) -> Option<String> {
     })
 }
 
-/// The loader that an ELF file of 64 bits names.
+/// The loader of a 64-bit ELF file.
 fn loader(bytes: &[u8]) -> Option<String> {
     let number = |at: usize, n: usize| {
         let field = bytes.get(at..at.checked_add(n)?)?;

@@ -1,12 +1,12 @@
-//! The CPUs and the priority of the launcher itself.
+//! The launcher's own CPUs and priority.
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{getpriority_process, setpriority_process};
 
 use host::sys;
 
-/// Sets the nice level of this process. Returns the level before, or `None` if that is not allowed: the first run then
-/// says so.
+/// Sets this process's nice level. Returns the level before, or `None` if that is not allowed: the first run then
+/// reports it.
 pub fn raise_own_priority(nice: i32) -> Option<i32> {
     let before = getpriority_process(None).ok()?;
     setpriority_process(None, nice).ok()?;
@@ -15,7 +15,7 @@ pub fn raise_own_priority(nice: i32) -> Option<i32> {
 
 pub fn pin_myself(cpus: &[usize]) -> Result<()> {
     sys::bind(None, cpus)?;
-    // A cpuset (cgroup) reduces the mask without an error, sched_setaffinity(2).
+    // A cpuset (cgroup) reduces the mask without an error (sched_setaffinity(2)).
     let allowed = allowed_cpus()?;
     ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
     Ok(())

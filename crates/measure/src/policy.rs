@@ -1,9 +1,8 @@
-//! The policies of scheduling and memory with the numbers of the kernel (sched(7), set_mempolicy(2)).
+//! Scheduling and memory policies with the kernel's numbers (sched(7), set_mempolicy(2)).
 
 use host::sys::{NodePolicy, SchedulingPolicy};
 use model::values::{MemoryMode, MemoryPolicy, Sched};
 
-/// The policy for a child.
 pub(super) fn policy(sched: Sched) -> SchedulingPolicy {
     let (policy, priority) = policy_numbers(sched);
     SchedulingPolicy { policy, priority }
@@ -19,12 +18,10 @@ pub(super) fn policy_numbers(sched: Sched) -> (i32, i32) {
     }
 }
 
-/// The memory policy for a child.
 pub(super) fn node_policy(policy: &MemoryPolicy) -> NodePolicy {
     NodePolicy::new(mode_number(policy.mode), &policy.nodes)
 }
 
-/// The number of the mode.
 pub(super) fn mode_number(mode: MemoryMode) -> i32 {
     match mode {
         MemoryMode::Bind => libc::MPOL_BIND,

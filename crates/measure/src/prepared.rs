@@ -1,17 +1,17 @@
-//! The launcher's form of a batch. It prepares every string that does not change from run to run once, to keep the
-//! time between two runs short.
+//! A batch as the launcher runs it. Strings that do not change from run to run are prepared once, to keep the time
+//! between two runs short.
 
 use std::ffi::CString;
 
 use crate::wire::{Bytes, Command, Job, StdoutTarget};
 use host::sys::CStrings;
 
-/// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
+/// Variables with the number of the run. The second is hyperfine's.
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
-/// Name of the variable that seeds the hashes of Python (docs.python.org, "PYTHONHASHSEED").
+/// Variable that seeds Python's hashes (docs.python.org, "PYTHONHASHSEED").
 const HASH_SEED: &str = "PYTHONHASHSEED";
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
-/// The same where a run must not know that it is measured.
+/// Name of the padding variable if a run must not know that it is measured.
 const PLAIN_PADDING_VARIABLE: &str = "PADDING";
 
 /// Name of the variable that shifts the environment.
@@ -19,12 +19,12 @@ pub fn padding_variable(is_undercover: bool) -> &'static str {
     if is_undercover { PLAIN_PADDING_VARIABLE } else { PADDING_VARIABLE }
 }
 
-/// Whether the name of a variable shows a run that it is measured, and by whom. A user's own settings do too.
+/// Whether a variable's name reveals to a run that it is measured, and by whom. A user's own settings do too.
 pub fn is_telling(name: &[u8]) -> bool {
     [&b"STILLWELL_"[..], b"HYPERFINE_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// A command with its strings prepared, once for a batch.
+/// A command with its strings, prepared once for a batch.
 pub struct PreparedCommand<'a> {
     pub command: &'a Command,
     pub path: CString,
@@ -55,12 +55,11 @@ impl<'a> PreparedCommand<'a> {
     }
 }
 
-/// A set of variables.
 pub fn environment(entries: &[Bytes]) -> CStrings {
     CStrings::new(entries.iter().map(|entry| c_string(entry)))
 }
 
-/// The variables of this run alone: its number, and the seed of the hashes of Python, which has the same length always.
+/// The variables of this run alone: its number, and Python's hash seed, which always has the same length.
 pub fn variables_of(job: &Job) -> impl Iterator<Item = CString> {
     let value = job.iteration.iter();
     let numbers = value.flat_map(|value| {
@@ -70,7 +69,7 @@ pub fn variables_of(job: &Job) -> impl Iterator<Item = CString> {
     numbers.chain(seed)
 }
 
-/// Converts to a C string. The front end refuses strings with a NUL earlier; a NUL would cut off the rest.
+/// Converts to a C string. The front end has refused strings with a NUL, which would cut off the rest.
 pub fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).expect("no NUL before the first NUL")

@@ -1,13 +1,12 @@
-//! The runs that probe their core.
+//! Which runs probe their core.
 
 use crate::clock::monotonic_ns;
 use host::sys;
 use model::values::metric::Metric;
 
-/// Shortest time between two probes. A probe takes some 12 µs, so all of them take less than 1 % of the time.
+/// Shortest time between two probes. A probe takes some 12 µs, so all together take less than 1 % of the time.
 const PAUSE_NS: u64 = 1_500_000;
 
-/// The moments from which on a run probes its core.
 #[derive(Debug)]
 pub struct ProbeSchedule {
     /// `None`: never.
@@ -15,7 +14,7 @@ pub struct ProbeSchedule {
 }
 
 impl ProbeSchedule {
-    /// Probes, if they are wanted and this kind of CPU can be probed.
+    /// Probes if wanted, and if this kind of CPU can be probed.
     pub fn new(is_wanted: bool) -> Self {
         Self { next_ns: (is_wanted && sys::probe_core().is_some()).then_some(0) }
     }

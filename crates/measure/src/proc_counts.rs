@@ -1,4 +1,4 @@
-//! Counts in `/proc` that the launcher reads between the runs.
+//! Counts in `/proc` that the launcher reads between runs.
 #![expect(clippy::disallowed_methods, reason = "reads /proc")]
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,20 +8,18 @@ use rustix::fs::{Mode, OFlags};
 /// Times of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time on a CPU.
     pub ran_ns: u64,
     /// Time on a run queue, ready to run.
     pub waited_ns: u64,
 }
 
 impl CpuTimes {
-    /// Parses the text of the file.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let [ran_ns, waited_ns] = fields(text)?;
         Some(Self { ran_ns, waited_ns })
     }
 
-    /// Those of the first thread of a process. Readable while it is a zombie.
+    /// The times of a process's first thread, which are readable while it is a zombie.
     pub fn of_process(pid: i32) -> Option<Self> {
         let path = format!("/proc/{pid}/schedstat");
         let file = rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?;
@@ -29,7 +27,7 @@ impl CpuTimes {
         Some(Self { ran_ns, waited_ns })
     }
 
-    /// Those since an earlier reading.
+    /// The times since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
@@ -38,16 +36,15 @@ impl CpuTimes {
     }
 }
 
-/// Waits of a thread for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     pub waited_ns: u64,
-    /// How often it got a CPU.
+    /// How often the thread got a CPU.
     pub n_arrivals: u64,
 }
 
 impl Waits {
-    /// Those since an earlier reading.
+    /// The waits since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
@@ -63,14 +60,14 @@ pub struct OwnCpuTimes {
 }
 
 impl OwnCpuTimes {
-    /// `None` where the kernel has none.
+    /// `None` if the kernel has none.
     pub fn open() -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::open("/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
         Some(Self { file })
     }
 
-    /// What the thread has waited for a CPU so far.
+    /// The thread's waits for a CPU so far.
     pub fn waits(&self) -> Option<Waits> {
         let [_, waited_ns, n_arrivals] = read(&self.file)?;
         Some(Waits { waited_ns, n_arrivals })
@@ -83,7 +80,7 @@ fn read<const N: usize>(file: impl AsFd) -> Option<[u64; N]> {
     fields(&buffer[..n_bytes])
 }
 
-/// The first fields of a schedstat file: time on a CPU and on a run queue, ns, and times it got a CPU.
+/// The first fields of a schedstat file: time on a CPU and on a run queue, ns, and number of times it got a CPU.
 fn fields<const N: usize>(text: &[u8]) -> Option<[u64; N]> {
     let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     let mut found = [0; N];

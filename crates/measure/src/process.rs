@@ -1,4 +1,4 @@
-//! The launcher as seen from the front end: a process that answers one request at a time.
+//! The launcher as the front end sees it: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
 use std::io::{Read as _, Write as _};
@@ -25,17 +25,17 @@ use host::terminal;
 use host::{Host, Process, invoking_user, why_no_process};
 use model::words::reason;
 
-/// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
+/// Interval between requests to stop, until the launcher answers. The first may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
 
 /// Unanswered requests before the front end kills the launcher. They take ten seconds, five times as long as the
 /// launcher gives a run.
 const REQUESTS_MAX: u32 = 100;
 
-/// Requests before another interrupt kills the launcher at once: timeout(1) sends its signal twice.
+/// Requests before another interrupt kills the launcher at once. timeout(1) sends its signal twice.
 const REQUESTS_BEFORE_KILL: u32 = 3;
 
-/// Time after which a launcher that is stopped is told.
+/// How long a launcher may be stopped before the user is told.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Number of interrupts (^C or SIGTERM) that the running command survives.
@@ -47,7 +47,7 @@ pub enum InterruptTolerance {
     Once = 1,
 }
 
-/// A running launcher. It ends when this is dropped, because the drop closes its socket.
+/// A running launcher. Dropping this closes its socket, which ends it.
 #[derive(Debug)]
 pub struct LauncherProcess {
     child: Child,
@@ -55,7 +55,7 @@ pub struct LauncherProcess {
     interrupt: Interrupt,
     /// Readable after the launcher was stopped (SIGCHLD, sigaction(2)).
     changes: ChildChanges,
-    /// The job that the launcher is at; `None` where the kernel has no memory for it.
+    /// The launcher's current job; `None` if the kernel has no memory for it.
     mark: Option<JobMark>,
     /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
     was_interrupted: bool,
@@ -76,7 +76,7 @@ impl LauncherProcess {
         let changes = ChildChanges::watch()?;
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
-        // A signal of the terminal goes to the whole process group, and the launcher is in ours until it has its own.
+        // A terminal's signal goes to the whole process group, and the launcher is in ours until it has its own.
         let held = sys::HeldSignals::hold();
         let mark = JobMark::new().ok();
         let mut launcher = Command::new(sys::own_program());
@@ -84,10 +84,10 @@ impl LauncherProcess {
             .arg0(ARGV0)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
-            // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
+            // Outside the terminal's process group: the front end decides how to react to ^C.
             .process_group(0);
         mark.as_ref().inspect(|mark| mark.hand_to(&mut launcher));
-        // It opens counters and control groups as root before it takes the rights of the user for files.
+        // The launcher opens counters and control groups as root before it takes the user's rights for files.
         sys::run_as_ourselves(&mut launcher);
         let child = launcher.spawn();
         // The command holds the launcher's side of the socket. While it is open here, the launcher's end goes unseen.
@@ -111,20 +111,19 @@ impl LauncherProcess {
         }
     }
 
-    /// Whether the launcher has ended.
     pub fn has_ended(&mut self) -> bool {
         !self.child.try_wait().is_ok_and(|status| status.is_none())
     }
 
-    /// The job of the last batch that began last; `None` if the batch has no hooks.
+    /// The last job that began in the last batch; `None` if the batch has no hooks.
     pub fn last_job(&self) -> Option<u32> {
         self.mark.as_ref()?.get()
     }
 
-    /// Starts another launcher if this one has ended. It is for hooks only: it has no settings of runs.
+    /// Starts another launcher if this one has ended. It has no settings of runs, and is for hooks only.
     ///
     /// # Errors
-    /// As [`LauncherProcess::start`].
+    /// See [`LauncherProcess::start`].
     pub fn revive(&mut self, run_as: Option<User>) -> Result<()> {
         if !self.has_ended() {
             return Ok(());
@@ -142,7 +141,7 @@ impl LauncherProcess {
         self.child.id()
     }
 
-    /// Sets the record that the rows go to.
+    /// Sets the record for the rows.
     ///
     /// # Errors
     /// The launcher cannot open the record.
@@ -156,7 +155,7 @@ impl LauncherProcess {
         }
     }
 
-    /// Runs a batch. The second value says whether ^C or SIGTERM came meanwhile.
+    /// Runs a batch. The second value: whether ^C or SIGTERM came meanwhile.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -224,7 +223,7 @@ impl LauncherProcess {
                 if has_runs {
                     let pid = Pid::from_child(&self.child);
                     kill_process(pid, Signal::TERM).ok();
-                    // A launcher that somebody has stopped takes no signal before.
+                    // A stopped launcher takes no signal before it continues.
                     kill_process(pid, Signal::CONT).ok();
                 }
                 n_requests += 1;
@@ -232,7 +231,7 @@ impl LauncherProcess {
         }
     }
 
-    /// Ends a launcher that does not answer, with its run. The reply says that it was interrupted in the job that it was at.
+    /// Kills a launcher that does not answer, and its run. The reply says in which job it was interrupted.
     fn kill(&mut self, has_runs: bool) -> Result<LauncherReply> {
         let run = run_of(self.child.id());
         kill_process(Pid::from_child(&self.child), Signal::KILL).ok();
@@ -261,8 +260,8 @@ impl LauncherProcess {
     }
 }
 
-/// The group of the run that a launcher is at: each run leads one, in the launcher's session. A process that hooks have
-/// left behind may have a session of its own, and is none.
+/// The process group of a launcher's current run: each run leads one, in the launcher's session. A process that hooks
+/// left behind may have a session of its own.
 fn run_of(launcher: u32) -> Option<i32> {
     let host = Host::new("/");
     let session = Process::read(&host, launcher)?.session;
@@ -275,7 +274,7 @@ fn run_of(launcher: u32) -> Option<i32> {
     numbers.into_iter().find(is_run).map(u32::cast_signed)
 }
 
-/// What is known of a launcher that may be stopped.
+/// State of a launcher that may be stopped.
 #[derive(Debug, Default)]
 struct StopNotice {
     is_stopped: bool,
@@ -283,12 +282,12 @@ struct StopNotice {
 }
 
 impl StopNotice {
-    /// How long to wait for the launcher's answer before the next look; `None` for as long as it takes.
+    /// How long to wait for an answer before the next check; `None`: as long as it takes.
     fn wait(&self) -> Option<Duration> {
         (self.is_stopped && !self.is_told).then_some(PATIENCE)
     }
 
-    /// Looks at a launcher that has changed, or that was stopped before the wait.
+    /// Checks a launcher that has changed, or that was stopped before the wait.
     fn look(&mut self, has_changed: bool, launcher: u32) {
         if !has_changed && self.wait().is_none() {
             return;
@@ -308,7 +307,7 @@ impl StopNotice {
     }
 }
 
-/// Changes of children of this process, as a descriptor to wait for.
+/// Changes of this process's children, as a descriptor to wait for.
 #[derive(Debug)]
 struct ChildChanges {
     pipe: UnixStream,
@@ -324,7 +323,7 @@ impl ChildChanges {
         Ok(Self { pipe, action })
     }
 
-    /// Whether any changed since the last call.
+    /// Whether any child changed since the last call.
     fn take(&self) -> bool {
         let mut buffer = [0; 64];
         let mut taken = false;

@@ -1,4 +1,4 @@
-//! The search for a program, as execvp(3) does it.
+//! Searches for programs, as execvp(3) does.
 #![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use host::environment_for;
 use host::sys::{self, User};
 use model::words::{bytes_of, reason};
 
-/// The path of a program for a process that runs in another directory, relative to the current one.
+/// The path of a program for a process in another directory, relative to the current one.
 pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     match directory {
         Some(directory) if program.contains('/') => Path::new(directory)
@@ -24,7 +24,7 @@ pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     }
 }
 
-/// Searches the PATH of the program's own environment, with the rights of the user who runs it.
+/// Searches the PATH of the program's own environment, with the user's rights.
 ///
 /// # Errors
 /// The program cannot be executed; the message says why.
@@ -66,9 +66,8 @@ pub fn find(program: &[u8], environment: &[Bytes], run_as: Option<&User>) -> Res
     })
 }
 
-/// Finds the interpreter behind a version manager's shim (pyenv, asdf). A shim is a shell script that takes several
-/// times as long to start as the interpreter. Stillwell runs the interpreter as the user of the workers and asks for
-/// its path. Returns `None` if the file is no shim.
+/// Finds the interpreter behind a version manager's shim (pyenv, asdf): a shell script that takes several times as long
+/// to start. Stillwell runs the interpreter as the workers' user and asks for its path. `None` if the file is no shim.
 pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let entry = [b"PATH=", path.as_bytes()].concat();
@@ -88,7 +87,7 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     executable.starts_with('/').then_some(executable)
 }
 
-/// Whether this user can execute a file; `None` is the user of this process.
+/// Whether this user can execute a file; `None` is this process's user.
 ///
 /// # Errors
 /// The reason why the user cannot.
@@ -100,7 +99,7 @@ pub fn executable(file: &Path, run_as: Option<&User>) -> Result<(), String> {
 }
 
 /// Whether the thread's user can execute a file. With `AT_EACCESS` the kernel checks the user that the thread opens
-/// files as, and without it the real one (`do_faccessat()` in fs/open.c).
+/// files as, without it the real one (`do_faccessat()` in fs/open.c).
 fn executable_by(file: &Path, uid: Option<u32>) -> Result<(), String> {
     let meta = std::fs::metadata(file).map_err(|error| match (error.kind(), uid) {
         (ErrorKind::NotFound, _) => "there is no such file".into(),

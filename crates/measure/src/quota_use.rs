@@ -1,4 +1,4 @@
-//! For how long a CPU quota stopped the control groups of a run: the kernel's counts around it
+//! How long a CPU quota stopped a run's control groups, by the kernel's counts around it
 //! (Documentation/scheduler/sched-bwc.rst, "Statistics").
 #![expect(clippy::disallowed_methods, reason = "reads files of control groups")]
 
@@ -9,10 +9,9 @@ use host::{Host, quota_counts};
 use model::values::metric::Metric;
 use record::Row;
 
-/// Longest `cpu.stat` that is read.
 const STAT_BYTES: usize = 1024;
 
-/// The open counts of the groups that have a quota.
+/// The open counts of the groups with a quota.
 #[derive(Debug, Default)]
 pub struct QuotaUse {
     counts: Vec<File>,
@@ -20,13 +19,13 @@ pub struct QuotaUse {
 }
 
 impl QuotaUse {
-    /// Those of the groups of this process, if there is to be evidence.
+    /// The counts of this process's groups, if evidence is wanted.
     pub fn of_myself(has_evidence: bool) -> Self {
         let paths = has_evidence.then(|| quota_counts(&Host::new("/")));
         Self::open("/", &paths.unwrap_or_default())
     }
 
-    /// Opens the counts; all of them, or none. `root` is where their paths begin.
+    /// Opens all counts or none. `root`: where the paths begin.
     fn open(root: &str, paths: &[String]) -> Self {
         let open = |path: &String| File::open(format!("{root}{path}")).ok();
         let counts = paths.iter().map(open).collect::<Option<Vec<File>>>().unwrap_or_default();
@@ -34,17 +33,15 @@ impl QuotaUse {
         if found.stopped_ns().is_some() { found } else { Self::default() }
     }
 
-    /// The metric, if there are counts.
     pub fn metrics(&self) -> Option<Metric> {
         (!self.counts.is_empty()).then_some(Metric::QuotaNs)
     }
 
-    /// Notes the counts before a run.
     pub fn before(&mut self) {
         self.before_ns = self.stopped_ns();
     }
 
-    /// Sets what was added by the end of the run.
+    /// Sets the time that was added by the end of the run.
     pub fn after(&self, row: &mut Row) {
         let added_ns = self.stopped_ns().zip(self.before_ns);
         row.set(Metric::QuotaNs, added_ns.and_then(|(after, before)| after.checked_sub(before)));
@@ -62,7 +59,7 @@ impl QuotaUse {
     }
 }
 
-/// The time in a `cpu.stat`: of version 1 in ns, of version 2 in µs.
+/// The time in a `cpu.stat`: ns in version 1, µs in version 2.
 fn stopped_ns(text: &str) -> Option<u64> {
     text.lines().find_map(|line| match line.split_once(' ')? {
         ("throttled_time", ns) => ns.parse().ok(),

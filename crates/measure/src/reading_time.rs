@@ -1,4 +1,4 @@
-//! The time it takes to read the kernel's counts of the runs. Stillwell reads them between the runs, not in them.
+//! The time for reading the kernel's counts of the runs, which Stillwell does between the runs.
 
 use crate::clock::monotonic_ns;
 
@@ -19,14 +19,12 @@ impl ReadingTime {
         self.sum_ns.map(|_| monotonic_ns())
     }
 
-    /// Adds the time since `start_ns`.
     pub fn add_since(&mut self, start_ns: Option<u64>) {
         if let (Some(sum_ns), Some(start_ns)) = (&mut self.sum_ns, start_ns) {
             *sum_ns += monotonic_ns() - start_ns;
         }
     }
 
-    /// The whole sum, ns.
     pub fn sum_ns(self) -> Option<u64> {
         self.sum_ns
     }

@@ -1,5 +1,5 @@
-//! Samples of the runs: where each task is, every so much of its CPU time. One perf event on each CPU, inherited by
-//! every task of a run, as for the switch records. The launcher copies the kernel's records unread to a file.
+//! Samples where each task of a run is, at regular intervals of CPU time, by one perf event on each CPU that the run's
+//! tasks inherit. The launcher copies the kernel's records unread to a file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -27,40 +27,40 @@ use crate::wire::{RowId, SamplingSettings};
 use host::sys::{self, User, with_files_of};
 use model::words::reason;
 
-/// Kind of the entry that begins a run; no record of the kernel has it. Its body: step, arm and block (u32 each), flags: 1 if
-/// the kernel is sampled too, 2 if waits are, 4 if system calls are counted (u32), the period in ns (u64; 0 for a run
-/// without samples), and one in how many events is counted (u64; 0 for a run without counts).
+/// Kind of the entry that begins a run; no kernel record has it. Body: step, arm and block (u32 each), flags: 1 if the
+/// kernel is sampled, 2 if waits are, 4 if system calls are counted (u32), the period in ns (u64; 0 for a run without
+/// samples), and one in how many events is counted (u64; 0 for a run without counts).
 pub const RUN_BEGINS: u32 = 0x1_0000;
-/// Kind of the entry that ends a run. Its body: the number of records that were lost, whether all waits were seen, the number
-/// of counted events that were lost, and that of huge pages (u64 each; `u64::MAX` where they are not counted).
+/// Kind of the entry that ends a run. Body: number of lost records, whether all waits were seen, number of lost counted
+/// events, and number of huge pages (u64 each; `u64::MAX` if they are not counted).
 pub const RUN_ENDS: u32 = 0x1_0001;
-/// Kind of the entry for a function that was compiled at run time. Its body: process (u32), start, size (u64 each), name.
+/// Kind of the entry for a function compiled at run time. Body: process (u32), start, size (u64 each), name.
 pub const RUN_COMPILED: u32 = 0x1_0002;
-/// Number of bytes of an entry before its body: kind, the header's misc, the length of the body (u32 each).
+/// Bytes of an entry before its body: kind, the header's misc, the length of the body (u32 each).
 pub const ENTRY_HEAD_BYTES: usize = 12;
-/// One block in so many is not sampled, so that the cost of sampling can be seen.
+/// One block in so many is not sampled, to show the cost of sampling.
 const UNSAMPLED_EVERY: u32 = 8;
 
 /// `PERF_RECORD_MMAP2`, and where its path begins.
 pub const RECORD_MMAP2: u32 = 10;
 pub const MMAP2_PATH: usize = 64;
-/// The buffers are emptied at least so often while a run lasts.
+/// Longest time between two readings of the buffers during a run.
 const DRAIN_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// The same for a run whose events are counted: each page fault has a record.
+/// Longest time for a run whose events are counted: each page fault has a record.
 const DRAIN_COUNTS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// A period that no run reaches: 13 days of CPU time.
 const NEVER_NS: u64 = 1 << 50;
 /// Most bytes of the file. Later samples count as lost.
 const FILE_BYTES_MAX: u64 = 2 << 30;
-/// Beyond these, samples have no copy of the stack. The front end empties the file between the runs.
+/// Beyond this, samples have no copy of the stack. The front end empties the file between runs.
 const STACKS_BYTES_MAX: u64 = 1 << 30;
 
-/// The shortest period, as a part of the mean one; periods of the runs are drawn evenly around the mean. The timer begins
-/// anew on a CPU to which the kernel moves the child when it execs, so the phase of such a run is not drawn. With other
-/// periods its samples are not at the same places as those of others.
+/// The shortest period, relative to the mean. The periods of runs are drawn evenly around the mean: if the kernel moves
+/// the child to another CPU at its exec, the timer restarts there and the phase of the run is no longer random. A
+/// different period moves the samples all the same.
 const PERIOD_MIN: f64 = 0.5;
 
-/// The open events, and the file.
+/// The open events and the file.
 pub struct Sampling {
     rings: Vec<Sampler>,
     file: BufWriter<File>,
@@ -68,13 +68,12 @@ pub struct Sampling {
     has_kernel: bool,
     period_ns: u64,
     stream: Stream,
-    /// Whether the run that is under way has an entry in the file.
+    /// Whether the current run has an entry in the file.
     is_kept: bool,
-    /// What it may write about code that it compiles; `None` for hooks.
+    /// What the run may write about code that it compiles; `None` for hooks.
     jit: Option<JitFiles>,
     waiting: WaitingLog,
     counting: CountingLog,
-    /// When the run began.
     began_ns: u64,
     n_lost: u64,
 }
@@ -125,10 +124,10 @@ impl Sampling {
         })
     }
 
-    /// Begins a run, or a hook or a warm-up, of which nothing is kept. Returns the CPU time that the child has to use up
-    /// before its exec, ns: the timer runs from the clone on. With an even part of the period before the exec, each moment
-    /// of the run is as likely to be sampled as any other. Without it, the first period would never be sampled, and a
-    /// function that only moved in time would seem to have changed.
+    /// Begins a run (or a hook or a warm-up, of which nothing is kept). Returns the CPU time that the child must use up
+    /// before its exec, ns. The timer runs from the clone on. A random part of the period before the exec makes each
+    /// moment of the run equally likely to be sampled; otherwise the first period never would be, and a function that
+    /// only moved in time would seem to have changed.
     pub fn before(&mut self, row: Option<RowId>) -> u64 {
         for ring in &mut self.rings {
             while ring.next_record().is_some() {}
@@ -156,18 +155,18 @@ impl Sampling {
             body.extend([kept_ns, counted_every].map(u64::to_ne_bytes).concat());
             self.write(RUN_BEGINS, 0, &body);
         }
-        // Runs without samples too: what they cost is seen by comparing both.
+        // Runs without samples too: the comparison shows the cost.
         let phase_ns = (drawn_ns * self.stream.unit()) as u64;
         if timed.is_some() { phase_ns } else { 0 }
     }
 
-    /// Copies the records to the file until the child has ended. `before_wait` is called each time before it waits.
+    /// Copies the records to the file until the child has ended. Calls `before_wait` before each wait.
     pub fn drain_until_exit(&mut self, pid: i32, mut before_wait: impl FnMut()) {
         if let Some(jit) = &mut self.jit {
             jit.add_process(pid.cast_unsigned());
         }
         let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        // Without one the caller waits, and what does not fit into the buffers is lost.
+        // Without a pidfd the caller waits, and whatever does not fit into the buffers is lost.
         let Some(pidfd) = pidfd else { return };
         let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
         let mut can_wait_for_rings = true;
@@ -181,10 +180,10 @@ impl Sampling {
             before_wait();
             let ready = poll(&mut fds, Some(every));
             if ready.is_err() || !fds[0].revents().is_empty() {
-                // It has ended, or a signal came, which the caller looks at.
+                // The child has ended, or a signal came, which the caller checks.
                 return;
             }
-            // That of a CPU which was switched off would be ready for ever.
+            // The buffer of a CPU that was switched off would be ready for ever.
             let gone = PollFlags::HUP | PollFlags::ERR;
             can_wait_for_rings &= !fds[1..].iter().any(|fd| fd.revents().intersects(gone));
             drop(fds);
@@ -192,7 +191,6 @@ impl Sampling {
         }
     }
 
-    /// Ends a run.
     pub fn after(&mut self) {
         self.drain();
         let took_ns = monotonic_ns().saturating_sub(self.began_ns);
@@ -252,7 +250,7 @@ impl Sampling {
         self.counting = counting;
     }
 
-    /// Leaves the part of a sample's copy of the stack that has something in it.
+    /// Keeps the used part of a sample's copy of the stack.
     fn shorten(&self, body: &mut Vec<u8>) {
         cut_unused(body);
         if self.n_bytes > STACKS_BYTES_MAX {
@@ -273,12 +271,12 @@ impl Sampling {
     }
 }
 
-/// Whether a block shows what samples cost.
+/// Whether a block shows the cost of samples.
 fn is_unsampled(block: u32) -> bool {
     block % UNSAMPLED_EVERY == UNSAMPLED_EVERY - 1
 }
 
-/// Notes which processes, files and addresses may be of compiled code (perf_event_open(2), "MMAP layout").
+/// Notes processes, files and addresses that may have compiled code (perf_event_open(2), "MMAP layout").
 fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
     let process = body.get(..4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
     match kind {
@@ -299,8 +297,8 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
     }
 }
 
-/// `cpu-clock`, which needs no performance monitoring unit: a timer of the kernel's that runs while a task runs. So a
-/// sample is a time, whatever the frequency of the processor is.
+/// `cpu-clock`, which needs no performance monitoring unit: a kernel timer that runs while a task runs. So a sample is
+/// a time, at any frequency of the processor.
 fn open_ring(
     cpu: usize,
     period_ns: u64,
@@ -332,7 +330,7 @@ fn open_ring(
     with_largest_ring(&mut builder)
 }
 
-/// The reason why there are no samples, and the remedy.
+/// Why there are no samples, and the remedy.
 fn refused(error: &io::Error) -> String {
     let (why, fix) = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => (

@@ -1,12 +1,11 @@
-//! A runner that makes no processes: its times are read from a file. The whole program can be tested with it, to the
-//! last byte of its output, without a clock.
+//! A runner without processes, whose times come from a file. It tests the whole program, to the last byte of its
+//! output, without a clock.
 //!
 //! One line for each arm, in the plan's order: times separated by spaces, used in turn, each a time span with an
 //! optional `!STATUS` (`1.5ms 2ms!3`). A line that starts with `#` is a comment.
 //!
-//! A line that starts with `at` is the weather: factors that belong to the moment, not to an arm. The time of the run
-//! at step i, counted from 0 and with the warm-ups, is multiplied by factor i, and rounded to nanoseconds; after the
-//! last factor comes the first again.
+//! A line that starts with `at` has factors that belong to the moment, not to an arm. The time of the run at step i
+//! (from 0, warm-ups included) is multiplied by factor i and rounded to nanoseconds; the factors repeat.
 
 use std::path::Path;
 
@@ -19,7 +18,6 @@ use record::plan::Plan;
 use record::schedule::Step;
 use record::{Layout, Row, Writer};
 
-/// Plays a script.
 #[derive(Debug)]
 pub struct ScriptRunner<'a> {
     plan: &'a Plan,
@@ -163,7 +161,7 @@ impl Runner for ScriptRunner<'_> {
 mod tests {
     use super::*;
 
-    /// Plays (arm, step) pairs: nanoseconds and exit statuses.
+    /// Input: (arm, step). Expected: nanoseconds and exit status.
     #[track_caller]
     fn check(text: &str, steps: &[(usize, u32)], expect: &[(u64, i32)]) {
         let script = Script::read(text).unwrap();
@@ -193,7 +191,7 @@ mod tests {
             &[(0, 0), (1, 1), (1, 2), (0, 3)],
             &[(1_000, 0), (15_000, 2), (20, 2), (1_000, 0)],
         );
-        // Whichever arm comes second, it gets the second factor.
+        // The second run gets the second factor, whichever arm it is.
         check(text, &[(1, 0), (0, 1)], &[(10_000, 2), (1_500, 0)]);
     }
 

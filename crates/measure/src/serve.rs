@@ -20,26 +20,25 @@ use model::words::in_words;
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";
 
-/// Whether this process was started to be a launcher.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Serves the front end until it hangs up. Standard input is the socket to the front end.
+/// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {
     sys::install_launcher_signals();
     // The name in ps and top; the file is /proc/self/exe.
     rustix::thread::set_name(c"stillwell-run").ok();
     let front_end = sys::parent();
     sys::signal_me_when_my_parent_ends(Signal::TERM);
-    // The front end sees an error here as a closed socket.
+    // The front end sees an error as a closed socket.
     if let Ok(Some(mut session)) = begin(front_end) {
         answer_requests(&mut session).ok();
         session.end_survivors();
     }
 }
 
-/// A session that the front end has opened, with the socket to it.
+/// A session that the front end has opened, with the socket.
 struct OpenSession {
     socket: File,
     session: LauncherLoop,
@@ -90,7 +89,7 @@ fn answer_requests(open: &mut OpenSession) -> Result<()> {
 }
 
 impl OpenSession {
-    /// Ends what the runs left behind. If the front end is gone, nobody else can say so.
+    /// Ends what the runs left behind. If the front end is gone, nothing else can.
     fn end_survivors(self) {
         let Self { socket, session, .. } = self;
         sys::end_stop_requests();

@@ -1,15 +1,15 @@
-//! Copies of the registers and of the top of the stack at each sample. They tell the callers of a program that was built
-//! without frame pointers.
+//! Copies of the registers and of the top of the stack at each sample. They show the callers in a program without frame
+//! pointers.
 
 use perf_event::{Builder, SampleFlag};
 
-/// Where a sample has its process, its number of addresses, and these (perf_event_open(2)).
+/// Offsets in a sample of its process, the number of its addresses, and these (perf_event_open(2)).
 pub const PROCESS_AT: usize = 8;
 pub const CHAIN_LENGTH_AT: usize = 24;
 pub const CHAIN_AT: usize = 32;
 
-/// The registers that are copied: the kernel's number (asm/perf_regs.h) and that of DWARF (System V ABI, AMD64 supplement,
-/// figure 3.36; DWARF for the Arm 64-bit architecture, section 4.1), in the order of the former.
+/// The copied registers: the kernel's number (asm/perf_regs.h) and DWARF's (System V ABI, AMD64 supplement, figure
+/// 3.36; DWARF for the Arm 64-bit architecture, section 4.1), ordered by the kernel's.
 #[cfg(target_arch = "x86_64")]
 pub const REGISTERS: &[(u32, u16)] = &[
     (0, 0),
@@ -64,7 +64,7 @@ pub const STACK_POINTER: u16 = 1;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const PROGRAM_COUNTER: u16 = 2;
 
-/// Asks the kernel for them, with so many bytes of the stack.
+/// Asks the kernel for registers and `stack_bytes` of the stack.
 pub fn ask_for_stacks(builder: &mut Builder<'_>, stack_bytes: u32) {
     let mask = REGISTERS.iter().fold(0, |mask, (number, _)| mask | 1 << number);
     if mask != 0 {
@@ -75,7 +75,6 @@ pub fn ask_for_stacks(builder: &mut Builder<'_>, stack_bytes: u32) {
     }
 }
 
-/// A task's registers and the top of its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackCopy<'a> {
     /// The registers in the order of [`REGISTERS`], 8 bytes each.
@@ -90,7 +89,7 @@ pub fn chain_end(body: &[u8]) -> Option<usize> {
     n.checked_mul(8)?.checked_add(CHAIN_AT).filter(|&end| end <= body.len())
 }
 
-/// The copies of a sample as [`cut_unused`] leaves it; `None` without any.
+/// The copies of a sample as [`cut_unused`] leaves it.
 pub fn stack_copy(body: &[u8]) -> Option<StackCopy<'_>> {
     let (registers_at, size_at) = (chain_end(body)? + 8, size_at(body)?);
     let n_bytes = usize::try_from(long(body, size_at)?).ok()?;
@@ -98,8 +97,8 @@ pub fn stack_copy(body: &[u8]) -> Option<StackCopy<'_>> {
     Some(StackCopy { registers: body.get(registers_at..size_at)?, stack })
 }
 
-/// Cuts what the kernel did not fill off a sample. Its layout behind the chain (perf_event_open(2)): kind of the registers (u64),
-/// the registers, the size of the copy (u64), the copy, the filled size (u64). The last becomes the size.
+/// Cuts the part of a sample that the kernel did not fill. Layout behind the chain (perf_event_open(2)): kind of the
+/// registers (u64), the registers, the size of the copy (u64), the copy, the filled size (u64), which becomes the size.
 pub fn cut_unused(body: &mut Vec<u8>) {
     let Some(end) = chain_end(body) else { return };
     let filled = || {
@@ -117,7 +116,7 @@ pub fn cut_unused(body: &mut Vec<u8>) {
     }
 }
 
-/// Where the size of the copy is; `None` for a task without registers of 64 bits, as of the kernel.
+/// Where the size of the copy is; `None` for a task without 64-bit registers, as the kernel's.
 fn size_at(body: &[u8]) -> Option<usize> {
     /// `PERF_SAMPLE_REGS_ABI_64`.
     const OF_64_BITS: u64 = 2;
@@ -126,7 +125,6 @@ fn size_at(body: &[u8]) -> Option<usize> {
         .then_some(end + 8 + 8 * REGISTERS.len())
 }
 
-/// The number of 8 bytes at a place.
 pub fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
@@ -161,7 +159,7 @@ mod tests {
         assert_eq!(copy.registers.len(), 8 * REGISTERS.len());
     }
 
-    /// A task of the kernel has none; a program of 32 bits has others.
+    /// A kernel task has none; a 32-bit program has others.
     #[test]
     fn a_sample_without_copies_ends_behind_its_chain() {
         for mut body in [sample(0, &[], 0), sample(1, &[1; 8], 8), sample(2, &[1; 8], 9)] {

@@ -1,7 +1,7 @@
-//! Standard streams of a run. In a timed run, no process has to read while the program writes. Output goes to
-//! /dev/null, to a file or, for standard error, to a file in memory. The launcher reads along only in untimed runs,
-//! or if the user asks for a pipe. It stops when the run has ended, not when the last copy of the pipe is closed. So
-//! a background grandchild that holds the pipe delays nothing.
+//! Standard streams of a run. In a timed run, no process reads while the program writes: output goes to /dev/null, to a
+//! file or, for standard error, to a file in memory. The launcher reads along only in untimed runs, or if the user asks
+//! for a pipe. It stops when the run has ended, not when the last copy of the pipe is closed, so a background
+//! grandchild that holds the pipe delays nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// The launcher does not keep the standard error of a command again after a run that wrote more than this.
+/// After a run that wrote more than this, the launcher no longer keeps the command's standard error.
 pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
-/// The interval between checks whether a process without a pidfd has ended.
+/// Interval between checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: i64 = 2_000_000;
-/// The interval between checks whether the terminal has stopped a process with a pidfd, which does not tell, s.
+/// Interval between checks whether the terminal has stopped a process, which a pidfd does not tell, s.
 const ASK_FOR_STOP_S: i64 = 1;
-/// The number of bytes from the end of standard error to show on a failure.
+/// Bytes from the end of standard error that a failure shows.
 const TAIL_BYTES: usize = 4 << 10;
 
 /// The null device and the memory file, opened once.
@@ -27,7 +27,7 @@ pub struct Streams {
     kept_stderr: File,
 }
 
-/// Pipes that the launcher reads from while a run goes on.
+/// Pipes that the launcher reads during a run.
 #[derive(Debug, Default)]
 pub struct Pipes {
     stdout: Option<OwnedFd>,
@@ -44,23 +44,20 @@ impl Streams {
     pub fn open() -> io::Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)?;
-        // Append, so that a program that reopens the file or seeks cannot overwrite it.
+        // Append, so a program that reopens the file or seeks cannot overwrite it.
         rustix::fs::fcntl_setfl(&kept, OFlags::APPEND)?;
         Ok(Self { null, kept_stderr: kept.into() })
     }
 
-    /// The null device.
     pub fn null(&self) -> BorrowedFd<'_> {
         self.null.as_fd()
     }
 
-    /// The memory file for standard error.
     pub fn kept_stderr(&self) -> BorrowedFd<'_> {
         self.kept_stderr.as_fd()
     }
 
-    /// Takes the run's standard error from the memory file and empties the file. Returns the last part, and the
-    /// length of the whole.
+    /// Takes the run's standard error from the memory file and empties it. Returns the last part, and the whole length.
     pub fn take_kept_stderr(&mut self) -> (Vec<u8>, u64) {
         let n_bytes = self.kept_stderr.metadata().map_or(0, |meta| meta.len());
         let mut tail = Vec::new();
@@ -84,12 +81,11 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Pipes {
-    /// Takes the reading ends of the pipes that the child got.
+    /// Takes the reading ends of the child's pipes.
     pub fn new(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> Self {
         Self { stdout, stderr, ..Self::default() }
     }
 
-    /// Whether there is anything to read.
     pub fn is_empty(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
     }
@@ -98,7 +94,7 @@ impl Pipes {
     /// intervals.
     ///
     /// # Errors
-    /// `EINTR`, so that the caller can look at its flags.
+    /// `EINTR`, so the caller can check its flags.
     pub fn drain_until_exit(
         &mut self,
         pidfd: Option<BorrowedFd<'_>>,
@@ -122,7 +118,7 @@ impl Pipes {
         }
     }
 
-    /// Returns the end of standard error, and the length of the whole.
+    /// The end of standard error, and the whole length.
     pub fn into_stderr(self) -> (Vec<u8>, u64) {
         let from = self.stderr_tail.len().saturating_sub(TAIL_BYTES);
         (self.stderr_tail[from..].to_vec(), self.stderr_bytes)

@@ -1,6 +1,6 @@
-//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell
-//! passes its status on. The kernel ends the command when this program ends. Between the two this program is executed
-//! again, for the calls that a child must make on itself.
+//! A user's command that this program waits for, as nice(1) does. The command has the terminal, Stillwell passes its
+//! status on, and the kernel ends it when this program ends. In between, this program is executed again, for the calls
+//! that a child must make on itself.
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};
@@ -32,10 +32,9 @@ const AS_CALLER: &str = "as-caller";
 const AS_WE_ARE: &str = "as-we-are";
 /// Longest time between two calls of `look`, ns.
 pub const LOOK_NS: u64 = 1_000_000_000;
-/// The same without pidfds (Linux before 5.3), where the parent has to poll for the child's end.
+/// The time without pidfds (Linux before 5.3), when the parent polls for the child's end.
 const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
 
-/// Whether this process was started to become a command.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
@@ -59,7 +58,7 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
     {
         return anyhow::Error::from(error).context("cannot become the user who called sudo");
     }
-    // This comes after the change of the user, which clears the signal.
+    // After the change of the user, which clears the signal.
     sys::signal_me_when_my_parent_ends(Signal::KILL);
     // The parent may have ended before that call.
     if parent != Some(sys::parent().to_string().into()) {
@@ -69,11 +68,11 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
     anyhow::Error::from(error).context(format!("cannot execute {}", program.display()))
 }
 
-/// Executes this program again as the user who called sudo, for a verb that needs no rights of root. Returns if this
-/// process has that user already.
+/// Executes this program again as the user who called sudo, for a verb that needs no root rights. Returns if this
+/// process already has that user.
 ///
 /// # Errors
-/// The kernel does not let it.
+/// The kernel does not allow it.
 pub fn become_caller() -> Result<()> {
     let Some(user) = invoking_user() else { return Ok(()) };
     let environment = environment_as_caller(&user);
@@ -81,11 +80,11 @@ pub fn become_caller() -> Result<()> {
     execute_again(environment)
 }
 
-/// Executes this program again as plain root, if `--as-root` has made up for a caller who is not known. Each process of
-/// this one is root's then too.
+/// Executes this program again as plain root, if `--as-root` replaced an unknown caller. All of its processes then
+/// belong to root too.
 ///
 /// # Errors
-/// The kernel does not let it.
+/// The kernel does not allow it.
 pub fn forget_unknown_caller() -> Result<()> {
     if is_caller_unknown() { execute_again(environment_for(None)) } else { Ok(()) }
 }
@@ -110,8 +109,8 @@ pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end. The terminal's signals reach the command directly; SIGTERM and SIGHUP are passed on to
-/// it. Calls `look` at intervals.
+/// Runs a command to its end. The terminal's signals reach it directly; SIGTERM and SIGHUP are passed on. Calls `look`
+/// at intervals.
 ///
 /// # Errors
 /// It cannot be started.
@@ -120,8 +119,8 @@ pub fn run(
     as_caller: bool,
     look: impl FnMut() -> Result<()>,
 ) -> Result<ExitStatus> {
-    // Handlers, because exec resets them for the command. A signal that our caller ignores stays ignored, also by the
-    // command: nohup and a script's background job count on that.
+    // Handlers, because exec resets them for the command. A signal that our caller ignores stays ignored, also in the
+    // command, as nohup and a script's background job expect.
     let heeded = |signals: [i32; 2]| signals.into_iter().filter(|&it| !sys::is_ignored(it));
     let unheeded = Arc::new(AtomicBool::new(false));
     for signal in heeded([SIGINT, SIGQUIT]) {
@@ -142,7 +141,7 @@ pub fn run(
     wait(&mut child, pipe.as_fd(), drain, look)
 }
 
-/// Prepares a command that the kernel ends with this program. It is not started yet.
+/// A command that the kernel ends with this program. It is not started yet.
 pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
     let mut prepared = Command::new(sys::own_program());
     if !as_caller {
@@ -156,8 +155,8 @@ pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
     prepared
 }
 
-/// Waits for the command's end. When `signals` becomes readable, drains it and asks the command to end. Calls `look`
-/// at intervals.
+/// Waits for the command's end. When `signals` becomes readable, drains it and asks the command to end. Calls `look` at
+/// intervals.
 ///
 /// # Errors
 /// It cannot be waited for, or `look` failed.
@@ -190,10 +189,10 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// Waits until one of the descriptors is ready, or until the time limit.
+/// Waits until a descriptor is ready, or for the time limit.
 ///
 /// # Errors
-/// There is no memory for it.
+/// There is not enough memory.
 pub fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
     let limit = Timespec {
         tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,

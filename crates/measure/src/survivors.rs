@@ -1,5 +1,5 @@
-//! Processes that a run leaves behind. The launcher adopts them (prctl(2), `PR_SET_CHILD_SUBREAPER`), whatever group or
-//! session they moved to, so it can count and end them. Processes of hooks are not touched.
+//! Processes that a run leaves behind. The launcher adopts them (prctl(2), `PR_SET_CHILD_SUBREAPER`), whatever their
+//! group or session, so it can count and end them. Processes of hooks are not touched.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use host::sys;
 use host::{Host, Process};
 use record::Survivors;
 
-/// Time that a process has to end by itself after its run, ns. Helpers of honest programs notice the end of their
-/// parent by a closed pipe (Python's `resource_tracker`).
+/// Time for a process to end by itself after its run, ns. Helpers of honest programs notice their parent's end by a
+/// closed pipe (Python's `resource_tracker`).
 const GRACE_NS: u64 = 100_000_000;
-/// Time between two looks, ns.
+/// Time between two checks, ns.
 const LOOK_NS: u64 = 1_000_000;
-/// Time that a process has to end after SIGTERM, ns. A run has as much.
+/// Time for a process to end after SIGTERM, ns. A run has as much.
 const TERM_NS: u64 = 2_000_000_000;
-/// Time between two looks then, ns.
+/// Time between two checks after SIGTERM, ns.
 const TERM_LOOK_NS: u64 = 10_000_000;
-/// Runs after which the launcher waits in vain. Where every run leaves a process behind, more would only take time.
+/// Runs after which the launcher waits in vain. If every run leaves a process behind, more waits are wasted.
 const WAITS_MAX: u32 = 10;
 /// Rounds of killing. A process that forks all the time may outrun some.
 const ROUNDS_MAX: u32 = 1000;
@@ -32,20 +32,20 @@ const ROUNDS_MAX: u32 = 1000;
 /// When the processes that a run leaves behind are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurvivorEnd {
-    /// With the session: a build daemon makes the later runs faster, and so belongs to what is measured.
+    /// With the session: a build daemon speeds up later runs, and so is part of what is measured.
     WithSession,
     /// After their run.
     WithRun,
 }
 
-/// Longest list of children that is read. The kernel has at most four million processes (proc_sys_kernel(5), `pid_max`).
+/// Longest list of children that is read. The kernel has at most four million processes (proc_sys_kernel(5),
+/// `pid_max`).
 const LIST_BYTES_MAX: u64 = 32 << 20;
 
-/// Adopts what the children of this process leave behind.
+/// Adopts what this process's children leave behind.
 #[derive(Debug)]
 pub struct SurvivorWatch {
     end: SurvivorEnd,
-    /// Processes of hooks.
     of_hooks: BTreeMap<u32, Process>,
     /// Processes of the last run, until the next one begins.
     fresh: Option<FreshSurvivors>,
@@ -54,7 +54,7 @@ pub struct SurvivorWatch {
     n_waits_left: u32,
 }
 
-/// What was there just after a run.
+/// The processes just after a run.
 #[derive(Debug)]
 struct FreshSurvivors {
     id: RowId,
@@ -64,14 +64,14 @@ struct FreshSurvivors {
 }
 
 impl SurvivorWatch {
-    /// Makes this process adopt orphans from now on; `None` where the kernel refuses (Linux before 3.4).
+    /// Makes this process adopt orphans from now on; `None` if the kernel refuses (Linux before 3.4).
     pub fn begin(end: SurvivorEnd) -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let (of_hooks, staying) = (BTreeMap::new(), BTreeMap::new());
         Some(Self { end, of_hooks, fresh: None, staying, n_waits_left: WAITS_MAX })
     }
 
-    /// Takes note of the processes of a hook.
+    /// Notes the processes of a hook.
     pub fn after_hook(&mut self) {
         let mut found = children();
         let fresh = self.fresh.iter().flat_map(|fresh| &fresh.processes);
@@ -81,8 +81,8 @@ impl SurvivorWatch {
         self.of_hooks = found;
     }
 
-    /// Takes note of what a run left behind, or ends it: `run` is the number of its process, which has been reaped, and
-    /// `is_cut` says whether the run itself was ended.
+    /// Notes what a run left behind, or ends it. `run`: its process id, which has been reaped. `is_cut`: whether the
+    /// run itself was ended.
     pub fn after_run(&mut self, id: RowId, run: i32, is_cut: bool) -> Option<Survivors> {
         let (run, ended_ns) = (run.cast_unsigned(), monotonic_ns());
         self.of_hooks = living(&self.of_hooks);
@@ -108,7 +108,7 @@ impl SurvivorWatch {
         None
     }
 
-    /// Says what the last run left behind and is still there, after its hooks.
+    /// What the last run left behind and is still there after its hooks.
     pub fn settle(&mut self) -> Option<Survivors> {
         let FreshSurvivors { id, run, ended_ns, mut processes } = self.fresh.take()?;
         processes = living(&processes);
@@ -128,8 +128,8 @@ impl SurvivorWatch {
         })
     }
 
-    /// Ends what the runs left behind: SIGTERM first, SIGKILL two seconds later. Returns the number of processes, and the
-    /// name of one.
+    /// Ends what the runs left behind: SIGTERM first, SIGKILL two seconds later. Returns the number of processes, and
+    /// the name of one.
     pub fn end_all(&mut self) -> Option<(usize, String)> {
         self.staying.clear();
         let first = self.left();
@@ -170,7 +170,7 @@ impl SurvivorWatch {
         Some(Survivors { n_ended, ..survivors })
     }
 
-    /// Kills what is not of hooks, with its descendants. Returns the number of processes.
+    /// Kills what does not belong to hooks, with descendants. Returns the number of processes.
     fn kill(&self, mut reap: impl FnMut(u32)) -> u32 {
         let mut n_ended = 0;
         for _ in 0..ROUNDS_MAX {
@@ -187,7 +187,7 @@ impl SurvivorWatch {
         n_ended
     }
 
-    /// The living children that are neither of hooks nor of earlier runs. The others are reaped.
+    /// The living children that belong neither to hooks nor to earlier runs. The others are reaped.
     fn left(&self) -> BTreeMap<u32, Process> {
         reap_ended();
         self.of_run(children())
@@ -203,7 +203,7 @@ impl SurvivorWatch {
     }
 }
 
-/// Whether both are of one group, or of one session that is not this process's.
+/// Whether both share a group, or a session other than this process's.
 fn is_together(one: &Process, other: &Process) -> bool {
     let own = Pid::as_raw(getsid(None).ok()).cast_unsigned();
     one.group == other.group || (one.session == other.session && one.session != own)
@@ -214,7 +214,7 @@ fn survivors(id: RowId, name: String, n_detached: u32) -> Survivors {
     Survivors { step, arm, name, n_runs: 1, n_left: 0, n_ended: 0, n_detached, late_cpu_us: 0 }
 }
 
-/// The number of processes outside of the group of their run.
+/// The number of processes outside of their run's group.
 fn n_outside(processes: &BTreeMap<u32, Process>, run: u32) -> u32 {
     let outside = processes.values().filter(|process| process.group != run).count();
     u32::try_from(outside).unwrap_or(u32::MAX)
@@ -224,7 +224,7 @@ fn send(pid: u32, signal: Signal) {
     Pid::from_raw(pid.cast_signed()).map(|pid| kill_process(pid, signal).ok());
 }
 
-/// Those children of this process that live, as they are now: a shell may have become another program.
+/// The living children as they are now: a shell may have become another program.
 fn living(processes: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
     reap_ended();
     let host = Host::new("/");
@@ -232,19 +232,18 @@ fn living(processes: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
     now.filter(|(_, it)| !it.has_ended && it.parent == std::process::id()).collect()
 }
 
-/// Reaps the children that have ended.
 fn reap_ended() {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     while waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some()) {}
 }
 
-/// Whether this process has any children, also those that have ended.
+/// Whether this process has any children, living or not.
 fn has_children() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::All, look).is_ok()
 }
 
-/// The children of this process, also those that have ended.
+/// All children of this process, living or not.
 fn children() -> BTreeMap<u32, Process> {
     if !has_children() {
         return BTreeMap::new();
@@ -255,14 +254,14 @@ fn children() -> BTreeMap<u32, Process> {
     all.filter(|(_, process)| process.parent == std::process::id()).collect()
 }
 
-/// The children of this process's first thread. The list costs little, and may lack some while others end
+/// The children of this process's first thread. The list is cheap, but may lack some while others end
 /// (proc_tid_children(5)); [`children`] does not.
 fn listed_children(is_wanted: impl Fn(&u32) -> bool) -> BTreeMap<u32, Process> {
     if !has_children() {
         return BTreeMap::new();
     }
     let (host, own) = (Host::new("/"), std::process::id());
-    // The kernel may be built without it (CONFIG_PROC_CHILDREN).
+    // The kernel may lack it (CONFIG_PROC_CHILDREN).
     let path = format!("proc/{own}/task/{own}/children");
     let Some(list) = host.read_long(path, LIST_BYTES_MAX) else { return children() };
     let numbers = list.split_ascii_whitespace().filter_map(|number| number.parse().ok());
@@ -270,7 +269,7 @@ fn listed_children(is_wanted: impl Fn(&u32) -> bool) -> BTreeMap<u32, Process> {
     wanted.filter_map(|pid| Some((pid, Process::read(&host, pid)?))).collect()
 }
 
-/// CPU time of the threads of a process that are still there, µs.
+/// CPU time of a process's remaining threads, µs.
 fn cpu_us(pid: u32) -> u64 {
     let host = Host::new("/");
     let threads = host.list(format!("proc/{pid}/task")).into_iter();
@@ -279,7 +278,7 @@ fn cpu_us(pid: u32) -> u64 {
     times.map(|times| times.ran_ns).sum::<u64>() / 1000
 }
 
-/// Adds what runs left behind: what stays, as one entry for each arm.
+/// Adds what runs left behind, with one entry per arm for what stays.
 pub fn add_survivors(all: &mut Vec<Survivors>, new: &[Survivors]) {
     for it in new {
         let known = all.iter_mut().find(|known| known.arm == it.arm && known.n_left > 0);

@@ -1,8 +1,8 @@
-//! The scheduler's records of a run: one dummy perf event on each CPU, inherited by every task of the run. It writes a
-//! record at every switch, which says whether the task was preempted or went to sleep, and when a task is made and
-//! ends (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3). That needs no rights. Where the kernel permits
-//! tracepoints of whole CPUs, one more event on each says when a sleeping task is woken. An event of the tasks alone
-//! would not: Linux 6.18 writes no sample for a task that sleeps.
+//! The scheduler's records of a run, from one dummy perf event on each CPU that the run's tasks inherit. A record at
+//! every switch says whether the task was preempted or went to sleep; others say when a task is made and ends
+//! (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3). This needs no rights. If the kernel permits tracepoints of
+//! whole CPUs, one more event on each says when a sleeping task is woken. An event of the tasks alone would not do:
+//! Linux 6.18 writes no sample for a task that sleeps.
 
 use std::io;
 
@@ -13,12 +13,12 @@ use crate::stalls::{TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up};
 use crate::wire::WakeTracepoint;
 use host::sys;
 
-/// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 times off the CPU and on again.
+/// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 pairs of switches.
 const RING_BYTES: usize = 64 << 10;
 /// A record's header (perf_event_open(2), `struct perf_event_header`), and the longest record: one about a fork.
 const RECORD_HEADER_BYTES: usize = 8;
 const RECORD_BYTES_MAX: usize = 64;
-/// The most CPUs. More would cost more memory and time per run than the launcher may take.
+/// Most CPUs. More would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;
 
 /// `PERF_RECORD_LOST`.
@@ -39,10 +39,10 @@ pub const RECORD_SWITCH: u32 = 14;
 pub const SWITCH_OUT: u16 = 1 << 13;
 pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// One ring buffer a CPU: an event that is inherited by children may only be mapped if it is bound to a CPU.
+/// One ring buffer a CPU: an inherited event can only be mapped if it is bound to a CPU.
 pub struct SwitchLog {
     rings: Vec<Sampler>,
-    /// Of all tasks that were made after the launcher. Lost records only leave the waits after a sleep unknown.
+    /// Wakes of all tasks made after the launcher. Lost records only leave the waits after a sleep unknown.
     wakes: Vec<Sampler>,
     wake: Option<WakeTracepoint>,
     events: Vec<TaskEvent>,
@@ -74,7 +74,7 @@ impl SwitchLog {
         }
     }
 
-    /// Adds up a run; `None` when the ring buffer was too small for all its records.
+    /// Adds up a run; `None` if the ring buffer was too small for its records.
     pub fn add_up(&mut self, first: u32, started_ns: u64, ended_ns: u64) -> Option<TaskTotals> {
         self.events.clear();
         for (cpu, ring) in self.rings.iter_mut().enumerate() {
@@ -92,7 +92,7 @@ impl SwitchLog {
                 };
                 self.events.extend(event);
             }
-            // The kernel tells of lost records in the next one that fits. There may have been none.
+            // The kernel reports lost records in the next one that fits, which may not have come.
             if n_bytes + RECORD_BYTES_MAX > RING_BYTES {
                 return None;
             }
@@ -123,8 +123,8 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// Wakes of the tasks that are younger than this process. Numbers of tasks start again at some time; then the runs'
-/// wakes are missing.
+/// Wakes of the tasks that are younger than this process. Once the numbers of tasks wrap around, the runs' wakes are
+/// missing.
 fn open_wakes(cpu: usize, wake: WakeTracepoint) -> io::Result<Sampler> {
     let mut builder = Builder::new(Tracepoint::with_id(wake.id));
     builder
@@ -141,8 +141,8 @@ fn open_wakes(cpu: usize, wake: WakeTracepoint) -> io::Result<Sampler> {
     counter.sampled(RING_BYTES)
 }
 
-/// Builds an event that counts nothing and writes a record at every switch; [`switch`] reads them. Every user may
-/// open it, since it excludes the kernel.
+/// An event that counts nothing and writes a record at every switch, for [`switch`] to read. It excludes the kernel, so
+/// every user may open it.
 pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -155,8 +155,8 @@ pub fn switches() -> Builder<'static> {
     builder
 }
 
-/// Parses a switch record. Its body holds only the fields that `sample_id_all` adds for TID and TIME: process (u32),
-/// thread (u32), time (u64). perf-event-data does not parse it.
+/// Parses a switch record, which perf-event-data does not. Its body has only the fields that `sample_id_all` adds for
+/// TID and TIME: process (u32), thread (u32), time (u64).
 pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<TaskEvent> {
     let (thread, time_ns) = (number(body, 4)?, time(body, 8)?);
     Some(TaskEvent { time_ns, thread, kind: kind(misc), cpu })
@@ -173,15 +173,15 @@ fn ended(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
     Some(TaskEvent { kind: TaskEventKind::Ended, ..made(cpu, body)? })
 }
 
-/// Parses a comm record: process, thread (u32 each), name, and what `sample_id_all` adds: process, thread (u32 each), time
+/// Parses a comm record: process, thread (u32 each), name, and from `sample_id_all`: process, thread (u32 each), time
 /// (u64).
 fn executes(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
     let time_ns = time(body, body.len().checked_sub(8)?)?;
     Some(TaskEvent { time_ns, thread: number(body, 4)?, kind: TaskEventKind::Executes, cpu })
 }
 
-/// Parses a sample: process and thread of what ran there (u32 each), time (u64), size (u32) and that many bytes, in which
-/// the number of the woken task is.
+/// Parses a sample: process and thread of what ran there (u32 each), time (u64), size (u32) and that many bytes, with
+/// the number of the woken task.
 fn woken(wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
     /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of a record's common_flags.
     const IN_INTERRUPT: u8 = 0x18;

@@ -1,8 +1,7 @@
 //! Runs under valgrind, which counts the instructions that a program executes.
 //!
-//! Cachegrind without a model of caches is the tool: its counts of a program that does the same again are the same. Each
-//! process of the run writes a file when it ends. A process that becomes another program by exec starts anew: what it
-//! executed before is in no file.
+//! The tool is Cachegrind without a cache model: its counts repeat if the program repeats itself. Each process of the
+//! run writes a file when it ends. An exec starts the count anew, and what was executed before is in no file.
 #![expect(clippy::disallowed_methods, reason = "looks for valgrind; reads and removes its files")]
 
 use std::ffi::OsStr;
@@ -20,12 +19,11 @@ use host::user_files::read_whole;
 use model::words::{bytes_of, reason, text_of};
 use record::plan::InstructionCounter;
 
-/// Name of the program.
 const PROGRAM: &str = "valgrind";
-/// Beginning of the names of the files with the counts, and of those with what valgrind says.
+/// Prefixes of the files with counts, and of those with valgrind's output.
 const COUNT: &str = "count.";
 const LOG: &str = "log.";
-/// The options before those with the names of files. The user's own settings of valgrind are left out.
+/// The options before those with file names. The user's own valgrind settings are left out.
 const OPTIONS: [&str; 8] = [
     "--command-line-only=yes",
     "--tool=cachegrind",
@@ -36,10 +34,10 @@ const OPTIONS: [&str; 8] = [
     "-q",
     "--log-file=",
 ];
-/// What valgrind puts in front of a line of its own: `==123== `.
+/// Valgrind's prefix of its own lines: `==123== `.
 const MARK: &str = "==";
 
-/// The valgrind in PATH, with its version; `None` if there is none that runs.
+/// The working valgrind in PATH, with its version.
 pub fn found(run_as: Option<&User>) -> Option<InstructionCounter> {
     let path = environment_for(run_as).into_iter().find(|(name, _)| name == "PATH")?.1;
     let mut files = std::env::split_paths(&path).map(|directory| directory.join(PROGRAM));
@@ -62,14 +60,14 @@ pub struct CountTask {
 /// Why a run has no count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncounted {
-    /// The reason, if valgrind does not say it.
+    /// The reason, if valgrind does not give it.
     pub why: String,
-    /// The last line that valgrind said.
+    /// The last line of valgrind's output.
     pub said: String,
 }
 
 impl CountTask {
-    /// The arguments of valgrind in front of those of the program.
+    /// Valgrind's arguments, followed by the program's.
     pub fn wrapped(folder: &[u8], valgrind: &str, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let file = |option: &str, name: &str| {
             [option.as_bytes(), folder, b"/", name.as_bytes(), b"%p"].concat()
@@ -89,7 +87,7 @@ impl CountTask {
         });
     }
 
-    /// The instructions of all processes of the run that has ended.
+    /// The instructions of all processes of the finished run.
     ///
     /// # Errors
     /// valgrind has written no count, or only a part of one.
@@ -116,7 +114,7 @@ impl CountTask {
         })
     }
 
-    /// The last line that valgrind said in this run.
+    /// The last line of valgrind's output in this run.
     pub fn said(&self, user: Option<&User>) -> String {
         as_user(user, || self.said_here())
     }
@@ -145,7 +143,7 @@ fn total(text: &[u8]) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The last line with words in it, without the number of the process.
+/// The last line with words, without the process id.
 fn last_line(text: &str) -> Option<String> {
     let words = |line: &str| match line.strip_prefix(MARK) {
         Some(rest) => rest.split_once(MARK).map_or("", |(_, rest)| rest).trim().to_owned(),

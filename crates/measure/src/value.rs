@@ -1,4 +1,4 @@
-//! The value that a program says of a run: found in its output, or in a file that it wrote.
+//! The value of a run, which its program prints or writes to a file.
 #![expect(clippy::disallowed_methods, reason = "reads and removes the file of a run")]
 
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use host::sys::{User, with_files_of};
 use model::words::reason;
 use record::plan::{ValueReader, ValueRule};
 
-/// A longer text is no result. The launcher's memory is a lower limit of what it measures of its children.
+/// A longer text is no result. The launcher's memory is a lower limit for the memory it measures of its children.
 const BYTES_MAX: u64 = 64 << 20;
 /// Characters of a text that a message quotes.
 const QUOTED_MAX: usize = 40;
@@ -23,17 +23,15 @@ const QUOTED_MAX: usize = 40;
 /// Where the launcher finds the value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueTask {
-    /// The rule.
     pub rule: ValueRule,
-    /// The file.
     pub path: Vec<u8>,
-    /// A directory, and the name of a file somewhere in it whose text follows, if it is there.
+    /// A directory, and the name of a file somewhere in it whose text follows, if it exists.
     pub folder: Option<(Vec<u8>, String)>,
 }
 
 impl ValueTask {
-    /// Removes the file of the run before, so that its value is not taken for that of the next one. The file of
-    /// standard output is emptied when it is opened.
+    /// Removes the file of the last run, so its value is not taken for the next one's. The file of standard output is
+    /// emptied when it is opened.
     pub fn clear(&self, user: Option<&User>) {
         if !self.rule.is_in_stdout() {
             as_user(user, || std::fs::remove_file(self.path())).ok();
@@ -46,7 +44,7 @@ impl ValueTask {
     /// The value in its base unit.
     ///
     /// # Errors
-    /// The file or the value is not there, or is no number.
+    /// The file or the value is missing, or is no number.
     pub fn read(&self, user: Option<&User>) -> Result<f64, String> {
         let shown = self.path().display();
         let text = as_user(user, || self.text()).map_err(|error| match error.kind() {
@@ -81,7 +79,7 @@ pub fn as_user<T>(user: Option<&User>, act: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A file of this name in a directory or below.
+/// The file of this name in a directory or below it.
 fn file_below(folder: &Path, name: &str) -> Option<PathBuf> {
     let entries: Vec<DirEntry> = std::fs::read_dir(folder).ok()?.flatten().collect();
     let is = |entry: &&DirEntry, what: fn(&FileType) -> bool| {

@@ -1,6 +1,6 @@
-//! Where the tasks of a run wait: a sample with the kernel's call chain at every switch to another task, and the kernel's
-//! records of switches. Only with the right to sample the kernel. Such a pair takes about 2 microseconds, so a run that
-//! switches very often is not watched.
+//! Where the tasks of a run wait, by a sample with the kernel's call chain at every switch to another task, and the
+//! kernel's records of switches. This needs the right to sample the kernel. Such a pair takes about 2 microseconds, so
+//! a run that switches very often is not watched.
 
 use std::io;
 
@@ -9,15 +9,13 @@ use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 use crate::switches::{RECORD_LOST, RECORD_SWITCH};
 
-/// Added to the kind of each of these records.
+/// Added to the kind of these records.
 pub const OF_WAITING: u32 = 0x2_0000;
-/// Ring buffer of each CPU in bytes.
 const RING_BYTES: usize = 256 << 10;
-/// The most return addresses of a sample.
 const DEPTH_MAX: u16 = 32;
-/// More times off the CPU in a second would cost more than half a percent of the time. Each has two records.
+/// Most times off the CPU in a second. More would cost over half a percent of the time. Each has two records.
 const SWITCHES_PER_S_MAX: u64 = 2_500;
-/// A shorter run that is not timed does not tell how often the others switch.
+/// A shorter untimed run does not show how often the others switch.
 const NS_MIN: u64 = 100_000;
 
 /// The events, one on each CPU.
@@ -32,7 +30,7 @@ pub struct WaitingLog {
 }
 
 impl WaitingLog {
-    /// Opens an event on each of these CPUs; none where the kernel does not permit it.
+    /// Opens an event on each of these CPUs; none if the kernel does not permit it.
     pub fn open(cpus: &[usize]) -> Self {
         let rings = cpus.iter().map(|&cpu| open_ring(cpu)).collect::<io::Result<Vec<Sampler>>>();
         Self { rings: rings.unwrap_or_default(), ..Self::default() }
@@ -55,7 +53,7 @@ impl WaitingLog {
         self.is_on
     }
 
-    /// Passes on what the kernel has written.
+    /// Passes on the kernel's records.
     pub fn drain(&mut self, mut each: impl FnMut(u32, u16, &[u8])) {
         for ring in &mut self.rings {
             while let Some(record) = ring.next_record() {
@@ -70,7 +68,7 @@ impl WaitingLog {
         }
     }
 
-    /// Ends a run that took so long. Returns whether all of it was seen.
+    /// Ends a run. Returns whether all of it was seen.
     pub fn after(&mut self, took_ns: u64, is_timed: bool) -> bool {
         if !is_timed && took_ns > NS_MIN {
             self.is_too_costly |=

@@ -1,5 +1,5 @@
-//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request
-//! outstanding at a time.
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, with one outstanding
+//! request.
 
 use std::io::{self, Read, Write};
 
@@ -14,21 +14,17 @@ use record::Survivors;
 /// A path, argument or environment entry: any bytes but NUL.
 pub type Bytes = Vec<u8>;
 
-/// From the front end.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum LauncherRequest {
-    /// Once, first.
+    /// Sent first, once.
     Open(Box<LauncherSettings>),
-    /// Once, second: where the rows go.
+    /// Sent second, once: the destination of the rows.
     Keep(RowDestination),
-    /// Run these jobs one after the other.
     Batch(Batch),
 }
 
-/// Settings of a whole session.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LauncherSettings {
-    /// Limit for one run.
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
     pub evidence: bool,
@@ -38,71 +34,60 @@ pub struct LauncherSettings {
     pub tree_memory: bool,
     /// The tracepoint at which a task becomes ready, if tracefs can be read.
     pub wake: Option<WakeTracepoint>,
-    /// CPUs of the launcher itself.
     pub launcher_cpus: Option<Vec<usize>>,
-    /// CPUs of the runs.
     pub affinity: Option<Vec<usize>>,
     /// Memory policy of the runs: the rule's number, and the nodes.
     pub memory: Option<(i32, Vec<usize>)>,
-    /// Nice level of the runs.
     pub nice: Option<i32>,
     /// Scheduling policy and priority of the runs.
     pub policy: Option<(i32, i32)>,
-    /// Whether runs have address space randomisation switched off.
     pub no_aslr: bool,
-    /// Soft limits of the runs.
     pub rlimits: Vec<(u32, u64)>,
-    /// User of runs and hooks, if it is not our own.
+    /// User of runs and hooks, if not our own.
     pub run_as: Option<User>,
-    /// The user as whom the launcher opens files, if it is not our own. `--as-root` does not change that.
+    /// The user as whom the launcher opens files, if not our own. `--as-root` does not change it.
     pub files_of: Option<User>,
     /// Files with the counts of the runs' cache.
     pub cache: CacheMonitors,
-    /// Where the samples of the runs go; `None` without a profile.
+    /// Destination of the samples; `None` without a profile.
     pub sampling: Option<SamplingSettings>,
-    /// What keeps the runs of a campaign honest.
     pub fair_play: Option<FairPlaySettings>,
 }
 
-/// What keeps the runs of a campaign honest. The processes that they leave are ended and counted.
+/// Settings that keep the runs of a campaign honest. The processes that they leave are ended and counted.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FairPlaySettings {
-    /// Whether the launcher has another name, and so has the padding variable.
+    /// Whether the launcher and the padding variable have neutral names.
     pub is_undercover: bool,
 }
 
-/// How the runs are sampled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SamplingSettings {
-    /// The file that the samples are appended to.
+    /// The file to append samples to.
     pub file: Bytes,
     /// Mean CPU time between two samples, ns.
     pub period_ns: u64,
-    /// Bytes of the stack that are copied with each sample; what is deeper is cut.
+    /// Bytes of the stack that are copied with each sample.
     pub stack_bytes: u32,
-    /// Seed of the periods of the runs.
+    /// Seed of the runs' periods.
     pub seed: u64,
-    /// Number of the tracepoint of system calls; `None` where it cannot be known.
+    /// Number of the system call tracepoint; `None` if unknown.
     pub system_calls: Option<u64>,
 }
 
 /// The tracepoint at which a task becomes ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakeTracepoint {
-    /// Its number.
     pub id: u64,
-    /// Where in its data the number of the task is.
+    /// Offset of the task's number in the data.
     pub thread_at: usize,
 }
 
 /// The record that the launcher appends rows to.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RowDestination {
-    /// Its path.
     pub record: Bytes,
-    /// Names of its columns.
     pub columns: Vec<String>,
-    /// Origin of `started_ns`.
     pub clock_origin_ns: u64,
 }
 
@@ -113,36 +98,31 @@ pub struct Batch {
     pub environments: Vec<Vec<Bytes>>,
     /// Commands, referred to by index.
     pub commands: Vec<Command>,
-    /// The jobs in their order.
     pub jobs: Vec<Job>,
 }
 
-/// Something that can be executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     /// The file to execute.
     pub path: Bytes,
     /// All arguments, the program's name first.
     pub argv: Vec<Bytes>,
-    /// Index of its environment.
+    /// Index of the environment.
     pub environment: u32,
-    /// Its working directory; `None` for that of this process.
+    /// Working directory; `None`: this process's.
     pub directory: Option<Bytes>,
     /// Standard input; `None` is /dev/null.
     pub stdin: Option<Bytes>,
-    /// Standard output.
     pub stdout: StdoutTarget,
-    /// Standard error.
     pub stderr: StderrTarget,
     /// The exits that count as success.
     pub accept: ExitRule,
-    /// The value that each run has to say.
+    /// How to find the run's value.
     pub value: Option<ValueTask>,
-    /// How the instructions of each run are counted, if that is not by an event of all runs.
+    /// How to count the instructions of each run, if not by an event of all runs.
     pub count: Option<CountTask>,
 }
 
-/// Destination of standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StdoutTarget {
     Null,
@@ -151,12 +131,11 @@ pub enum StdoutTarget {
     File(Bytes),
 }
 
-/// Destination of standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StderrTarget {
     /// /dev/null.
     Null,
-    /// Kept until the run has ended, so that a failure can show its last lines.
+    /// Kept until the run has ended, so a failure can show its last lines.
     Keep,
     /// To the terminal.
     Inherit,
@@ -165,9 +144,9 @@ pub enum StderrTarget {
 /// The exits of a run that count as success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExitRule {
-    /// Every one, signals and timeouts included.
+    /// Every exit, signals and timeouts included.
     Any,
-    /// These statuses; a signal is written as 128 + its number.
+    /// These statuses; a signal counts as 128 + its number.
     Statuses(Vec<i32>),
 }
 
@@ -187,30 +166,25 @@ impl ExitRule {
 /// One execution.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Index of the command.
     pub command: u32,
-    /// The row of a run; `None` for a hook, which has no row.
+    /// The row of a run; `None` for a hook.
     pub row: Option<RowId>,
-    /// Value of the iteration variables; `None` leaves them out.
+    /// Value of the iteration variables; `None`: no such variables.
     pub iteration: Option<String>,
-    /// Bytes of padding in the environment; `None` leaves the variable out.
+    /// Bytes of padding in the environment; `None`: no such variable.
     pub padding_bytes: Option<u32>,
-    /// Seed of the hashes of Python; `None` leaves the variable out.
+    /// Python's hash seed; `None`: no such variable.
     pub hash_seed: Option<u32>,
 }
 
-/// The row that a job makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowId {
-    /// Step.
     pub step: u32,
-    /// Arm.
     pub arm: u32,
     /// Block; `None` for a warm-up.
     pub block: Option<u32>,
 }
 
-/// From the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum LauncherReply {
     /// The evidence is open.
@@ -232,7 +206,6 @@ pub struct LauncherReport {
     pub gaps: Vec<(String, String, String)>,
 }
 
-/// The progress of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BatchResult {
     /// Jobs that ran to their end; `stop` is about the next one.
@@ -241,15 +214,14 @@ pub struct BatchResult {
     pub loud_commands: Vec<u32>,
     /// The launcher's own peak resident set so far. No child's `ru_maxrss` can be below it.
     pub maxrss_floor_kib: u64,
-    /// Time spent so far on reading the kernel's counts between the runs; `None` when the launcher reads none.
+    /// Time spent so far on reading the kernel's counts between runs; `None` when the launcher reads none.
     pub evidence_ns: Option<u64>,
-    /// Processes that runs left behind.
     pub survivors: Vec<Survivors>,
-    /// The reason why the batch stopped early.
+    /// Why the batch stopped early.
     pub stop: Option<BatchStop>,
 }
 
-/// The reason why a batch stopped early.
+/// Why a batch stopped early.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum BatchStop {
     /// The front end asked for it; the interrupted run has no row.
@@ -260,42 +232,38 @@ pub enum BatchStop {
         exit: i32,
         /// Whether the timeout ended the run.
         timed_out: bool,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: Bytes,
     },
-    /// The run said no value. Its row is in the record.
+    /// The run printed no value. Its row is in the record.
     NoValue {
-        /// The reason.
         why: String,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: Bytes,
     },
     /// The instructions of the run were not counted. Its row is in the record.
     NotCounted {
         /// Exit status or minus the signal.
         exit: i32,
-        /// The reason.
         uncounted: Uncounted,
-        /// The end of its standard error.
+        /// The end of standard error.
         stderr: Bytes,
     },
     /// The child failed before it executed the program.
     Launch {
         /// The step that failed.
         stage: Stage,
-        /// The error of that step.
         errno: i32,
     },
     /// The row could not be appended.
     Record {
-        /// The error, in words.
         error: String,
         /// The line that did not fit.
         line: Bytes,
     },
 }
 
-/// A frame longer than this is a mistake, not a request.
+/// A longer frame is a mistake, not a request.
 const FRAME_BYTES_MAX: u32 = 1 << 30;
 
 /// Sends one value.

@@ -1,4 +1,4 @@
-//! The runs whose instructions are counted by valgrind, and the process whose count is subtracted from that of a run.
+//! Runs whose instructions valgrind counts, and the process whose count is subtracted.
 
 use super::LauncherLoop;
 use crate::child_run::ChildRun;
@@ -10,7 +10,7 @@ use model::values::metric::Metric;
 use record::Row;
 
 impl LauncherLoop {
-    /// Executes the process with half of the iterations, and counts it. Removes what valgrind wrote before.
+    /// Removes valgrind's old files, then executes and counts the process with half of the iterations.
     pub(super) fn count_half(
         &mut self,
         prepared: &PreparedCommand<'_>,
@@ -42,7 +42,7 @@ impl LauncherLoop {
         counted.map(Some).map_err(|uncounted| self.failed(count, ran, uncounted))
     }
 
-    /// Appends the row of a run under valgrind: it has a count, and no times of the program.
+    /// Appends the row of a run under valgrind: a count, and no times.
     pub(super) fn take_count(
         &mut self,
         count: &CountTask,
@@ -81,7 +81,7 @@ impl LauncherLoop {
         }
     }
 
-    /// Why there is no count. A run that took too long has failed as it would without valgrind.
+    /// Why there is no count. A run that took too long would fail without valgrind too.
     fn failed(&self, count: &CountTask, ran: ChildRun, uncounted: Uncounted) -> BatchStop {
         let ChildRun { exit, timed_out, stderr, .. } = ran;
         if timed_out || count.folder.is_none() {
@@ -93,7 +93,7 @@ impl LauncherLoop {
     }
 }
 
-/// Takes the count of the other process off.
+/// Subtracts the count of the other process.
 pub(super) fn without_half(row: &mut Row, half: Option<u64>) {
     if half.is_some() {
         let n = row.get(Metric::Instructions).zip(half).and_then(|(n, half)| n.checked_sub(half));

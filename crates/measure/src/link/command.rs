@@ -1,19 +1,19 @@
-//! Permutation of the arguments of a link command.
+//! Permutes the arguments of a link command.
 //!
-//! A linker accepts objects in any order. But it searches a library only for the symbols that the objects *before* it
-//! lack, and many options apply to the arguments after them. So objects only change places within a row without
-//! libraries or such options.
+//! A linker accepts objects in any order. But it searches a library only for symbols that the objects *before* it lack,
+//! and many options apply to the arguments after them. So objects only change places within a row without libraries or
+//! such options.
 
 use stats::Stream;
 
-/// Names of compilers and linkers, without a target before and a version after.
+/// Names of compilers and linkers, without target and version.
 const COMPILERS: [&str; 6] = ["cc", "gcc", "c++", "g++", "clang", "clang++"];
 const LINKERS: [&str; 7] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "lld", "mold"];
 
-/// Options with which a compiler does not link. They have another meaning for a linker.
+/// Options that keep a compiler from linking. They mean something else to a linker.
 const NO_LINK: [&str; 6] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
-/// Options with a value in the next argument, which may look like an object.
+/// Options whose value, in the next argument, may look like an object.
 const WITH_VALUE: [&str; 19] = [
     "-o",
     "--output",
@@ -36,11 +36,11 @@ const WITH_VALUE: [&str; 19] = [
     "-Xpreprocessor",
 ];
 
-/// Prefixes of options that end a row of objects: they name libraries or apply to later arguments. `--` also matches
-/// harmless options such as `--sysroot`; that only makes rows shorter.
+/// Prefixes of options that end a row: they name libraries or apply to later arguments. `--` also matches harmless
+/// options such as `--sysroot`, which only shortens rows.
 const BETWEEN: [&str; 9] = ["-l", "-Wl,", "-Xlinker", "--", "-B", "-(", "-)", "-x", "-R"];
 
-/// Prefixes of the start files of C, which must stay first and last: `crt1.o`, `Scrt1.o`, `crtbeginS.o`, `crtn.o`,
+/// Prefixes of C's start files, which must stay first and last: `crt1.o`, `Scrt1.o`, `crtbeginS.o`, `crtn.o`,
 /// `rsend.o`, ….
 const START_FILES: [&str; 8] = ["crt", "Scrt", "gcrt", "Mcrt", "rcrt", "grcrt", "rsbegin", "rsend"];
 
@@ -50,8 +50,7 @@ pub fn is_compiler(name: &str) -> bool {
     COMPILERS.contains(&name) || LINKERS.contains(&name)
 }
 
-/// New order of the arguments: the argument at `order[i]` goes to place `i`. `arguments` begin with the program's
-/// name.
+/// A new order: the argument at `order[i]` goes to place `i`. `arguments` begin with the program's name.
 pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
     let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
     let mut order: Vec<usize> = (0..words.len()).collect();
@@ -67,7 +66,6 @@ pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
     order
 }
 
-/// Whether a command links objects that can change places.
 pub fn can_change(arguments: &[impl AsRef<[u8]>]) -> bool {
     let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
     links(&words) && !rows_of_objects(&words).is_empty()
@@ -80,7 +78,7 @@ fn links(words: &[&[u8]]) -> bool {
     is_linker || !arguments.iter().any(|word| NO_LINK.iter().any(|no| no.as_bytes() == *word))
 }
 
-/// Rows of objects, as places in the command. Objects change places within a row.
+/// Rows of objects, as places in the command.
 fn rows_of_objects(words: &[&[u8]]) -> Vec<Vec<usize>> {
     let mut rows = vec![Vec::new()];
     let mut belongs_to_option = false;
@@ -105,7 +103,7 @@ fn is_object(word: &[u8]) -> bool {
     !word.starts_with(b"-") && !is_start_file && (name.ends_with(b".o") || name.ends_with(b".obj"))
 }
 
-/// Whether an argument ends a row. Libraries and files of an unknown type do so, too.
+/// Whether an argument ends a row. Libraries and files of unknown type do.
 fn ends_row(word: &[u8]) -> bool {
     !word.starts_with(b"-") || BETWEEN.iter().any(|option| word.starts_with(option.as_bytes()))
 }
@@ -130,7 +128,7 @@ mod tests {
         order.iter().map(|&from| words[from]).collect::<Vec<_>>().join(" ")
     }
 
-    /// `expected` has, for each place, all words that some seed puts there, and `_` for a word that always stays.
+    /// `expected`: for each place, all words that some seed puts there, or `_` for a word that always stays.
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let words: Vec<&str> = line.split(' ').collect();

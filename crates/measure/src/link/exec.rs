@@ -1,4 +1,4 @@
-//! Executes the compiler with the objects in another order.
+//! Executes the compiler with its objects reordered.
 #![expect(clippy::disallowed_methods, reason = "reads @files, and becomes the compiler")]
 
 use std::ffi::{OsStr, OsString};
@@ -15,14 +15,13 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::command;
 use super::response::{self, Word};
 
-/// Environment variable for the children of a link. Their compiler may find our `ld` in PATH, and a second shuffle
-/// could undo the first.
+/// Set for the children of a link: their compiler may find our `ld` in PATH, and a second shuffle could undo the first.
 const IS_DONE: &str = "STILLWELL_LINK_ORDER";
 
-/// Environment variable with a file that gets a line for each link whose objects can change places.
+/// Variable with a file that gets a line for each link whose objects can change places.
 pub(super) const LOG: &str = "STILLWELL_LINK_LOG";
 
-/// Largest `@file` that is read; larger ones stay as they are.
+/// Largest `@file` that is read; larger ones are passed on unchanged.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
 /// An argument: a word, or an `@file` with several words.
@@ -52,7 +51,6 @@ fn compiler(command: &[OsString], seed: u64) -> Result<Command> {
     Ok(compiler)
 }
 
-/// The arguments without the program, in their new order.
 fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
     let pieces: Vec<Argument<'_>> = command.iter().map(|word| Argument::of(word)).collect();
     let words: Vec<&[u8]> = pieces.iter().flat_map(Argument::words).collect();
@@ -65,7 +63,7 @@ fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
     pieces.skip(1).collect()
 }
 
-/// Notes a link. One that cannot be noted does not fail the build.
+/// Logs a link. A failure to log does not fail the build.
 fn log() {
     let Some(file) = std::env::var_os(LOG) else { return };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
@@ -107,14 +105,14 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// Reads an `@file`. A pipe is left to the compiler, because its content can be read only once.
+/// Reads an `@file`. A pipe can be read only once, so it is left to the compiler.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let meta = std::fs::metadata(file).ok()?;
     let is_ours = meta.is_file() && meta.len() <= RESPONSE_BYTES_MAX;
     is_ours.then(|| std::fs::read(file).ok())?
 }
 
-/// Argument for an `@file` in memory (memfd_create(2)). The compiler inherits it, and no file has to be deleted.
+/// An `@file` in memory (memfd_create(2)). The compiler inherits it, and no file has to be deleted.
 fn unnamed(text: &[u8]) -> Result<OsString> {
     let write = || {
         let mut file = std::fs::File::from(memfd_create("link-order", MemfdFlags::empty())?);

@@ -1,18 +1,15 @@
-//! The text of an `@file`: arguments of a command that is too long for a command line.
-//!
-//! The syntax is that of libiberty's `buildargv` and LLVM's `TokenizeGNUCommandLine`: words between white space,
-//! quotes of both kinds, and a backslash before a literal byte.
+//! The text of an `@file`: the arguments of a command that is too long for a command line. The syntax is libiberty's
+//! `buildargv` and LLVM's `TokenizeGNUCommandLine`: words between white space, both kinds of quotes, and a backslash
+//! before a literal byte.
 
 use std::ops::Range;
 
-/// An argument and its place in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
     pub bytes: Vec<u8>,
     place: Range<usize>,
 }
 
-/// The arguments of a text.
 pub fn words(text: &[u8]) -> Vec<Word> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -47,7 +44,7 @@ fn word(text: &[u8], start: usize) -> Word {
     Word { bytes, place: start..at }
 }
 
-/// The text with `others` at the places of `words`. The text of an unchanged word stays as written.
+/// The text with `others` at the places of `words`. Unchanged words stay as written.
 pub fn replaced(text: &[u8], words: &[Word], others: &[&[u8]]) -> Vec<u8> {
     let mut result = Vec::with_capacity(text.len());
     let mut done = 0;

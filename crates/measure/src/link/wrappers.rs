@@ -1,5 +1,5 @@
-//! Compiler wrappers for a whole build: a directory with a script for every compiler and linker in PATH. The build
-//! has it first in its PATH.
+//! Compiler wrappers for a whole build: a directory, first in the build's PATH, with a script for every compiler and
+//! linker in PATH.
 #![expect(clippy::disallowed_methods, reason = "makes a directory of scripts")]
 
 use std::collections::BTreeMap;
@@ -14,19 +14,17 @@ use super::command::is_compiler;
 use crate::programs;
 use host::sys;
 
-/// Compiler caches. They get no wrapper, because they search PATH for the real compiler and would find the wrapper.
+/// Compiler caches, which get no wrapper: they search PATH for the real compiler and would find the wrapper.
 const CACHES: [&str; 5] = ["ccache", "sccache", "distcc", "icecc", "buildcache"];
 
-/// A directory of wrappers.
 #[derive(Debug)]
 pub struct CompilerWrappers {
     directory: PathBuf,
-    /// The original PATH.
     path: OsString,
 }
 
 impl CompilerWrappers {
-    /// Creates the wrappers in a new or empty directory. `seed` determines the order of links through them.
+    /// Creates the wrappers in a new or empty directory. `seed` determines the order of links.
     ///
     /// # Errors
     /// The directory is not empty or cannot be written, or PATH has no compiler.
@@ -55,7 +53,7 @@ impl CompilerWrappers {
         self.joined().expect("it was tried when this was made")
     }
 
-    /// The environment variable that names the file in which the wrappers count links.
+    /// The variable with the file in which the wrappers count links.
     pub const LOG: &'static str = super::exec::LOG;
 
     fn joined(&self) -> Result<OsString> {

@@ -1,6 +1,5 @@
 //! Arguments that make this program a busy process.
 
-/// Value of `argv[0]`.
 pub const ARGV0: &str = "stillwell-load";
 /// First argument of a process that runs a load.
 pub const BUSY: &str = "busy";

@@ -1,5 +1,5 @@
-//! The kinds of load. Each runs without an end and is always ready to run, so each process adds one to the run queue.
-//! (A process that waits for the disk is not on the run queue, but the load average counts it.)
+//! The kinds of load. Each runs without end and is always ready, so each process adds one to the run queue. (A process
+//! that waits for the disk is not on the run queue, although the load average counts it.)
 
 use std::fs::File;
 use std::hint::black_box;
@@ -21,19 +21,19 @@ use model::spec::load::LoadKind;
 
 /// Bytes to copy: more than the caches of one core hold.
 const MEM_BYTES: usize = 16 << 20;
-/// Bytes to touch, enough to evict lines from the caches that cores share.
+/// Bytes to touch: enough to evict lines from the caches that cores share.
 const CACHE_BYTES: usize = 4 << 20;
 const CACHE_LINE_BYTES: usize = 64;
 const IO_BYTES: usize = 1 << 20;
-/// Blocks of the file, which are overwritten in turn.
+/// Blocks of the file, overwritten in turn.
 const IO_PIECES: u64 = 32;
 /// 20 000 interrupts a second.
 const TIMER_NS: i64 = 50_000;
 const PACKET_BYTES: usize = 1024;
-/// Turns of arithmetic at a time; some milliseconds.
+/// Turns of arithmetic at a time: some milliseconds.
 const TURNS: u64 = 1 << 20;
 
-/// Prepares a kind of load, calls `ready` and then runs for ever. Returns only on failure.
+/// Prepares a kind of load, calls `ready` and runs for ever. Returns only on failure.
 pub(super) fn be_busy(kind: LoadKind, ready: impl FnOnce()) -> io::Result<()> {
     match kind {
         LoadKind::Cpu => {
@@ -79,7 +79,7 @@ fn take_cache_lines(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Writes a file without a name. The kernel deletes it when the process ends.
+/// Writes an unnamed file, which the kernel deletes when the process ends.
 fn write_file(ready: impl FnOnce()) -> io::Result<()> {
     let file: File = tempfile::tempfile()?;
     let piece = vec![0x5a; IO_BYTES];
@@ -125,7 +125,7 @@ fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Sends packets to itself through the loopback device. Each raises a software interrupt on this CPU.
+/// Sends packets through the loopback device. Each raises a software interrupt on this CPU.
 fn send_packets(ready: impl FnOnce()) -> io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(socket.local_addr()?)?;

@@ -1,5 +1,5 @@
-//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel
-//! kills it when its parent ends (PR_SET_PDEATHSIG).
+//! Load on purpose: processes that are always ready to run. Each is another instance of this program, killed by the
+//! kernel when its parent ends (PR_SET_PDEATHSIG).
 #![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
 
 mod arguments;
@@ -24,12 +24,10 @@ use model::spec::load::LoadKind;
 use model::values::{exit_code, format_cpu_list, parse_cpu_list};
 use model::words::in_words;
 
-/// Whether this process is a busy process.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Runs the load in the arguments.
 pub fn serve() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let mode = arguments.next().unwrap_or_default();
@@ -102,7 +100,7 @@ impl Load {
             .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            // ^C must not end the load before the command: the command may handle it.
+            // ^C must not end the load before the command, which may handle it.
             .process_group(0)
             .spawn()
             .context("cannot make a busy process")
@@ -144,7 +142,7 @@ impl Load {
         }
     }
 
-    /// Runs a command under the load, as the user who called sudo if `as_caller`, and returns its exit status.
+    /// Runs a command under the load (as the user who called sudo if `as_caller`) and returns its exit status.
     ///
     /// # Errors
     /// The command cannot be started.

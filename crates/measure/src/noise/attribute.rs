@@ -1,5 +1,5 @@
-//! Pauses of a loop and a trace of its CPU → a ledger. Pure. The sums are exact: with any evidence, the entries add
-//! up to the lengths of the pauses.
+//! Attributes the pauses of a loop to sources, with a trace of its CPU. Pure. The sums are exact: the entries always
+//! add up to the lengths of the pauses.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use record::ledger::{LedgerEntry, NoiseSource};
 pub struct Pause {
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Length, ns.
     pub length_ns: u64,
 }
 
@@ -24,14 +23,13 @@ impl Pause {
 /// The causes of the pauses of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
-    /// Parts with a cause.
     pub parts: Vec<LedgerEntry>,
-    /// Unexplained rest of each pause, ns. Pauses without a rest are left out.
+    /// Unexplained rest of each pause, ns, if there is one.
     pub left_ns: Vec<u64>,
 }
 
-/// Longest time of one entry into the kernel and return with cold caches, outside the traced events, ns. Longer rests
-/// are not the kernel's.
+/// Longest time of one kernel entry and return with cold caches, outside the traced events, ns. Longer rests are not
+/// the kernel's.
 pub const CROSSING_NS_MAX: u64 = 4_000;
 
 /// Divides pauses among the sources that had the CPU. `sees_all`: the trace records interrupts too.
@@ -86,8 +84,8 @@ fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
     pause.end_ns().min(segment.end_ns).saturating_sub(start_ns)
 }
 
-/// Attributes pauses by run-queue delay alone, without a trace. Other programs mostly run for longer than interrupts,
-/// so the longest pauses count as theirs.
+/// Attributes pauses by run-queue delay alone, without a trace. Other programs mostly run longer than interrupts, so
+/// they get the longest pauses.
 pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
     let mut lengths: Vec<u64> = pauses.iter().map(|pause| pause.length_ns).collect();
     lengths.sort_unstable_by_key(|&ns| std::cmp::Reverse(ns));
@@ -108,10 +106,9 @@ pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
 /// A pause of this many medians is more than an interrupt.
 const USUAL_MAX: u64 = 10;
 
-/// Attributes interrupts by their counts, when only the scheduler was traced. `seen` is the share of the interrupts
-/// that came while the loop had the CPU. Each interrupt gets one of the longest pauses that are left, because an
-/// interrupt is longer than a bare entry into the kernel. A pause far above the median counts only up to `USUAL_MAX`
-/// medians.
+/// Attributes interrupts by their counts when only the scheduler was traced. `seen`: share of the interrupts that came
+/// while the loop had the CPU. Each interrupt gets one of the longest remaining pauses, because it is longer than a
+/// bare entry into the kernel. Of a pause far above the median, only `USUAL_MAX` medians count.
 pub fn by_counts(left_ns: &[u64], counts: &[(NoiseSource, u64)], seen: f64) -> Vec<LedgerEntry> {
     let scaled = |n: u64| (n as f64 * seen).round() as u64;
     let n_counted: u64 = counts.iter().map(|(_, n)| n).sum();
@@ -128,8 +125,7 @@ pub fn by_counts(left_ns: &[u64], counts: &[(NoiseSource, u64)], seen: f64) -> V
     counts.iter().filter(|(_, n)| *n > 0).map(entry).collect()
 }
 
-/// Divides the time of unnamed programs among the programs that ran on the CPU, by their CPU time. The rest stays
-/// unnamed.
+/// Divides the time of unnamed programs among the programs that ran on the CPU, by CPU time. The rest stays unnamed.
 pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
     let Some(at) = parts.iter().position(|entry| entry.source == NoiseSource::Preempted) else {
         return;
@@ -139,7 +135,7 @@ pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
     let (mut left_ns, n_others) = (nameless.ns, parts.len());
     for (name, ns) in ran {
         let ns = i128::from(*ns);
-        // Programs may run on this CPU for longer than the loop lost: before the loop started, or while it slept.
+        // Programs may have run longer than the loop lost: before it started, or while it slept.
         let all_ns = i128::from(ran_ns).max(i128::from(nameless.ns)).max(1);
         let share_ns = i64::try_from(ns * i128::from(nameless.ns) / all_ns).unwrap_or(0);
         left_ns -= share_ns;
@@ -200,7 +196,6 @@ mod tests {
         assert_eq!(found.left_ns, [8_000, 700]);
     }
 
-    /// Events outside of pauses cost the loop no time.
     #[test]
     fn only_time_in_pauses_counts() {
         let trace = trace(&[(100, CpuEventKind::Enter(0)), (300, CpuEventKind::Exit(0))]);
@@ -209,7 +204,7 @@ mod tests {
         assert_eq!(found.left_ns, [90]);
     }
 
-    /// Ten short pauses for each interrupt. An interrupt gets none of them, and not the long pause of the host.
+    /// Ten short pauses for each interrupt. An interrupt gets none of these, and not the host's long pause.
     #[test]
     fn counts_are_worth_the_longest_of_what_is_left() {
         let mut left = vec![120; 40];
@@ -220,7 +215,7 @@ mod tests {
         let found = by_counts(&left[..43], &[(tick(), 4), (NoiseSource::Steal, 2)], 0.5);
         assert_eq!([found[0].ns, found[1].ns], [14_666, 7_333]);
         assert_eq!([found[0].n, found[1].n], [Some(2), Some(1)]);
-        // If there are more interrupts than pauses, the interrupts are shorter.
+        // More interrupts than pauses: the interrupts are shorter.
         let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (NoiseSource::Steal, 10)], 1.0);
         assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
         assert_eq!(by_counts(&[], &[(tick(), 4)], 1.0), []);

@@ -1,7 +1,7 @@
-//! Trace of several CPUs → the time that each run lost, and the source of each loss. Pure.
+//! Finds the time that each run lost and the source of each loss, from a trace of several CPUs. Pure.
 //!
-//! A preempted thread of the run waits on its last CPU. Until the thread runs again, on any CPU, the program on that
-//! CPU is the source of the loss. An interrupt while a thread of the run has the CPU is a loss too.
+//! A preempted thread of the run waits on its last CPU. Until it runs again, on any CPU, the program on that CPU is the
+//! source of the loss. An interrupt while a thread of the run has the CPU is a loss too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,22 +13,17 @@ use record::ledger::{LedgerEntry, NoiseSource};
 pub struct RunEvent {
     /// Time, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Number of the CPU.
     pub cpu: usize,
-    /// Kind of event.
     pub kind: RunEventKind,
 }
 
-/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEventKind {
     /// A context switch from one thread to another.
     Switch {
-        /// Thread that leaves the CPU.
         from: u32,
         /// Whether the kernel preempted that thread.
         is_preempted: bool,
-        /// Thread that gets the CPU.
         to: u32,
         /// Name of that thread.
         to_source: SourceIndex,
@@ -38,12 +33,7 @@ pub enum RunEventKind {
     /// An interrupt ended.
     Exit(SourceIndex),
     /// A thread made another.
-    Fork {
-        /// Parent thread.
-        parent: u32,
-        /// New thread.
-        child: u32,
-    },
+    Fork { parent: u32, child: u32 },
 }
 
 /// Finds the times in which descendants of `root` could not run. `events` are in order of time.
@@ -57,10 +47,8 @@ pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
     state.segments
 }
 
-/// A finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunInterval {
-    /// Step of the run.
     pub step: u32,
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
@@ -68,8 +56,7 @@ pub struct RunInterval {
     pub end_ns: u64,
 }
 
-/// Divides losses among the runs in which they fell. `losses` are in order of their starts. Runs without a loss are
-/// left out.
+/// Divides losses among the runs in which they fell, without runs that lost nothing. `losses` are ordered by start.
 pub fn by_run(
     losses: &[Segment],
     runs: &[RunInterval],
@@ -78,7 +65,7 @@ pub fn by_run(
     let mut from = 0;
     let mut by_step = Vec::new();
     for run in runs {
-        // Losses of several CPUs overlap, so a later one may end earlier; the loop below passes over those.
+        // Losses of several CPUs overlap, so a later one may end earlier; the loop below skips those.
         from += losses[from..].iter().take_while(|loss| loss.end_ns <= run.start_ns).count();
         let mut by_source: BTreeMap<SourceIndex, (u64, u64)> = BTreeMap::new();
         for loss in losses[from..].iter().take_while(|loss| loss.start_ns < run.end_ns) {
@@ -121,7 +108,7 @@ struct CpuState {
 }
 
 impl LossTracker {
-    /// Gives the time on a CPU until now to the thread or interrupt that had it, if the run lost that time.
+    /// Charges the time on a CPU until now to the thread or interrupt that had it, if the run lost that time.
     fn pass(&mut self, at: usize, now_ns: u64) {
         let cpu = self.cpus.entry(at).or_default();
         let is_own = cpu.thread.is_some_and(|thread| self.own.contains(&thread));
@@ -158,7 +145,7 @@ impl LossTracker {
                 if is_preempted && self.own.contains(&from) {
                     self.waiting.insert(from, event.cpu);
                 }
-                // The thread continues on another CPU. Until now it waited for its last CPU, and that time is lost.
+                // The thread continues on another CPU. Until now it waited for its last CPU.
                 if let Some(waited_at) = self.waiting.get(&to).copied() {
                     self.pass(waited_at, event.time_ns);
                     self.waiting.remove(&to);
@@ -187,7 +174,7 @@ mod tests {
         RunEventKind::Switch { from, is_preempted, to, to_source: to + 100 }
     }
 
-    /// Time, CPU and kind; expected: start, end, source.
+    /// Input: time, CPU and kind. Expected: start, end, source.
     #[track_caller]
     fn check(events: &[(u64, usize, RunEventKind)], expected: &[(u64, u64, u32)]) {
         let events: Vec<RunEvent> =
@@ -212,7 +199,7 @@ mod tests {
                 (30, 0, switch(51, false, 7)),
                 (40, 0, Enter(3)),
                 (42, 0, Exit(3)),
-                // The thread sleeps, so it loses no time.
+                // A sleeping thread loses no time.
                 (50, 0, switch(7, false, 50)),
                 (60, 0, Enter(3)),
                 (61, 0, Exit(3)),

@@ -1,5 +1,5 @@
-//! Which CPUs slow each other? A thread on one CPU probes its core, while a thread on the other is busy or asleep, in
-//! turns, so that the machine's own weather cancels.
+//! Which CPUs slow each other? A thread on one CPU probes its core while a thread on the other is busy or asleep, in
+//! turns, so the machine's own changes cancel.
 #![expect(clippy::disallowed_methods, reason = "this is where the cores are measured")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,25 +13,25 @@ use host::{CorePair, CorePairs, Host, pairs_to_measure, read_cpu_table};
 
 /// Turns with the other CPU busy, and as many with it idle.
 const TURNS: usize = 48;
-/// Probes of a turn; each takes some 12 µs.
+/// Probes per turn; each takes some 12 µs.
 const PROBES: usize = 5;
-/// Between two turns: a program that comes and goes should not fall on all of them.
+/// Pause between two turns, so a passing program does not affect all of them.
 const PAUSE: Duration = Duration::from_millis(2);
 /// A thread that does not run by then has no CPU.
 const WAIT: Duration = Duration::from_millis(20);
 /// Fewer turns say nothing.
 const TURNS_MIN: usize = TURNS / 2;
-/// Highest share of its time in which others may use the second CPU: what runs there in idle turns hides the difference.
+/// Largest share of the second CPU that others may use: their work in idle turns hides the difference.
 const BUSY_MAX: f64 = 0.3;
-/// Two-sided 99 % quantile of the normal law.
+/// Two-sided 99 % quantile of the normal distribution.
 const Z: f64 = 2.576;
 
-/// The wishes of the prober, and what the other thread last heard.
+/// The state of the other thread, as wished and as confirmed.
 const IDLE: u32 = 0;
 const BUSY: u32 = 1;
 
-/// Measures all pairs of CPUs that the table calls cores of their own. It takes some 120 ms a pair. `None` on a kind of
-/// CPU that cannot be probed.
+/// Measures all pairs of CPUs that the table calls separate cores, in some 120 ms a pair. `None` if this kind of CPU
+/// cannot be probed.
 pub fn measure_core_pairs(host: &Host) -> Option<CorePairs> {
     probe_core()?;
     let mut found = CorePairs::empty(host);
@@ -44,7 +44,7 @@ pub fn measure_core_pairs(host: &Host) -> Option<CorePairs> {
     Some(found)
 }
 
-/// One pair. `None` if there were too few turns, or others had the second CPU.
+/// One pair. `None` with too few turns, or if others had the second CPU.
 fn measure(host: &Host, cpus: [usize; 2]) -> Option<CorePair> {
     let before = UsedTime::read(host, cpus[1]);
     let ratios = ratios(cpus);
@@ -55,7 +55,8 @@ fn measure(host: &Host, cpus: [usize; 2]) -> Option<CorePair> {
     pair_of(cpus, &ratios)
 }
 
-/// The median of the ratios, and its interval by ranks n/2 ± z √n/2 (Conover, Practical Nonparametric Statistics, 3.2).
+/// The median of the ratios with its interval, by the ranks n/2 ± z √n/2 (Conover, Practical Nonparametric Statistics,
+/// 3.2).
 fn pair_of(cpus: [usize; 2], ratios: &[f64]) -> Option<CorePair> {
     let half = Z / 2.0 / (ratios.len() as f64).sqrt();
     let sorted = SortedSample::new(ratios).ok()?;
@@ -63,7 +64,7 @@ fn pair_of(cpus: [usize; 2], ratios: &[f64]) -> Option<CorePair> {
     Some(CorePair { cpus, slowdown: sorted.median(), interval: [at(0.5 - half), at(0.5 + half)] })
 }
 
-/// Time of the four chains, busy ÷ idle, turn by turn. Empty if threads cannot be made or bound.
+/// Time of the four chains, busy ÷ idle, by turn. Empty if threads cannot be made or bound.
 fn ratios(cpus: [usize; 2]) -> Vec<f64> {
     let other = Other::default();
     std::thread::scope(|scope| {
@@ -81,7 +82,7 @@ fn ratios(cpus: [usize; 2]) -> Vec<f64> {
     })
 }
 
-/// What the two threads share.
+/// State that the two threads share.
 #[derive(Default)]
 struct Other {
     wish: AtomicU32,
@@ -111,7 +112,7 @@ fn spawn_other<'scope, 'env>(
     Ok(Builder::new().spawn_scoped(scope, work)?.thread().clone())
 }
 
-/// Busy and idle in turns; which comes first alternates.
+/// Busy and idle turns; which comes first alternates.
 fn take_turns(other: &Other, thread: &std::thread::Thread) -> Vec<f64> {
     let turn = |wish: u32| -> Option<f64> {
         sleep(PAUSE / 2);
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(busy.busy_share_since(&before), 0.75);
     }
 
-    /// Both threads on one CPU: the other one is never busy while the prober looks, or there are no turns; it ends.
+    /// Both threads on one CPU: the other is never busy while the prober looks, or there are no turns.
     #[test]
     fn it_ends_on_one_cpu_too() {
         let cpu = host::sys::bound_cpus().unwrap()[0];

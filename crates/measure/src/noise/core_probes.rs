@@ -9,7 +9,7 @@ use serde::Serialize;
 use host::sys::probe_core;
 use model::values::is_core_shared;
 
-/// Probes of a CPU. A probe takes some 12 µs, and the pauses between them leave the core alone.
+/// Number of probes. Each takes some 12 µs, and the pauses between them leave the core alone.
 const N: usize = 50;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -18,12 +18,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct CoreProbes {
     /// Number of probes. 0 on a kind of CPU that cannot be probed.
     pub n: usize,
-    /// Those during which the core's other hardware thread was busy.
+    /// Number of probes that found the core's other hardware thread busy.
     pub n_shared: usize,
 }
 
 impl CoreProbes {
-    /// Probes the core of this thread for some 50 ms.
+    /// Probes this thread's core for some 50 ms.
     #[expect(
         clippy::disallowed_methods,
         reason = "a neighbour that comes and goes needs some time to be seen"
@@ -39,7 +39,6 @@ impl CoreProbes {
         found
     }
 
-    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self { n: self.n + other.n, n_shared: self.n_shared + other.n_shared }
     }

@@ -1,5 +1,5 @@
-//! Counts that the kernel shows to every user: interrupts, steal time, CPU time of threads. They are read before and
-//! after the measurement, because on a machine with many CPUs and processes a reading takes milliseconds.
+//! Counts that the kernel shows to every user: interrupts, steal time, CPU time of threads. They are read only before
+//! and after the measurement, because with many CPUs and processes a reading takes milliseconds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,14 +7,12 @@ use crate::noise::points::line_name;
 use host::{Host, Interrupts, Process, Thread, threads};
 use record::ledger::NoiseSource;
 
-/// The counts at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCounts {
     interrupts: Option<Interrupts>,
     softirqs: Option<Interrupts>,
-    /// Steal time of each CPU, ns.
     steal_ns: HashMap<usize, u64>,
-    /// Time in which some task on the machine was ready and had no CPU (PSI), µs.
+    /// Time in which some task was ready without a CPU, on the whole machine (PSI), µs.
     pressure_us: Option<u64>,
     /// Thermal throttlings of a CPU or its package.
     throttles: Option<u64>,
@@ -28,16 +26,14 @@ struct TaskTime {
     ran_ns: u64,
 }
 
-/// Counts of one CPU between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuCounts {
-    /// Interrupts by line, softirqs not among them.
+    /// Interrupts by line, without softirqs.
     pub interrupts: Vec<(NoiseSource, u64)>,
-    /// Softirqs by vector.
     pub softirqs: Vec<(NoiseSource, u64)>,
-    /// Steal time as the hypervisor reports it.
+    /// Steal time as reported by the hypervisor.
     pub steal_ns: u64,
-    /// Programs that ran there, with their CPU time in ns; the longest first.
+    /// Programs that ran on the CPU with their CPU time, ns; the longest first.
     pub ran: Vec<(String, u64)>,
 }
 
@@ -56,7 +52,6 @@ const STAT_TICK_NS: u64 = 10_000_000;
 const STAT_BYTES_MAX: u64 = 4 << 20;
 
 impl KernelCounts {
-    /// Reads the current counts.
     pub fn read(host: &Host, cpus: &[usize]) -> Self {
         let softirqs = host.read_long("proc/softirqs", STAT_BYTES_MAX);
         Self {
@@ -69,7 +64,7 @@ impl KernelCounts {
         }
     }
 
-    /// Counts of a CPU since an earlier reading. `own`: the process that is left out.
+    /// Counts of a CPU since an earlier reading, without the process `own`.
     pub fn since(&self, before: &Self, cpu: usize, own: u32) -> CpuCounts {
         let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
         CpuCounts {
@@ -84,7 +79,6 @@ impl KernelCounts {
         }
     }
 
-    /// Counts of the machine since an earlier reading.
     pub fn machine_since(&self, before: &Self) -> MachineCounts {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         MachineCounts {
@@ -93,7 +87,7 @@ impl KernelCounts {
         }
     }
 
-    /// All CPU time of a thread counts for its last CPU: the kernel does not report the CPUs in between.
+    /// A thread's CPU time counts for its last CPU: the kernel does not report the CPUs in between.
     fn ran_since(&self, before: &Self, cpu: usize, own: u32) -> Vec<(String, u64)> {
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for (id, task) in
@@ -135,7 +129,7 @@ fn steal(text: &str) -> HashMap<usize, u64> {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
         let ticks: u64 = fields.nth(7)?.parse().ok()?;
-        // The line of all CPUs together has no number after `cpu`.
+        // The line for all CPUs has no number after `cpu`.
         line.as_bytes()
             .get(3)
             .is_some_and(u8::is_ascii_digit)
@@ -144,7 +138,7 @@ fn steal(text: &str) -> HashMap<usize, u64> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// `total` of the line `some` of a pressure file (Documentation/accounting/psi.rst).
+/// `total` of the line `some` in a pressure file (Documentation/accounting/psi.rst).
 fn pressure(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some"))?;
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
@@ -164,7 +158,7 @@ fn tasks(host: &Host) -> HashMap<Thread, TaskTime> {
     let task = |thread: Thread| {
         let place = thread.directory();
         let Process { name, cpu, .. } = Process::read_at(host, &place)?;
-        // Time on a CPU comes first.
+        // The first number is the time on a CPU.
         let schedstat = host.read(format!("{place}/schedstat"))?;
         let ran_ns = schedstat.split_ascii_whitespace().next()?.parse().ok()?;
         Some((thread, TaskTime { name, cpu: cpu?, ran_ns }))
@@ -177,7 +171,7 @@ mod tests {
     use super::*;
     use host::expand;
 
-    /// A machine after some time: ticks, stolen units, and two threads of one program that have run for so long.
+    /// A machine with two threads of one program.
     fn counts(loc: u64, steal: u64, ran_ns: [u64; 2]) -> KernelCounts {
         let stat = |name: &str, cpu: usize| {
             format!(

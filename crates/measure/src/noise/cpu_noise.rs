@@ -34,7 +34,7 @@ pub struct CpuNoise {
     pub start_ns: u64,
     /// Length of the observation, ns.
     pub observed_ns: u64,
-    /// Lost time: the part of the observed time that the loop did not have, ns.
+    /// Lost time: the part of the observed time in which the loop did not run, ns.
     pub stolen_ns: u64,
     /// Number of pauses.
     pub n_pauses: u64,
@@ -48,7 +48,7 @@ pub struct CpuNoise {
     pub quantiles_ns: Option<[f64; 4]>,
     /// Longest pause, ns.
     pub longest_ns: u64,
-    /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before; the last count is above all
+    /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before. The last count is above all
     /// edges.
     pub histogram: [u64; EDGES_NS.len() + 1],
     /// Lost share of each of [`SLOTS`] equal stretches of the time; `None` after the buffer of pauses is full.
@@ -75,20 +75,15 @@ pub struct CpuNoise {
     pub n_firmware: Option<u64>,
 }
 
-/// Upper edges of the histogram of pauses, ns.
 pub const EDGES_NS: [u64; 6] = [1_000, 3_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Stretches of the timeline.
 pub const SLOTS: usize = 60;
 
 /// Measurements of one CPU from all sources.
 #[derive(Debug)]
 pub struct CpuMeasurements<'a> {
-    /// Observations of its loop.
     pub watched: &'a LoopObservation,
-    /// Traces by perf events.
     pub seen: Option<&'a CpuTraces>,
-    /// Counts of the kernel.
     pub counted: CpuCounts,
     /// Counts of the CPU's registers.
     pub registers: registers::RegisterCounts,
@@ -141,12 +136,11 @@ pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
 }
 
 impl CpuMeasurements<'_> {
-    /// Switches of the loop.
     fn switches(&self) -> Option<&Trace> {
         self.seen.map(|seen| &seen.switches).filter(|trace| !trace.sources.is_empty())
     }
 
-    /// The strongest evidence that is available, and its trace.
+    /// The strongest available evidence, and its trace.
     fn evidence(&self) -> (NoiseEvidence, Option<&Trace>) {
         if let Some(points) = self.seen.and_then(|seen| seen.points.as_ref()) {
             (NoiseEvidence::Tracepoints, Some(points))
@@ -182,7 +176,7 @@ fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: 
     }
     // The kernel reports only the sum of these pauses, so they cannot be matched with other programs.
     parts.push(LedgerEntry::exact(NoiseSource::Unexplained, watched.overflown_ns.cast_signed()));
-    // Steal time comes from the hypervisor in units of 10 ms; it gets at most the time that has no other source.
+    // The hypervisor reports steal time in units of 10 ms. It gets at most the time without another source.
     let named_ns: i64 = parts.iter().map(|part| part.ns).sum();
     let steal_ns = known.counted.steal_ns.cast_signed().min(stolen_ns.cast_signed() - named_ns);
     if steal_ns > 0 {
@@ -197,7 +191,7 @@ fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: 
     Ledger::new(stolen_ns.cast_signed(), parts, rest)
 }
 
-/// Entries with a trace of the scheduler alone: programs by their CPU time, interrupts by their counts.
+/// Entries from a trace of the scheduler alone: programs by CPU time, interrupts by counts.
 fn by_scheduler(
     known: &CpuMeasurements<'_>,
     Attribution { mut parts, left_ns }: Attribution,
@@ -239,7 +233,7 @@ fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
         .pauses
         .last()
         .map_or(0, |pause| (pause.start_ns + pause.length_ns).saturating_sub(watched.start_ns));
-    // More pauses follow the last stored one, but their times are not known.
+    // More pauses follow the last stored one, at unknown times.
     let is_known =
         |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
     stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()

@@ -1,6 +1,5 @@
-//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
-//! `tracer`, `runs`, `core_pairs` and `osnoise::tracing` touch the machine; `counts` and `points` read it through
-//! [`host::Host`].
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`, `tracer`,
+//! `runs`, `core_pairs` and `osnoise::tracing` touch the machine; `counts` and `points` read it through [`host::Host`].
 
 mod attribute;
 mod blame;

@@ -1,5 +1,5 @@
 //! Tracepoints of the kernel that tell which program or interrupt has the CPU: their ids and the places of their
-//! fields, as tracefs describes them (Documentation/trace/events.rst).
+//! fields, from tracefs (Documentation/trace/events.rst).
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::noise::trace::{CpuEventKind, Trace};
 use host::{EVENT_FOLDERS, EventFormat, Host, Interrupts};
 use record::ledger::NoiseSource;
 
-/// Softirqs by their number (include/linux/interrupt.h).
+/// Softirqs by number (include/linux/interrupt.h).
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
@@ -29,7 +29,6 @@ const VECTORS: [(&str, &str); 10] = [
 /// perf itself uses these interrupts, so the kernel refuses to record their end (`perf_perm_irq_work_exit`).
 const UNTRACEABLE: [&str; 1] = ["irq_work"];
 
-/// The tracepoints of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     by_id: HashMap<u64, Point>,
@@ -44,14 +43,13 @@ enum Point {
     Switch { thread: usize, name: usize, before: usize, state: usize },
     /// A fork: offsets of the ids of both threads.
     Fork { parent: usize, child: usize },
-    /// The begin or the end of an event.
+    /// The beginning or the end of an event.
     Edge { is_entry: bool, of: EdgeSource },
 }
 
-/// Source of the event that begins or ends.
+/// Source of an event that begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum EdgeSource {
-    /// An interrupt of this name.
     Line(String),
     /// An interrupt; the offset of its number.
     Number(usize),
@@ -107,14 +105,13 @@ impl Points {
         Some(Self { by_id, devices: devices(host) })
     }
 
-    /// Their numbers.
     pub fn ids(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.by_id.keys().copied().collect();
         ids.sort_unstable();
         ids
     }
 
-    /// The event of a raw record for the trace of one loop; `own` is the thread of the loop.
+    /// The event of a raw record for the trace of one loop, whose thread is `own`.
     pub fn event_kind(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<CpuEventKind> {
         Some(match self.point(raw)? {
             Point::Switch { thread, .. } if integer(raw, *thread)? == own => {
@@ -131,7 +128,6 @@ impl Points {
         })
     }
 
-    /// The event of a raw record for the trace of runs.
     pub fn run_event_kind(&self, raw: &[u8], trace: &mut Trace) -> Option<RunEventKind> {
         let thread = |at: usize| integer(raw, at).map(i32::cast_unsigned);
         Some(match self.point(raw)? {
@@ -224,7 +220,7 @@ mod tests {
         sys/kernel/tracing/events/irq_vectors/vector_alloc/format = ID: 170\n\
         proc/interrupts = CPU0\\n 36: 7 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n";
 
-    /// A record: the number of the tracepoint, and integers where they belong.
+    /// A record: the number of the tracepoint, and integers at their offsets.
     fn raw(id: u16, integers: &[(usize, i32)]) -> Vec<u8> {
         let mut raw = vec![0; 64];
         raw[..2].copy_from_slice(&id.to_ne_bytes());

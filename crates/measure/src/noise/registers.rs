@@ -1,5 +1,5 @@
-//! Registers of x86 CPUs that perf counts (arch/x86/events/msr.c): cycles at the actual and at the nominal clock
-//! (aperf and mperf), and the number of system management interrupts (smi). Virtual machines rarely have them.
+//! Registers of x86 CPUs that perf counts (arch/x86/events/msr.c): cycles at the actual and at the nominal clock (aperf
+//! and mperf), and system management interrupts (smi). Virtual machines rarely have them.
 
 use perf_event::events::Dynamic;
 use perf_event::{Builder, Counter};
@@ -9,7 +9,6 @@ use host::{Gap, Host};
 
 const PLACE: &str = "sys/bus/event_source/devices/msr/events";
 
-/// The readable registers of some CPUs.
 #[derive(Debug, Default)]
 pub struct Registers {
     cpus: Vec<CpuCounters>,
@@ -23,14 +22,11 @@ struct CpuCounters {
     smi: Option<Counter>,
 }
 
-/// Readings of a CPU while its loop ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegisterCounts {
-    /// Number of the CPU.
     pub cpu: usize,
     /// Clock, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
-    /// Number of system management interrupts.
     pub n_firmware: Option<u64>,
 }
 
@@ -51,7 +47,6 @@ impl Registers {
         (registers, gap(host, has_clock))
     }
 
-    /// Reads the counters.
     pub fn read(&mut self) -> Vec<RegisterCounts> {
         let count = |counter: &mut Option<Counter>| {
             counter.as_mut().and_then(|counter| counter.read().ok())

@@ -1,4 +1,4 @@
-//! Noise of each CPU → the report of `noise`. Pure.
+//! The report of `noise` on all CPUs. Pure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,8 +48,7 @@ pub struct ClockReport {
     pub suspended_ns: u64,
 }
 
-/// The CPUs with the least lost time: at most half of them, and only those with less than 90 % of the noisiest CPU's
-/// share.
+/// The CPUs with the least lost time: at most half of them, and only below 90 % of the noisiest CPU's share.
 pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
     let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
     let mut order: Vec<&CpuNoise> = cpus.iter().filter(|cpu| !cpu.was_moved).collect();

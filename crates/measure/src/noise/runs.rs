@@ -1,5 +1,5 @@
-//! Traces the CPUs of a session for `run --attribute`: every context switch and interrupt. The events leave the
-//! kernel's buffers between two pieces of the session.
+//! Traces every context switch and interrupt on a session's CPUs for `run --attribute`. The kernel's buffers are
+//! emptied between two pieces of the session.
 
 use perf_event::Counter;
 
@@ -13,12 +13,11 @@ use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 use host::{Gap, Host};
 use record::ledger::LedgerEntry;
 
-/// A trace that is under way.
 #[derive(Debug)]
 pub struct RunTracer {
     rings: Vec<(usize, Ring, Vec<Counter>)>,
     points: Points,
-    /// The launcher: its descendants are the runs.
+    /// The launcher, whose descendants are the runs.
     root: u32,
     names: Trace,
 }

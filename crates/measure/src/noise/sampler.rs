@@ -1,6 +1,6 @@
-//! The loop: on each CPU one thread that only reads the clock. A turn far longer than the usual turn is a pause:
-//! another program, an interrupt or the host had the CPU. The loop stores the start and the length of each pause. It
-//! makes no system call and no page fault.
+//! The loop: on each CPU, one thread that only reads the clock. A turn far longer than usual is a pause: another
+//! program, an interrupt or the host had the CPU. The loop stores start and length of each pause, without system calls
+//! and page faults.
 #![expect(clippy::disallowed_methods, reason = "this is where the machine is watched")]
 
 use std::os::fd::AsFd as _;
@@ -26,7 +26,7 @@ const TURNS: usize = 20_000;
 /// A turn this many times longer than the median, and this many times the 99.9 % quantile, is a pause.
 const MEDIANS: f64 = 4.0;
 const TAILS: f64 = 2.0;
-/// Pauses that are stored for each CPU, and for all of them together.
+/// Most stored pauses, for each CPU and for all together.
 const PAUSES_MAX: usize = 1 << 20;
 const PAUSES_MAX_ALL: usize = 1 << 24;
 /// Interval between two checks that all loops have begun.
@@ -34,21 +34,16 @@ const BEGINNING: std::time::Duration = std::time::Duration::from_millis(5);
 /// Interval between two calls of `look_after`.
 const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// Settings of the loops.
 #[derive(Clone, Debug)]
 pub struct SamplerSettings {
     /// CPUs to watch.
     pub cpus: Vec<usize>,
-    /// Length of the observation, ns.
     pub length_ns: u64,
-    /// Clock of the loops.
     pub clock: LoopClock,
 }
 
-/// Observations of one loop.
 #[derive(Clone, Debug, Default)]
 pub struct LoopObservation {
-    /// Number of the CPU.
     pub cpu: usize,
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
@@ -58,7 +53,6 @@ pub struct LoopObservation {
     pub turn_ns: f64,
     /// Turns longer than this are pauses, ns.
     pub threshold_ns: u64,
-    /// Pauses in order of time.
     pub pauses: Vec<Pause>,
     /// Number of pauses beyond the capacity of the buffer.
     pub n_overflown: u64,
@@ -81,18 +75,14 @@ pub struct LoopObservation {
 /// The thread of a loop, before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopThread {
-    /// Number of the CPU.
     pub cpu: usize,
-    /// Id of the thread.
     pub thread: i32,
 }
 
-/// Results of all loops.
 #[derive(Debug)]
 pub struct SamplerOutcome {
-    /// Observations of each loop.
     pub watched: Vec<LoopObservation>,
-    /// CPUs that could not be watched, and why.
+    /// CPUs that could not be watched, with reasons.
     pub refused: Vec<(usize, String)>,
     /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
@@ -127,7 +117,7 @@ pub fn watch(
         }
     }
     all.n_pinned.store(threads.len(), Ordering::Relaxed);
-    // With the number of pinned loops known, each allocates its buffer and measures its turns.
+    // Now the number of pinned loops is known: each allocates its buffer and measures its turns.
     all.barrier.wait();
     all.barrier.wait();
     prepare(&threads);
@@ -157,8 +147,8 @@ pub fn watch(
     Ok(SamplerOutcome { watched, refused, was_interrupted })
 }
 
-/// Time that the loops still have; `None` at the end. The time starts when the last loop has begun, because on a busy
-/// CPU a loop begins late.
+/// Remaining time of the loops; `None` at the end. The time starts when the last loop has begun, which may be late on a
+/// busy CPU.
 fn left(loops: &[Loop], threads: &[LoopThread], length_ns: u64) -> Option<std::time::Duration> {
     let is_pinned = |each: &&Loop| threads.iter().any(|thread| thread.cpu == each.cpu);
     let begun = loops.iter().filter(is_pinned).map(|each| each.begun_ns.load(Ordering::Relaxed));
@@ -171,7 +161,6 @@ fn left(loops: &[Loop], threads: &[LoopThread], length_ns: u64) -> Option<std::t
     (left_ns > 0).then(|| std::time::Duration::from_nanos(left_ns))
 }
 
-/// State that all loops share.
 struct LoopControl {
     stop: AtomicBool,
     /// Number of loops that stay on their CPUs.
@@ -281,8 +270,7 @@ impl RunDelay {
 /// between.
 const BETWEEN_NS_MAX: u64 = 50_000;
 
-/// Run-queue delay of the loop itself. On a busy CPU the thread may also wait between a reading and the loop; that
-/// wait is left out.
+/// Run-queue delay of the loop itself, without a wait between a reading and the loop.
 fn delay_in_loop(before: RunDelay, after: RunDelay, start_ns: u64, end_ns: u64) -> Option<u64> {
     let all_ns = after.ns?.saturating_sub(before.ns?);
     let around = [start_ns.saturating_sub(before.ended_ns), after.began_ns.saturating_sub(end_ns)];
@@ -317,7 +305,7 @@ fn turn_around(
     let after = RunDelay::now();
     let faults_after = n_faults();
     let scale = Scale::between(start, end);
-    // Both ends are rounded, not the length, so that no two pauses overlap and their sum is at most the whole.
+    // Rounds both ends, not the length: no two pauses overlap, and their sum is at most the whole.
     let pause = |&(at, ticks): &(u64, u64)| {
         let start_ns = scale.at_ns(at);
         Pause { start_ns, length_ns: scale.at_ns(at + ticks) - start_ns }

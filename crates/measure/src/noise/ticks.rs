@@ -1,4 +1,4 @@
-//! The clock of the loop: the TSC if it is reliable, else the kernel's clock.
+//! The clock of the loop: the TSC if it is reliable, otherwise the kernel's clock.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub enum LoopClock {
 }
 
 impl LoopClock {
-    /// Uses the TSC if the kernel keeps time by it, and the CPU guarantees that it runs always and at one rate.
+    /// Uses the TSC if the kernel keeps time by it, and the CPU guarantees that it always runs at one rate.
     pub fn choose(host: &Host) -> Self {
         let source = host.read("sys/devices/system/clocksource/clocksource0/current_clocksource");
         let cpuinfo = host.read("proc/cpuinfo").unwrap_or_default();
@@ -31,7 +31,7 @@ impl LoopClock {
         }
     }
 
-    /// Reads the clock. The unit follows from two anchors.
+    /// Reads the clock. Two anchors give the unit.
     pub fn ticks(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ impl LoopClock {
     }
 }
 
-/// Readings of all clocks at one moment.
+/// Readings of both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     /// Ticks of the loop's clock.
@@ -50,11 +50,10 @@ pub struct Anchor {
     pub monotonic_ns: u64,
 }
 
-/// Readings of an anchor: the shortest one had no interruption between its two clocks.
+/// Readings for an anchor. The shortest one had no interruption between its two clocks.
 const TRIES: usize = 9;
 
 impl Anchor {
-    /// Reads both clocks.
     pub fn now(clock: LoopClock) -> Self {
         let take = |_| {
             let before = clock.ticks();
@@ -67,7 +66,7 @@ impl Anchor {
     }
 }
 
-/// Ticks between two anchors → nanoseconds.
+/// Converts ticks between two anchors to nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     start: Anchor,
@@ -75,19 +74,18 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The rate follows from CLOCK_MONOTONIC, which network time speeds up or slows down. With any other rate, the
-    /// times of pauses and of traced events would differ after some seconds.
+    /// The rate comes from CLOCK_MONOTONIC, which network time speeds up or slows down. With any other rate, pauses and
+    /// traced events would drift apart within seconds.
     pub fn between(start: Anchor, end: Anchor) -> Self {
         let ticks = (end.ticks - start.ticks).max(1) as f64;
         Self { start, ns_per_tick: (end.monotonic_ns - start.monotonic_ns) as f64 / ticks }
     }
 
-    /// A number of ticks as time.
     pub fn ns(&self, ticks: u64) -> u64 {
         (ticks as f64 * self.ns_per_tick).round() as u64
     }
 
-    /// The time of a tick by CLOCK_MONOTONIC.
+    /// The CLOCK_MONOTONIC time of a tick.
     pub fn at_ns(&self, ticks: u64) -> u64 {
         let since_ns = (ticks as f64 - self.start.ticks as f64) * self.ns_per_tick;
         self.start.monotonic_ns.saturating_add_signed(since_ns.round() as i64)
@@ -103,7 +101,7 @@ mod tests {
         let anchor = |ticks, monotonic_ns| Anchor { ticks, monotonic_ns };
         let scale = Scale::between(anchor(1_000, 500), anchor(21_000, 10_500));
         assert_eq!((scale.ns(4_000), scale.at_ns(3_000), scale.at_ns(900)), (2_000, 1_500, 450));
-        // A clock that runs 500 ppm faster: the end of the loop and the end of the trace agree.
+        // A clock that runs 500 ppm faster: loop and trace end together.
         let end = anchor(10_000_001_000, 10_005_000_500);
         let scale = Scale::between(anchor(1_000, 500), end);
         assert_eq!(scale.at_ns(end.ticks), end.monotonic_ns);

@@ -1,23 +1,20 @@
-//! Trace of one CPU → the source that had the CPU at each time. Pure.
+//! Which source had a CPU at each time, from a trace. Pure.
 //!
-//! Interrupts nest in programs and in each other. Each nanosecond belongs to the innermost of them, so the time of a
-//! program is without its interrupts.
+//! Interrupts nest in programs and in each other. Each nanosecond belongs to the innermost one, so a program's time
+//! excludes its interrupts.
 
 use record::ledger::NoiseSource;
 
 /// Index into a list of sources.
 pub type SourceIndex = u32;
 
-/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuEvent {
     /// Time, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Kind of event.
     pub kind: CpuEventKind,
 }
 
-/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CpuEventKind {
     /// A context switch to the watched program (`None`) or to another.
@@ -31,13 +28,10 @@ pub enum CpuEventKind {
 /// A time in which one source had the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// End, CLOCK_MONOTONIC.
     pub end_ns: u64,
-    /// Source that had the CPU.
     pub source: SourceIndex,
-    /// Whether the source begins here. It does not if it only continues after an interruption.
+    /// Whether the source begins here, and does not just continue after an interruption.
     pub is_new: bool,
 }
 
@@ -46,14 +40,12 @@ pub struct Segment {
 pub struct Trace {
     /// In order of time.
     pub events: Vec<CpuEvent>,
-    /// The sources, by index.
     pub sources: Vec<NoiseSource>,
     /// Events that the kernel dropped because its buffer was full.
     pub n_lost: u64,
 }
 
 impl Trace {
-    /// The index of a source.
     pub fn index_of(&mut self, source: NoiseSource) -> SourceIndex {
         let known = self.sources.iter().position(|known| *known == source);
         let index = known.unwrap_or_else(|| {
@@ -63,7 +55,7 @@ impl Trace {
         SourceIndex::try_from(index).expect("fewer than four thousand million programs")
     }
 
-    /// The stretches of time of each source, without those of the watched program. `end_ns`: end of the trace.
+    /// The stretches of time of each source but the watched program. `end_ns`: end of the trace.
     pub fn segments(&self, end_ns: u64) -> Vec<Segment> {
         let mut state = Occupancy { task: None, stack: Vec::new(), since_ns: 0, is_new: false };
         let mut segments = Vec::new();
@@ -98,8 +90,7 @@ impl Occupancy {
     fn apply(&mut self, kind: CpuEventKind) {
         match kind {
             CpuEventKind::Switch(to) => {
-                // The scheduler never runs inside an interrupt, so the ends of interrupts that are still open here
-                // were lost.
+                // The scheduler never runs inside an interrupt, so the ends of any open interrupts were lost.
                 self.stack.clear();
                 self.is_new = self.task != to;
                 self.task = to;
@@ -124,7 +115,7 @@ mod tests {
     use super::*;
     use CpuEventKind::{Enter, Exit, Switch};
 
-    /// Time and kind; expected: start, end, source, whether it is new.
+    /// Input: time and kind. Expected: start, end, source, whether it is new.
     #[track_caller]
     fn check(events: &[(u64, CpuEventKind)], expected: &[(u64, u64, u32, bool)]) {
         let events = events.iter().map(|&(time_ns, kind)| CpuEvent { time_ns, kind }).collect();
@@ -181,7 +172,7 @@ mod tests {
 
     #[test]
     fn lost_events_do_no_harm_for_long() {
-        // The trace began inside of an interrupt; the end of another was lost.
+        // The trace began inside an interrupt; the end of another was lost.
         check(
             &[(10, Exit(1)), (20, Enter(2)), (30, Switch(Some(7))), (40, Switch(None))],
             &[(20, 30, 2, true), (30, 40, 7, true)],

@@ -1,5 +1,5 @@
-//! Traces the CPUs on which loops run. The context switches of each loop need no rights; every switch and every
-//! interrupt of its CPU need CAP_PERFMON.
+//! Traces the CPUs of the loops. A loop's own context switches need no rights; all switches and interrupts of a CPU
+//! need CAP_PERFMON.
 
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
@@ -15,31 +15,28 @@ use host::{Gap, Host, with_tracefs};
 use model::words::reason;
 use record::ledger::NoiseSource;
 
-/// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
+/// Buffers in bytes, the largest first: powers of two. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
 const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
-/// All open events and buffers.
 #[derive(Debug, Default)]
 pub struct Tracer {
     cpus: Vec<CpuBuffers>,
     points: Option<Points>,
 }
 
-/// Buffers of a CPU.
 #[derive(Debug)]
 struct CpuBuffers {
     cpu: usize,
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
-    /// More events; they write into the buffer of `points`.
+    /// More events, which write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
 }
 
-/// A buffer of the kernel's.
 pub(super) struct Ring(pub(super) Sampler);
 
 impl std::fmt::Debug for Ring {
@@ -48,10 +45,8 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// Traces of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTraces {
-    /// Number of the CPU.
     pub cpu: usize,
     /// Switches of the loop, by the scheduler's records.
     pub switches: Trace,
@@ -60,8 +55,8 @@ pub struct CpuTraces {
 }
 
 impl Tracer {
-    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether
-    /// to open tracepoints.
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether to
+    /// open tracepoints.
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
@@ -97,7 +92,6 @@ impl Tracer {
         (tracer, gaps)
     }
 
-    /// Empties the kernel's buffers.
     pub fn drain(&mut self) {
         for of_cpu in &mut self.cpus {
             of_cpu.drain_switches();
@@ -108,7 +102,6 @@ impl Tracer {
         }
     }
 
-    /// The traces of each CPU.
     pub fn finish(mut self) -> Vec<CpuTraces> {
         self.drain();
         let sorted = |of_cpu: CpuBuffers| {
@@ -124,7 +117,7 @@ impl Tracer {
     }
 }
 
-/// Facts that are missing without switch records, and without tracepoints.
+/// What is unknown without switch records, and without tracepoints.
 const SWITCHES: &str = "when other programs ran";
 const POINTS: &str = "who took the time";
 
@@ -150,7 +143,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
     Gap { what: what.into(), why: format!("{why} ({})", reason(error)), fix: fix.into() }
 }
 
-/// Reason why there are no tracepoints.
+/// Why there are no tracepoints.
 pub(super) fn refused_points(error: &std::io::Error) -> Gap {
     refused(POINTS, error)
 }
@@ -162,7 +155,6 @@ pub(super) fn raise_limit_of_files() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
-/// Finds the tracepoints.
 pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     match with_tracefs(host, Points::read) {
         Ok(Some(points)) => return Some(points),
@@ -196,7 +188,6 @@ fn open_switches(thread: i32) -> std::io::Result<Ring> {
     sampled(SWITCH_BYTES, &builder)
 }
 
-/// All events of a CPU in one buffer.
 pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
     let builder = |id: u64| {
         let mut builder = Builder::new(Tracepoint::with_id(id));
@@ -277,15 +268,13 @@ pub(super) fn lost(body: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every error of perf_event_open(2) has a remedy.
     #[test]
     fn every_refusal_has_a_reason_and_a_remedy() {
         let check = |what: &str, error: i32, why: &str, fix: &str| {
             let gap = refused(what, &std::io::Error::from_raw_os_error(error));
             assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
         };
-        // A container's seccomp filter answers EPERM or ENOSYS. The kernel at perf_event_paranoid 3 and above answers
-        // EACCES.
+        // A container's seccomp filter answers EPERM or ENOSYS, the kernel at perf_event_paranoid 3 and above EACCES.
         check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");
         check(SWITCHES, libc::EACCES, "kernel.perf_event_paranoid", "run it as root");
         check(POINTS, libc::EACCES, "more rights", "CAP_PERFMON");

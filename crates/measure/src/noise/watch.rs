@@ -1,4 +1,4 @@
-//! One observation of `noise`: loops on the CPUs, together with all evidence that the machine gives.
+//! One observation of `noise`: loops on the CPUs, with all evidence that the machine provides.
 
 use anyhow::Result;
 
@@ -15,34 +15,29 @@ use crate::noise::tracer::Tracer;
 use host::{self, Gap, Host};
 use record::ledger::Ledger;
 
-/// Settings of an observation.
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
     /// CPUs to watch.
     pub cpus: Vec<usize>,
-    /// Length of the observation, ns.
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
-    /// Whether the kernel's tracer runs as well, after the loops.
+    /// Whether the kernel's tracer runs after the loops.
     pub osnoise: bool,
 }
 
-/// Result of an observation.
 #[derive(Debug)]
 pub struct NoiseResult {
-    /// The report.
     pub report: NoiseReport,
-    /// Observations of each loop, with every pause.
     pub watched: Vec<LoopObservation>,
     /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
 }
 
-/// Time for which CPUs are watched to find the quietest ones.
+/// How long CPUs are watched to find the quietest ones.
 const SHORT_NS: u64 = 300_000_000;
 
-/// The CPUs of these that lose the least time just now, the quietest first; none if all are alike.
+/// The CPUs that currently lose the least time, the quietest first; none if all are alike.
 ///
 /// # Errors
 /// No CPU can be watched.
@@ -130,7 +125,7 @@ pub fn watch(
     Ok(NoiseResult { report, watched, was_interrupted })
 }
 
-/// The reports of the kernel's tracer, which runs after the loops; CPUs without a report are a gap.
+/// The reports of the kernel's tracer, which runs after the loops. CPUs without a report are a gap.
 fn osnoise_reports(
     host: &Host,
     request: &NoiseRequest,

@@ -1,4 +1,4 @@
-//! The difference of two programs, or the time of one, by function. The parts add up to the whole. docs/why.md explains
+//! The time of a program, or the difference of two, by function. The parts add up to the whole. docs/why.md explains
 //! the test.
 
 use std::collections::HashSet;
@@ -15,9 +15,9 @@ use crate::profile::tallies::{Tally, tallies};
 
 /// Re-labellings of the test, and signs of the intervals.
 const N_LABELINGS: usize = 9999;
-/// Fewest blocks: with fewer, the smallest p-value of the test is above the usual error rate of 1 %.
+/// Fewest blocks: with fewer, the smallest p-value is above the usual error rate of 1 %.
 pub const BLOCKS_MIN: usize = 8;
-/// Fewest blocks with and without samples of an estimate of the cost.
+/// Fewest blocks with samples and without, for an estimate of the cost.
 const COST_BLOCKS_MIN: usize = 3;
 /// Standard errors of a 99 % interval of the cost.
 const COST_ERRORS: f64 = 2.576;
@@ -43,8 +43,8 @@ pub struct Breakdown {
     pub n_functions: usize,
     /// Wall time.
     pub wall: TimePart,
-    /// Wall time without the part in which the runs were ready and other programs had the CPU: what is compared. Without
-    /// evidence of that it is the wall time.
+    /// Wall time without the part in which the runs were ready and other programs had the CPU. This is compared.
+    /// Without evidence on that part it is the wall time.
     pub clean: TimePart,
     /// CPU time.
     pub cpu: TimePart,
@@ -56,7 +56,7 @@ pub struct Breakdown {
     /// The other parts. With [`Breakdown::functions`] they add up to the wall time, without [`PartKind::Stalled`] to the
     /// clean time.
     pub parts: Vec<TimePart>,
-    /// Time per run of a function that takes hardly any in one arm: so much in the other is just seen, ns.
+    /// Time per run that would just be seen in one arm if the function takes hardly any in the other, ns.
     pub visible_ns: Option<f64>,
     /// CPU time with samples ÷ without, minus 1, and the half width of its 99 % interval.
     pub cost: Option<[f64; 2]>,
@@ -76,11 +76,11 @@ pub struct Breakdown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
-    /// All of it.
+    /// The whole wall time.
     Wall,
-    /// All of it but what other programs took.
+    /// The wall time without the part that other programs took.
     Clean,
-    /// All on the CPU.
+    /// The whole CPU time.
     Cpu,
     /// A function.
     Function,
@@ -107,56 +107,55 @@ pub struct TimePart {
     pub kind: PartKind,
     /// Mean of each arm.
     pub means_ns: Vec<f64>,
-    /// Second arm minus first; with one arm its time.
+    /// Second arm minus first; with one arm, its time.
     pub estimate_ns: f64,
-    /// Half of the width of the interval of the estimate. All intervals hold together.
+    /// Half of the width of the estimate's interval. All intervals hold together.
     pub half_width_ns: f64,
 }
 
 /// A function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FunctionPart {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// The file that it is in.
+    /// File of the function.
     pub file: String,
     /// The kind of code.
     pub origin: FunctionOrigin,
     /// File and line with most samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
+    /// Bytes of code in each arm, 0 if it was not seen; empty if nothing is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_bytes: Vec<u64>,
     /// The arm whose programs have no function of this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_in: Option<usize>,
-    /// Its p-value, adjusted for the number of functions; `None` with one arm.
+    /// p-value, adjusted for the number of functions; `None` with one arm.
     pub p: Option<f64>,
-    /// Its time.
+    /// Time in the function.
     #[serde(flatten)]
     pub time: TimePart,
 }
 
-/// A count of a run, mean of each arm.
+/// A count per run, as the mean of each arm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CountPart {
     /// The count, as the record names it.
     pub name: &'static str,
     /// Mean of each arm.
     pub means: Vec<f64>,
-    /// Second arm minus first, if its interval excludes 0.
+    /// Whether the interval of second arm minus first excludes 0.
     pub is_different: bool,
 }
 
 impl TimePart {
-    /// Whether the interval excludes 0.
     pub fn is_different(&self) -> bool {
         self.estimate_ns.abs() > self.half_width_ns
     }
 }
 
-/// Numbers of complete blocks with samples, and of those of which samples were lost.
+/// Number of complete blocks with samples, and of those with lost samples.
 pub fn n_sampled_blocks(profile: &Profile) -> (usize, usize) {
     let blocks = BlockRuns::of(profile);
     (blocks.n_blocks(), blocks.n_lost)
@@ -165,7 +164,7 @@ pub fn n_sampled_blocks(profile: &Profile) -> (usize, usize) {
 /// Breaks the time of a profile down.
 ///
 /// # Errors
-/// It has too few complete blocks.
+/// There are too few complete blocks.
 pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
     let matched = matched(profile);
     let (profile, guesses) = match &matched {
@@ -237,7 +236,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
     })
 }
 
-/// The functions themselves and those with what they call, the largest change first.
+/// The functions by themselves and with callees, the largest change first.
 fn listed(
     profile: &Profile,
     functions: impl Iterator<Item = (TimeOf, Option<f64>, TimePart)>,
@@ -266,7 +265,7 @@ fn listed(
     lists
 }
 
-/// The parts of the wall time that are no function of the list: all of it, the CPU time, then what adds up to the rest.
+/// The parts of the wall time outside the listed functions: the whole, the CPU time, then the parts of the rest.
 fn other_parts(blocks: &BlockRuns<'_>, named: &HashSet<u32>) -> Vec<(PartKind, ArmColumn)> {
     let wall = |run: &ProfiledRun| run.wall_ns as f64;
     let cpu = |run: &ProfiledRun| run.cpu_ns as f64;
@@ -283,7 +282,7 @@ fn other_parts(blocks: &BlockRuns<'_>, named: &HashSet<u32>) -> Vec<(PartKind, A
     }
     parts.push((PartKind::NotSampled, blocks.column(|run| cpu(run) - sampled_ns(run))));
     let mut runs = blocks.sampled.iter().flatten();
-    // Several tasks at once use more CPU time than the wall time has.
+    // Several tasks at once use more CPU time than wall time.
     let is_known = runs.all(|run| run.stalled_ns.is_some());
     let is_parallel = mean(&blocks.column(cpu).concat()) > mean(&blocks.column(wall).concat());
     let waited = |run: &ProfiledRun| -> f64 {
@@ -303,13 +302,13 @@ fn other_parts(blocks: &BlockRuns<'_>, named: &HashSet<u32>) -> Vec<(PartKind, A
     parts
 }
 
-/// A count of so many samples is just beyond chance: the standard deviation of a count is its root, so `n / sqrt(n)` is
+/// The difference that is just beyond chance: a count of n samples has the standard deviation √n, so `n / sqrt(n)` is
 /// the critical value.
 fn visible_ns(found: &JointIntervals, period_ns: u64, n_blocks: usize) -> f64 {
     found.critical * found.critical * period_ns as f64 / n_blocks as f64
 }
 
-/// CPU time of the blocks with samples ÷ that of the others, minus 1, with the half width of its interval.
+/// CPU time of blocks with samples ÷ without, minus 1, with the half width of its interval.
 fn cost(blocks: &BlockRuns<'_>) -> Option<[f64; 2]> {
     let times = |blocks: &[Vec<&ProfiledRun>]| -> Vec<f64> {
         let sum = |runs: &Vec<&ProfiledRun>| runs.iter().map(|run| run.cpu_ns as f64).sum();
@@ -328,7 +327,6 @@ fn cost(blocks: &BlockRuns<'_>) -> Option<[f64; 2]> {
     ratio.is_finite().then_some([ratio - 1.0, half_width])
 }
 
-/// Counts of the runs with samples.
 fn counts(blocks: &BlockRuns<'_>) -> Vec<CountPart> {
     let profile = blocks.profile;
     let count = |name, value: &dyn Fn(&ProfiledRun) -> f64| {

@@ -1,4 +1,4 @@
-//! Samples and record → profile.
+//! Makes a profile from samples and a record.
 #![expect(clippy::disallowed_methods, reason = "reads the samples")]
 
 use std::borrow::Cow;
@@ -67,24 +67,22 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     Ok(profile)
 }
 
-/// The files of Python's functions in a command line.
 fn scripts(argv: &[String]) -> BTreeSet<String> {
     let names = argv.iter().flat_map(|word| word.split_ascii_whitespace()).map(file_name);
     names.filter(|name| name.ends_with(".py")).map(Cow::into_owned).collect()
 }
 
-/// The files that some arms have and others do not.
+/// The files that some arms have and others lack.
 fn differing(of_arms: &[BTreeSet<String>]) -> BTreeSet<String> {
     let in_all = of_arms.iter().cloned().reduce(|all, it| &all & &it).unwrap_or_default();
     of_arms.iter().flatten().filter(|name| !in_all.contains(*name)).cloned().collect()
 }
 
-/// What is counted for the whole machine.
+/// Counted for the whole machine.
 const HUGE_PAGES: &str = "huge pages (machine)";
-/// Runs of each arm whose mappings are looked at.
+/// Runs of each arm whose mappings are read.
 const RUNS_LOOKED_AT: usize = 3;
 
-/// The files that the runs of each arm map.
 fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> {
     let mut file = BufReader::with_capacity(1 << 20, File::open(samples)?);
     let (mut found, mut n_runs) = (vec![BTreeSet::new(); n_arms], vec![0; n_arms]);
@@ -104,15 +102,15 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
     Ok(found)
 }
 
-/// What the records of a run say.
+/// A run with named samples.
 #[derive(Debug, Default)]
 struct NamedRun {
-    /// Call chains, and the number of samples of each.
+    /// Call chains with their number of samples.
     samples: BTreeMap<u32, u32>,
-    /// The same of what is counted.
+    /// Call chains with their number of counted events.
     events: BTreeMap<u32, u64>,
     tasks: WaitingTasks,
-    /// The processes of the run. The launcher, and the child before its exec, are sampled too.
+    /// The processes of the run. Samples also come from the launcher, and from the child before its exec.
     own: HashSet<u32>,
     threads: HashSet<u32>,
     /// Why each task is about to be taken off the CPU.
@@ -178,7 +176,7 @@ impl NamedRun {
         found
     }
 
-    /// A task of the run, which is ready.
+    /// A task of the run is ready.
     fn runs(&mut self, time_ns: u64, process: u32, thread: u32) {
         self.own.insert(process);
         self.threads.insert(thread);
@@ -192,7 +190,6 @@ impl NamedRun {
     }
 }
 
-/// What is counted, in words.
 fn words(what: CountedEvent) -> String {
     match what {
         CountedEvent::PageFault => "page faults".into(),
@@ -203,7 +200,7 @@ fn words(what: CountedEvent) -> String {
     }
 }
 
-/// Waits without the time from being woken to running, of which only the sum is known.
+/// Waits without the time from waking to running, of which only the sum is known.
 fn without_delays(mut waits: Vec<(u32, u64)>, run: &ProfiledRun) -> Vec<(u32, u64)> {
     let asleep_ns = run.wall_ns.saturating_sub(run.cpu_ns + run.stalled_ns.unwrap_or(0));
     let all_ns: u64 = waits.iter().map(|(_, ns)| ns).sum();
@@ -218,7 +215,7 @@ fn without_delays(mut waits: Vec<(u32, u64)>, run: &ProfiledRun) -> Vec<(u32, u6
 fn of_row(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
     let metric = |metric| rows.get(at, metric);
     let sum = |metrics: [Metric; 2]| metrics.iter().filter_map(|&it| metric(it)).sum::<u64>();
-    // The event counts from the exec on, as the samples do; the usage also has the launcher's part before it.
+    // The event counts from the exec on, as the samples do. The usage includes the launcher's part before.
     let usage_ns = 1000 * sum([Metric::UserUs, Metric::SysUs]);
     ProfiledRun {
         arm: run.arm,
@@ -261,8 +258,8 @@ mod tests {
         assert!(differing(&of_arms[..1]).is_empty());
     }
 
-    /// A process that was forked is at the code of its parent; after an exec it is not. What was before the first exec is
-    /// the launcher's.
+    /// A forked process is in its parent's code; after an exec it is not. Everything before the first exec is the
+    /// launcher's.
     #[test]
     fn samples_are_counted_by_call_chain() {
         let mut table = FunctionTable::new(&["a"], vec![BTreeSet::new()]);
@@ -287,7 +284,7 @@ mod tests {
         ];
         let leaves = TaskRecord::Leaves { process: 2, thread: 2, chain: Vec::new() };
         let mut records: Vec<(u64, TaskRecord)> = (0..).zip(records).collect();
-        // Both tasks sleep; the second one goes on first, after 15.
+        // Both tasks sleep; the second one continues first, after 15.
         records.extend([
             (15, TaskRecord::Leaves { process: 1, thread: 1, chain: Vec::new() }),
             (16, TaskRecord::Stops { thread: 1, is_preempted: false }),
@@ -299,7 +296,7 @@ mod tests {
         let found = NamedRun::of(&SampledRun { records, ..SampledRun::default() }, &mut table);
         let samples: Vec<(u32, u32)> = found.samples.into_iter().collect();
         assert_eq!(samples, [(0, 2), (2, 1)]);
-        // The launcher's page fault is none of the run.
+        // The launcher's page fault does not belong to the run.
         let events: Vec<(u32, u64)> = found.events.into_iter().collect();
         assert_eq!(events, [(1, 1)]);
         assert_eq!(table.stacks[1], [0, 1]);

@@ -1,16 +1,16 @@
-//! The time of each function and of each other part in every block, as columns of numbers.
+//! The time of each function and each other part in every block, as columns of numbers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
 
-/// Most rows of the test. More blocks are put together: consecutive ones have the same labels, so the test stays exact.
+/// Most rows of the test. With more blocks, consecutive ones are merged under one label, so the test stays exact.
 const ROWS_MAX: usize = 150;
-/// A function with fewer samples cannot be told from noise.
+/// Fewest samples of a function that can be told from noise.
 pub const SAMPLES_MIN: u64 = 10;
-/// A function in which so much of all samples are, with callees, is the whole program.
+/// A function with this share of all samples, callees included, is the whole program.
 const WHOLE_SHARE: f64 = 0.95;
-/// Call chains are used if so many of them are whole.
+/// Call chains are used if at least this share is whole.
 const WHOLE_CHAINS_MIN: f64 = 0.9;
 
 /// Complete blocks: the run of each arm.
@@ -20,7 +20,7 @@ pub struct BlockRuns<'a> {
     pub sampled: Vec<Vec<&'a ProfiledRun>>,
     /// Blocks that were not sampled.
     pub unsampled: Vec<Vec<&'a ProfiledRun>>,
-    /// Blocks whose events were counted, all of them.
+    /// Blocks whose events were all counted.
     pub counted: Vec<Vec<&'a ProfiledRun>>,
     /// Number of blocks in which samples were lost.
     pub n_lost: usize,
@@ -31,17 +31,16 @@ pub struct BlockRuns<'a> {
 pub enum TimeOf {
     /// Time in the function itself.
     Own(u32),
-    /// Time in the function and what it calls.
+    /// Time in the function and its callees.
     WithCallees(u32),
-    /// Time of waiting for this.
+    /// Time spent waiting for this.
     Wait(u32),
 }
 
-/// The value of each row, for each arm.
+/// Values by arm and row.
 pub type ArmColumn = Vec<Vec<f64>>;
 
 impl<'a> BlockRuns<'a> {
-    /// Sorts the runs of a profile into blocks.
     pub fn of(profile: &'a Profile) -> Self {
         let mut blocks: BTreeMap<u32, Vec<Option<&ProfiledRun>>> = BTreeMap::new();
         for run in &profile.runs {
@@ -76,18 +75,18 @@ impl<'a> BlockRuns<'a> {
         (n_together, self.sampled.len() / n_together)
     }
 
-    /// Number of blocks that the rows have.
+    /// Number of blocks in all rows.
     pub fn n_blocks(&self) -> usize {
         let (n_together, n_rows) = self.shape();
         n_together * n_rows
     }
 
-    /// A column of what `value` says of a run: means of the blocks of each row.
+    /// A column of `value` per run, as means over the blocks of each row.
     pub fn column(&self, value: impl Fn(&ProfiledRun) -> f64) -> ArmColumn {
         self.columns(1, |run, sums| sums[0] += value(run)).remove(0)
     }
 
-    /// So many columns; `add` adds the values of a run to them. Means of the blocks of each row.
+    /// `n` columns, to which `add` adds a run's values, as means over the blocks of each row.
     pub fn columns(&self, n: usize, add: impl Fn(&ProfiledRun, &mut [f64])) -> Vec<ArmColumn> {
         let (n_together, n_rows) = self.shape();
         let mut found = vec![vec![Vec::with_capacity(n_rows); self.profile.arms.len()]; n];
@@ -103,15 +102,15 @@ impl<'a> BlockRuns<'a> {
         found
     }
 
-    /// Whether the call chains reach the start of the program: with frame pointers they do.
+    /// Whether call chains reach the start of the program, as they do with frame pointers.
     pub fn has_chains(&self) -> bool {
         let profile = self.profile;
         profile.n_samples > 0
             && profile.n_whole_chains as f64 >= WHOLE_CHAINS_MIN * profile.n_samples as f64
     }
 
-    /// The columns of all functions with enough samples in both arms together. That depends on the sums of the arms alone,
-    /// so which arm is which does not matter.
+    /// The columns of all functions with enough samples. The sum over both arms counts, so the choice does not depend
+    /// on their labels.
     pub fn functions(&self) -> Vec<(TimeOf, ArmColumn)> {
         let n_blocks = self.n_blocks();
         let used = || self.sampled[..n_blocks].iter().flatten();
@@ -142,7 +141,7 @@ impl<'a> BlockRuns<'a> {
         quantities.into_iter().zip(columns).collect()
     }
 
-    /// What the runs wait for, if all were watched, and it was in enough of them.
+    /// What the runs wait for, if all were watched and it occurred in enough of them.
     fn waits(&self) -> Vec<TimeOf> {
         let used = || self.sampled[..self.n_blocks()].iter().flatten();
         if used().any(|run| run.waits.is_none()) {
@@ -156,11 +155,11 @@ impl<'a> BlockRuns<'a> {
         found.map(|(reason, _)| TimeOf::Wait(reason)).collect()
     }
 
-    /// Adds the time of each of these in a run, ns.
+    /// Adds the time of each quantity in a run, ns.
     fn times_of(&self, quantities: &[TimeOf]) -> impl Fn(&ProfiledRun, &mut [f64]) {
         let place: HashMap<TimeOf, usize> =
             quantities.iter().enumerate().map(|(at, &it)| (it, at)).collect();
-        // Each chain is looked up once, not once a run.
+        // Looks up each chain once, not once a run.
         let of_stack: Vec<Vec<usize>> = (0..self.profile.stacks.len() as u32)
             .map(|stack| {
                 let with_callees = self.all_of(stack).into_iter().map(TimeOf::WithCallees);
@@ -182,7 +181,7 @@ impl<'a> BlockRuns<'a> {
         }
     }
 
-    /// Time of the functions of this origin but those that are named, ns.
+    /// Time of all functions of this origin that are not named, ns.
     pub fn rest(&self, run: &ProfiledRun, is_kernel: bool, named: &HashSet<u32>) -> f64 {
         let is_in = |stack: u32| {
             let leaf = self.leaf(stack);
@@ -203,7 +202,7 @@ impl<'a> BlockRuns<'a> {
     }
 }
 
-/// The difference of each block; of one program its value.
+/// The difference in each block; with one program, its value.
 pub fn estimates(column: &ArmColumn) -> Vec<f64> {
     match &column[..] {
         [before, after, ..] => after.iter().zip(before).map(|(b, a)| b - a).collect(),

@@ -1,4 +1,4 @@
-//! Inlined functions and source lines, from the debug information of a file.
+//! Inlined functions and source lines, from a file's debug information.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -8,22 +8,21 @@ use addr2line::Loader;
 
 use crate::profile::names::{file_name, readable};
 
-/// More functions than this are not inlined into each other.
+/// Deepest level of inlining.
 const DEPTH_MAX: usize = 50;
 
-/// A function at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionAt {
-    /// Its name, readable.
+    /// Readable name.
     pub name: String,
-    /// File and line of the address in it.
+    /// File and line of the address.
     pub line: Option<(String, u32)>,
 }
 
-/// The debug information of a file, which is read when it is first asked for. The file is mapped, not read as a whole.
+/// The debug information of a file, mapped and read when first needed.
 pub struct DebugInformation {
     file: PathBuf,
-    /// The file with what several debug files have in common (dwz).
+    /// The file with what several debug files share (dwz).
     common: Option<PathBuf>,
     loader: OnceCell<Option<Loader>>,
 }
@@ -35,12 +34,12 @@ impl fmt::Debug for DebugInformation {
 }
 
 impl DebugInformation {
-    /// That of this file.
+    /// The debug information of this file.
     pub fn new(file: PathBuf, common: Option<PathBuf>) -> Self {
         Self { file, common, loader: OnceCell::new() }
     }
 
-    /// The functions at an address, the innermost of those that are inlined there first. Empty where the file says nothing.
+    /// The functions at an address: the innermost inlined one first. Empty if the file does not tell.
     pub fn functions_at(&self, address: u64) -> Vec<FunctionAt> {
         let load = || Loader::new_with_sup(&self.file, self.common.as_ref()).ok();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The file of samples: entries of the launcher around the kernel's records (perf_event_open(2), "MMAP layout").
+//! The file of samples: the launcher's entries around the kernel's records (perf_event_open(2), "MMAP layout").
 
 use std::io::{self, Read};
 
@@ -17,15 +17,14 @@ use crate::waiting::OF_WAITING;
 const RECORD_COMM: u32 = 3;
 /// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
 const COMM_EXEC: u16 = 1 << 13;
-/// An entry longer than this is no entry: the length of the kernel's records is a u16.
+/// Longest body of an entry: the kernel's records have a length of u16.
 const BODY_BYTES_MAX: usize = 1 << 16;
-/// Bytes that `sample_id_all` adds behind a record that is no sample: process, thread (u32 each), time (u64).
+/// Bytes that `sample_id_all` appends to a record other than a sample: process, thread (u32 each), time (u64).
 const ID_BYTES: usize = 16;
 
-/// One record of the kernel's.
+/// A record of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskRecord {
-    /// A process mapped code.
     Map {
         process: u32,
         start: u64,
@@ -35,68 +34,86 @@ pub enum TaskRecord {
         path: String,
     },
     /// A process executed a program: its mappings are gone.
-    Exec { process: u32 },
-    /// A process was made.
-    Fork { process: u32, parent: u32 },
-    /// A task was made in a process.
-    NewTask { process: u32, thread: u32 },
-    /// A task ended.
-    Ended { thread: u32 },
-    /// A task goes on.
-    Continues { thread: u32 },
-    /// A task is taken off the CPU, and why it is there is in the chain before this record. Whether it could go on.
-    Stops { thread: u32, is_preempted: bool },
+    Exec {
+        process: u32,
+    },
+    Fork {
+        process: u32,
+        parent: u32,
+    },
+    NewTask {
+        process: u32,
+        thread: u32,
+    },
+    Ended {
+        thread: u32,
+    },
+    /// A task continues.
+    Continues {
+        thread: u32,
+    },
+    /// A task is taken off the CPU. The chain before this record shows where. `is_preempted`: it could go on.
+    Stops {
+        thread: u32,
+        is_preempted: bool,
+    },
     /// The call chain of a task that is about to be taken off the CPU.
-    Leaves { process: u32, thread: u32, chain: Vec<u64> },
-    /// A task was here. The addresses are those of its calls, the innermost first, with the kernel's marks between.
-    Sample { process: u32, chain: Vec<u64> },
-    /// A task did this there.
-    Counted { process: u32, what: CountedEvent, chain: Vec<u64> },
+    Leaves {
+        process: u32,
+        thread: u32,
+        chain: Vec<u64>,
+    },
+    /// A sample: return addresses, the innermost first, with the kernel's marks between.
+    Sample {
+        process: u32,
+        chain: Vec<u64>,
+    },
+    /// A counted event and its call chain.
+    Counted {
+        process: u32,
+        what: CountedEvent,
+        chain: Vec<u64>,
+    },
 }
 
 /// What is counted beside time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedEvent {
     PageFault,
-    /// The system call with this number.
     SystemCall(u64),
 }
 
-/// The samples of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SampledRun {
-    /// Its step.
     pub step: u32,
-    /// Its arm.
     pub arm: u32,
-    /// Its block.
     pub block: u32,
     /// Whether the kernel was sampled too.
     pub has_kernel: bool,
-    /// Whether all its waits were seen.
+    /// Whether all waits were seen.
     pub sees_waits: bool,
-    /// CPU time between two samples, ns; 0 if it was not sampled.
+    /// CPU time between two samples, ns; 0 if the run was not sampled.
     pub period_ns: u64,
-    /// Records that were lost.
+    /// Number of lost records.
     pub n_lost: u64,
     /// One in so many events is counted; 0 if none is.
     pub counted_every: u64,
-    /// Whether system calls are among these; page faults always are.
+    /// Whether system calls are counted. Page faults always are.
     pub counts_calls: bool,
-    /// Huge pages that any program of the machine was given; `None` if they are not counted.
+    /// Huge pages given to any program of the machine; `None` if they are not counted.
     pub n_huge_pages: Option<u64>,
-    /// Counted events that were lost.
+    /// Number of lost counted events.
     pub n_uncounted: u64,
-    /// Its records with their times, ns, in that order.
+    /// The records with their times, ns, in order.
     pub records: Vec<(u64, TaskRecord)>,
-    /// Functions that were compiled at run time, each with its process.
+    /// Functions compiled at run time, each with its process.
     pub compiled: Vec<(u32, JitFunction)>,
 }
 
 /// Reads the next run; `None` at the end of the file. A run without an end, after a kill, is left out.
 ///
 /// # Errors
-/// The file cannot be read, or its content is no list of entries.
+/// The file cannot be read, or is no list of entries.
 pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
     let mut run = SampledRun::default();
     let mut records: Vec<(u64, TaskRecord)> = Vec::new();
@@ -111,7 +128,7 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
                 run.sees_waits = long(&body, 8).ok_or_else(damaged)? != 0;
                 run.n_uncounted = long(&body, 16).ok_or_else(damaged)?;
                 run.n_huge_pages = long(&body, 24).filter(|&n| n != u64::MAX);
-                // Each CPU has a buffer of its own; records of one moment keep their order.
+                // Each CPU has its own buffer. A stable sort keeps the order of simultaneous records.
                 records.sort_by_key(|(time_ns, _)| *time_ns);
                 run.records = records;
                 return Ok(Some(run));
@@ -123,7 +140,7 @@ pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
     Ok(None)
 }
 
-/// A record of the kernel's with its time; `None` for an entry of the launcher's, and for one that says nothing.
+/// A record of the kernel with its time; `None` for an entry of the launcher, and for other records.
 pub fn timed_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     match kind {
         RUN_BEGINS..=RUN_COMPILED => None,
@@ -133,10 +150,10 @@ pub fn timed_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecor
     }
 }
 
-/// Reads the next entry: its kind, the flags of the kernel's record, its body. `None` at the end of the file.
+/// Reads the next entry: kind, flags of the kernel's record, body. `None` at the end of the file.
 ///
 /// # Errors
-/// The file cannot be read, or its content is no list of entries.
+/// The file cannot be read, or is no list of entries.
 pub fn next_entry(from: &mut impl Read) -> io::Result<Option<(u32, u16, Vec<u8>)>> {
     let mut head = [0; ENTRY_HEAD_BYTES];
     if !is_filled(from, &mut head)? {
@@ -184,7 +201,7 @@ fn compiled(body: &[u8]) -> Option<(u32, JitFunction)> {
     Some((word(body, 0)?, JitFunction { start: long(body, 4)?, size: long(body, 12)?, name }))
 }
 
-/// A record with its time; `None` for one of another kind, and for one that is too short.
+/// A record with its time; `None` for other kinds, and if it is too short.
 fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     if kind == RECORD_SAMPLE {
         return sample(body);
@@ -193,7 +210,7 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     let record = match kind {
         RECORD_MMAP2 => map(body)?,
         RECORD_COMM if misc & COMM_EXEC != 0 => TaskRecord::Exec { process: word(body, 0)? },
-        // Process, parent, thread, its parent: a new thread is in the same process.
+        // Process, parent, thread, the thread's parent. A new thread is in the same process.
         RECORD_FORK => {
             let (process, parent, thread) = (word(body, 0)?, word(body, 4)?, word(body, 8)?);
             match process == parent {
@@ -229,8 +246,9 @@ fn of_waiting(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     }
 }
 
-/// A counted event, with its time. That of a system call has behind the chain the length of the tracepoint's data (u32), and in
-/// these the number of the call, behind the 8 bytes that all have (events/raw_syscalls/sys_enter/format in tracefs).
+/// A counted event with its time. For a system call, the chain is followed by the length of the tracepoint's data (u32)
+/// and the data, with the number of the call after the 8 common bytes (events/raw_syscalls/sys_enter/format in
+/// tracefs).
 fn counted(kind: u32, body: &[u8]) -> Option<(u64, TaskRecord)> {
     let (time_ns, record) = sample(body)?;
     let TaskRecord::Sample { process, chain } = record else { return None };

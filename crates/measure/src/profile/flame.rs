@@ -1,4 +1,5 @@
-//! A profile as a tree of call chains, with the difference of each branch and what it is worth: the data of a flame graph.
+//! The data of a flame graph: a profile as a tree of call chains, with the difference of each branch and its
+//! significance.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,13 @@ use crate::profile::columns::{BlockRuns, SAMPLES_MIN, estimates};
 use crate::profile::matching::matched;
 use crate::profile::saved::{FunctionOrigin, Profile};
 
-/// Re-labellings of the test, and signs of the intervals. A tree has more branches than a program has functions.
+/// Re-labellings of the test, and signs of the intervals. Fewer than for functions: a tree has more branches.
 const N_LABELINGS: usize = 1999;
-/// A branch with a smaller part of all samples is too thin to be drawn.
+/// Smallest share of all samples for a branch that can be drawn.
 const SHARE_MIN: f64 = 0.0005;
 /// Most branches; the largest ones stay.
 const FRAMES_MAX: usize = 2000;
 
-/// The tree.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlameGraph {
     /// Names of the arms; the first is the reference.
@@ -26,32 +26,30 @@ pub struct FlameGraph {
     pub alpha: f64,
     /// Whether call chains are whole. Without them, each function is a branch of its own.
     pub has_chains: bool,
-    /// The branches, each behind its parent. The first is the whole.
+    /// The branches, each after its parent. The first is the whole.
     pub frames: Vec<FlameFrame>,
 }
 
-/// A branch: a function, called by its parent; with what it calls.
+/// A branch: a function called by its parent, with its callees.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlameFrame {
-    /// The function.
     pub name: String,
-    /// The file that it is in.
     pub file: String,
-    /// Whether it is the kernel's.
+    /// Whether the function is the kernel's.
     pub is_kernel: bool,
-    /// The branch that it grows from; `None` for the whole.
+    /// The parent branch; `None` for the whole.
     pub parent: Option<usize>,
-    /// CPU time of a run of each arm, ns.
+    /// CPU time per run of each arm, ns.
     pub means_ns: Vec<f64>,
-    /// Second arm minus first, ns; with one arm its time.
+    /// Second arm minus first, ns; with one arm, its time.
     pub estimate_ns: f64,
-    /// Half of the width of the interval. All intervals hold together.
+    /// Half of the interval's width. All intervals hold together.
     pub half_width_ns: f64,
-    /// The p-value, adjusted for the number of branches; `None` with one arm.
+    /// p-value, adjusted for the number of branches; `None` with one arm.
     pub p: Option<f64>,
 }
 
-/// Where a branch is: its parent, and its function.
+/// A branch's parent and function.
 type Place = (usize, u32);
 
 /// All branches, before the thin ones are cut.
@@ -138,13 +136,13 @@ pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
     })
 }
 
-/// The branches that are large enough, parents before children. A parent has no fewer samples than its child, so no
-/// branch is left without its parent.
+/// The branches that are large enough, parents first. A parent has at least as many samples as its child, so it is
+/// never cut before the child.
 fn kept(n_samples: &[u64]) -> Vec<usize> {
     let least = (n_samples[0] as f64 * SHARE_MIN).max(SAMPLES_MIN as f64);
     let is_large = |&at: &usize| at == 0 || n_samples[at] as f64 >= least;
     let mut found: Vec<usize> = (0..n_samples.len()).filter(is_large).collect();
-    // A stable sort keeps parents, which have lower numbers, before children with as many samples.
+    // A stable sort keeps parents, which have lower numbers, before children with equal samples.
     found.sort_by_key(|&at| std::cmp::Reverse(n_samples[at]));
     found.truncate(FRAMES_MAX);
     found.sort_unstable();

@@ -1,4 +1,4 @@
-//! Folded stacks: a line for each call chain, for flame graphs of other programs.
+//! Folded stacks: a line for each call chain, for other programs' flame graphs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

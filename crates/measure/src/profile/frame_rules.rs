@@ -1,5 +1,5 @@
-//! How the caller of code is found: the call frame information that compilers put into every file for exceptions
-//! (DWARF 5, section 6.4; Linux Standard Base Core 5.0, section 10.6).
+//! Finds the caller of code by the call frame information that compilers write into every file for exceptions (DWARF 5,
+//! section 6.4; Linux Standard Base Core 5.0, section 10.6).
 #![expect(clippy::disallowed_methods, reason = "reads the files of the profiled programs")]
 
 use std::collections::HashMap;
@@ -19,12 +19,11 @@ use object::{Object as _, ObjectSection as _};
 use crate::profile::segments::LoadedSegments;
 use host::sys;
 
-/// More information than this is of no program, bytes.
+/// Larger unwind tables are assumed to be corrupt, bytes.
 const BYTES_MAX: u64 = 256 << 20;
-/// So many rules are kept at most.
+/// Most rules that are kept.
 const RULES_MAX: usize = 1 << 17;
 
-/// The rules of a file.
 #[derive(Debug, Default)]
 pub struct FrameRules {
     segments: LoadedSegments,
@@ -35,22 +34,19 @@ pub struct FrameRules {
     known: HashMap<u64, Option<Rc<FrameRule>>>,
 }
 
-/// The rules at one address.
 #[derive(Debug)]
 pub struct FrameRule {
     /// Where the caller's stack ended before the call.
     pub cfa: CfaRule<usize>,
-    /// Where the caller's registers are.
     pub registers: Vec<(Register, RegisterRule<usize>)>,
-    /// The register for the return address.
     pub return_address: Register,
-    /// Whether the kernel called, so that the caller was interrupted at its address and not behind it.
+    /// Whether the kernel made the call: the caller was interrupted at its address, not behind a call instruction.
     pub is_signal: bool,
     encoding: Encoding,
 }
 
 impl FrameRules {
-    /// Reads those of a file. One that cannot be read has none.
+    /// Reads the rules of a file. An unreadable file has none.
     pub fn of_file(path: &Path) -> Self {
         let read = || {
             let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);
@@ -60,7 +56,7 @@ impl FrameRules {
         read().unwrap_or_default()
     }
 
-    /// Reads those of the code that the kernel gives to every process.
+    /// Reads the rules of the code that the kernel maps into every process.
     pub fn of_kernels_part() -> Self {
         let read = || {
             let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
@@ -101,7 +97,7 @@ impl FrameRules {
         Some(Self { segments, bytes, bases, functions, known: HashMap::new() })
     }
 
-    /// The rules for code at an offset of the file; `None` where the file has none.
+    /// The rules for code at an offset of the file, if it has any.
     pub fn at(&mut self, offset: u64) -> Option<Rc<FrameRule>> {
         if let Some(known) = self.known.get(&offset) {
             return known.clone();
@@ -137,7 +133,7 @@ impl FrameRules {
         })
     }
 
-    /// The value of an expression of a rule. `first` is on its stack from the beginning.
+    /// The value of a rule's expression. `first` is initially on the expression's stack.
     pub fn value(
         &self,
         rule: &FrameRule,
@@ -175,7 +171,7 @@ mod tests {
     use super::*;
     use crate::stack_copies::{PROGRAM_COUNTER, STACK_POINTER};
 
-    /// At the first instruction of a function, the return address is on the top of the stack.
+    /// At a function's first instruction, the return address is on top of the stack.
     #[test]
     fn the_rules_of_this_program_are_found() {
         let mut rules = FrameRules::of_file(Path::new("/proc/self/exe"));
@@ -192,7 +188,7 @@ mod tests {
         assert!(FrameRules::of_file(Path::new("/nonexistent")).at(0).is_none());
     }
 
-    /// The stubs of libraries' functions have an expression (System V ABI, AMD64 supplement, section 5.2).
+    /// The stubs of library functions have an expression (System V ABI, AMD64 supplement, section 5.2).
     #[test]
     fn an_expression_is_computed_from_registers() {
         // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: 8 more behind the push.

@@ -5,27 +5,25 @@ use std::collections::{BTreeMap, HashMap};
 use crate::jit::JitFunction;
 use crate::profile::names::file_name;
 
-/// The functions of the processes of a run.
 #[derive(Debug, Default)]
 pub struct JitMaps {
     of_process: HashMap<u32, BTreeMap<u64, (u64, String)>>,
 }
 
 impl JitMaps {
-    /// Adds a function. It replaces an older one at the same place.
+    /// Adds a function, replacing an older one at the same place.
     pub fn add(&mut self, process: u32, function: &JitFunction) {
         let functions = self.of_process.entry(process).or_default();
         functions.insert(function.start, (function.size, name(&function.name)));
     }
 
-    /// The function at an address of a process.
     pub fn find(&self, process: u32, address: u64) -> Option<&str> {
         let (start, (size, name)) = self.of_process.get(&process)?.range(..=address).next_back()?;
         (address - start < *size).then_some(name.as_str())
     }
 }
 
-/// CPython writes `py::NAME:FILE`. The directory of the file is left out, so that two releases have the same names.
+/// CPython writes `py::NAME:FILE`. The file's directory is removed, so two releases have the same names.
 fn name(text: &str) -> String {
     match text.strip_prefix("py::").and_then(|rest| rest.rsplit_once(':')) {
         Some((function, file)) => format!("py::{function}:{}", file_name(file)),

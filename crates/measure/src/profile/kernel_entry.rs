@@ -1,4 +1,4 @@
-//! The reason why a task is in the kernel: the system call, a page fault or an interrupt, from the kernel's own functions.
+//! Why a task is in the kernel (a system call, a page fault or an interrupt), from the kernel's functions.
 
 /// Functions between the processor's entry and the system call itself.
 const WAY: [&str; 12] = [
@@ -15,7 +15,8 @@ const WAY: [&str; 12] = [
     "invoke_syscall",
     "__invoke_syscall",
 ];
-/// What the macros of `include/linux/syscalls.h` and `arch/*/include/asm/syscall_wrapper.h` put before a system call's name.
+/// Prefixes of system call names by the macros of `include/linux/syscalls.h` and
+/// `arch/*/include/asm/syscall_wrapper.h`.
 const CALLS: [&str; 7] = [
     "__x64_sys_",
     "__ia32_sys_",
@@ -25,7 +26,6 @@ const CALLS: [&str; 7] = [
     "__do_sys_",
     "ksys_",
 ];
-/// Functions of page faults.
 const FAULTS: [&str; 6] = [
     "asm_exc_page_fault",
     "exc_page_fault",
@@ -34,7 +34,7 @@ const FAULTS: [&str; 6] = [
     "el0_ia",
     "do_mem_abort",
 ];
-/// Starts of the names of functions of interrupts.
+/// Prefixes of interrupt functions.
 const INTERRUPTS: [&str; 6] = [
     "asm_sysvec_",
     "sysvec_",
@@ -44,7 +44,7 @@ const INTERRUPTS: [&str; 6] = [
     "el0_irq",
 ];
 
-/// The reason, from the kernel's functions of a call chain, the outermost first. `None` if they do not tell it, as for the
+/// The reason, from the kernel's functions of a call chain, the outermost first. `None` if they do not tell, as at the
 /// start of a process.
 pub fn entry<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut is_call = false;
@@ -104,7 +104,7 @@ mod tests {
             Some("system call futex")
         );
         assert_eq!(found("do_syscall_64 ksys_mmap_pgoff").as_deref(), Some("system call mmap"));
-        // A fault within a system call is the call's.
+        // A fault within a system call belongs to the call.
         assert_eq!(
             found("do_syscall_64 ksys_write exc_page_fault").as_deref(),
             Some("system call write")

@@ -1,38 +1,35 @@
-//! The address spaces of the processes of a run: which file is mapped where.
+//! The address spaces of a run's processes: which file is mapped where.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// A mapping of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Its end; the start is its key.
+    /// End of the mapping; its start is the key.
     end: u64,
-    /// Offset in the file of its start.
+    /// Offset of the start in the file.
     offset: u64,
-    /// Number of the file.
     pub file: u32,
 }
 
-/// The mappings of all processes.
 #[derive(Debug, Default)]
 pub struct AddressSpaces {
     of_process: HashMap<u32, BTreeMap<u64, Mapping>>,
 }
 
 impl AddressSpaces {
-    /// Forgets the mappings of a process, which executes another program.
+    /// Forgets the mappings of a process that executes another program.
     pub fn exec(&mut self, process: u32) {
         self.of_process.remove(&process);
     }
 
-    /// Gives a new process the mappings of its parent.
+    /// Gives a new process its parent's mappings.
     pub fn fork(&mut self, process: u32, parent: u32) {
         if let Some(maps) = self.of_process.get(&parent).cloned() {
             self.of_process.insert(process, maps);
         }
     }
 
-    /// Adds a mapping. It replaces those that it covers.
+    /// Adds a mapping, replacing those that it covers.
     pub fn map(&mut self, process: u32, start: u64, len: u64, offset: u64, file: u32) {
         let end = start.saturating_add(len);
         let maps = self.of_process.entry(process).or_default();

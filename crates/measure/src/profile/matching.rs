@@ -1,5 +1,5 @@
-//! Functions that only one of two programs has: which function of the other one has their time? A guess from callers and
-//! callees, which the output calls a guess.
+//! Guesses which functions of two programs correspond if each program has one that the other lacks, from callers and
+//! callees. The output calls them guesses.
 
 use schemars::JsonSchema;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,12 +10,12 @@ use crate::profile::columns::BlockRuns;
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledFunction};
 use crate::profile::unmatched::together;
 
-/// Two functions with one caller are the same if the caller makes at least this part of their calls.
+/// A caller must make this share of two functions' calls for them to be taken for one.
 const CALLER_SHARE: f64 = 0.5;
-/// A function is a part of its caller if that makes so many of its calls.
+/// A function is a part of its caller if the caller makes this share of its calls.
 const ONLY_CALLER_SHARE: f64 = 0.9;
 
-/// A guess. The functions in it are one function from there on.
+/// A guess. Its functions count as one function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "guess", rename_all = "snake_case")]
 pub enum Guess {
@@ -31,12 +31,12 @@ pub enum Guess {
 /// The calls and the time of a function.
 #[derive(Debug, Default)]
 struct FunctionCalls {
-    /// Its callers, with the samples below each.
+    /// The callers, with the samples below each.
     callers: BTreeMap<u32, f64>,
     callees: HashSet<u32>,
-    /// Samples in it and what it calls.
+    /// Samples in the function and its callees.
     n: f64,
-    /// Samples in the function itself, of each program.
+    /// Samples in the function itself, by program.
     own: [f64; 2],
 }
 
@@ -47,7 +47,7 @@ impl FunctionCalls {
     }
 }
 
-/// The profile with the functions that are probably the same as one, and the guesses; `None` without any.
+/// The profile with functions merged by guesses, and the guesses; `None` without any.
 pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     if profile.arms.len() != 2 {
         return None;
@@ -120,8 +120,8 @@ fn by_calls(
     guesses
 }
 
-/// The function that has the time of this one in the program that lacks it: its only caller, or a function that this calls.
-/// Compilers leave out the frame pointer of a function that calls nothing; then its caller is missing in the chains.
+/// The function that has this one's time in the program that lacks it: its only caller, or a function that this caller
+/// calls. Compilers omit the frame pointer of a function that calls nothing; its caller is then missing in the chains.
 fn whole_of(
     profile: &Profile,
     calls: &HashMap<u32, FunctionCalls>,
@@ -134,12 +134,12 @@ fn whole_of(
         let about = &profile.functions[*at as usize];
         about.origin == FunctionOrigin::User && about.missing_in.is_none() && !used.contains_key(at)
     };
-    // What the function has in one program is what the other one has more in this function.
+    // Time that one program has in the function must be the excess of the other program in this one.
     let missed = |at: &u32| {
         let own = calls[at].own;
         (own[1 - arm] - own[arm] - it.own[arm]).abs()
     };
-    // The other function may call nothing either: then its caller is missing too, and it stands below the next one.
+    // If the other function calls nothing either, its caller is also missing: it appears below the next one.
     let above = calls.get(&caller).and_then(|it| it.main_caller(ONLY_CALLER_SHARE));
     let below = calls.iter().filter(|(at, other)| {
         let of_other = other.main_caller(ONLY_CALLER_SHARE);
@@ -151,7 +151,7 @@ fn whole_of(
     best.filter(is_like).or(Some(caller).filter(is_free))
 }
 
-/// Puts one function in the place of several.
+/// Replaces several functions by one.
 fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, all: &[u32], name: String) {
     let number = profile.functions.len() as u32;
     let file = profile.functions[all[0] as usize].file.clone();
@@ -159,7 +159,6 @@ fn add(profile: &mut Profile, places: &mut HashMap<u32, u32>, all: &[u32], name:
     places.extend(all.iter().map(|&it| (it, number)));
 }
 
-/// The calls of all functions.
 fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
     let mut n_of_stacks = vec![[0.0; 2]; profile.stacks.len()];
     for run in &profile.runs {
@@ -188,7 +187,7 @@ fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
     found
 }
 
-/// Pairs of an old and a new function with one caller. Of several, those whose callees and times are most alike.
+/// Pairs an old and a new function with one caller. Of several, the pairs with the most similar callees and times.
 fn renamed(
     profile: &Profile,
     calls: &HashMap<u32, FunctionCalls>,
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
     use crate::profile::breakdown::fixture::made_up;
 
-    /// `work` of the old program is another function in the new one, called `later`.
+    /// `work` of the old program is called `later` in the new one.
     fn with_another_name(caller_of_later: u32) -> Profile {
         let mut profile = made_up(20, 0.0);
         let mut later = profile.functions[1].clone();
@@ -266,7 +265,7 @@ mod tests {
         assert_eq!((found.stacks[0].clone(), found.stacks[1].clone()), (vec![0, 4], vec![0, 4]));
     }
 
-    /// `work` calls nothing, so its chains lack its caller `rest`, whose time it has.
+    /// `work` calls nothing, so its chains lack its caller `rest`, which it is a part of.
     #[test]
     fn a_caller_that_is_missing_in_the_chains_is_found_by_its_time() {
         let mut profile = made_up(20, 0.0);
@@ -282,7 +281,7 @@ mod tests {
         assert_eq!(guesses, [Guess::Part { function, arm: 1, caller }]);
     }
 
-    /// In the old program, `rest` has the time of `work` and calls nothing, so its chains lack its own caller as well.
+    /// The old `rest` includes `work` and calls nothing, so its chains lack its caller too.
     #[test]
     fn both_chains_may_lack_a_caller() {
         let mut profile = made_up(20, 0.0);
@@ -307,7 +306,7 @@ mod tests {
         assert!(guesses.iter().all(|it| matches!(it, Guess::Part { .. })), "{guesses:?}");
     }
 
-    /// Without call chains nothing tells that `later` is `work`; as functions of one file they count as one.
+    /// Without call chains nothing shows that `later` is `work`. As functions of one file they count as one.
     #[test]
     fn what_cannot_be_matched_counts_together() {
         let mut profile = with_another_name(0);

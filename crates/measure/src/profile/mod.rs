@@ -1,7 +1,7 @@
-//! Where the time of programs goes, by function: samples → names → times by block → which function differs.
+//! Where programs spend their time, by function.
 //!
-//! [`entries`] reads the samples of the launcher, [`symbols`] gives addresses a name, [`collect`] joins both with the
-//! record to a [`saved::Profile`]. [`breakdown`] is pure: it sees a profile alone.
+//! [`entries`] reads the launcher's samples, [`symbols`] names addresses, [`collect`] joins both with the record to a
+//! [`saved::Profile`]. [`breakdown`] is pure: it sees only a profile.
 
 pub mod breakdown;
 pub mod collect;

@@ -1,10 +1,10 @@
-//! Names of functions: demangled, and the same in two builds of a program.
+//! Function names: demangled, and the same in two builds of a program.
 
 use std::borrow::Cow;
 
 use syscalls::Sysno;
 
-/// Suffixes that GCC and LLVM give to copies and parts of a function, before a number.
+/// Suffixes of GCC and LLVM for copies and parts of a function, before a number.
 const CLONES: [&str; 9] = [
     ".constprop.",
     ".isra.",
@@ -16,20 +16,20 @@ const CLONES: [&str; 9] = [
     ".ipa_ra.",
     ".localalias.",
 ];
-/// The same without a number.
+/// Suffixes that may have no number.
 const PARTS: [&str; 3] = [".cold", ".localalias", ".part"];
 
-/// Whether a mapping of code is of a file, and not of code that was made at run time or that the kernel gives (`[vdso]`).
+/// Whether a mapping of code is a file, not code made at run time or by the kernel (`[vdso]`).
 pub fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/dev/")
 }
 
-/// The name of a function as its source has it: without the hash of Rust's compiler and the suffixes of clones.
+/// A function's name in the source, without Rust's hash and the suffixes of clones.
 pub fn readable(symbol: &str) -> String {
     let symbol = symbol.split('@').next().filter(|it| !it.is_empty()).unwrap_or(symbol);
     let base = without_clones(symbol);
     if let Ok(rust) = rustc_demangle::try_demangle(base) {
-        // The alternate form leaves the hash out.
+        // The alternate form omits the hash.
         return format!("{rust:#}");
     }
     if !base.starts_with("_Z") {
@@ -56,15 +56,13 @@ fn without_clones(symbol: &str) -> &str {
     }
 }
 
-/// The name of a system call of this machine.
 pub fn system_call(number: u64) -> Option<&'static str> {
     Some(Sysno::new(usize::try_from(number).ok()?)?.name())
 }
 
-/// The last part of a path.
 pub fn file_name(path: &str) -> Cow<'_, str> {
     let name = path.rsplit('/').next().filter(|name| !name.is_empty());
-    // The kernel adds it to the path of a file that was removed.
+    // The kernel adds this to the path of a removed file.
     Cow::Borrowed(name.unwrap_or(path).trim_end_matches(" (deleted)"))
 }
 

@@ -21,7 +21,7 @@ use record::Readers;
 const FORMAT: &str = "stillwell-profile";
 /// Version of the format that this program writes.
 const VERSION: u32 = 1;
-/// Extension of a profile, behind the name of its record.
+/// Extension of a profile, appended to the name of its record.
 pub const EXTENSION: &str = "profile";
 /// Largest profile after unpacking.
 const BYTES_MAX: u64 = 1 << 30;
@@ -46,11 +46,10 @@ pub struct Profile {
     pub counts_system_calls: bool,
     /// Mean CPU time between two samples, ns.
     pub period_ns: u64,
-    /// Samples of programs, and those among them whose call chain is whole.
+    /// Samples of programs.
     pub n_samples: u64,
     /// Samples of programs whose call chain reaches the start of the program or of a thread.
     pub n_whole_chains: u64,
-    /// All functions.
     pub functions: Vec<ProfiledFunction>,
     /// All call chains, as numbers of functions, the innermost last.
     pub stacks: Vec<Vec<u32>>,
@@ -76,22 +75,20 @@ pub enum FunctionOrigin {
     Event,
 }
 
-/// A function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfiledFunction {
-    /// Its name.
     pub name: String,
-    /// The file that it is in, without the directory.
+    /// File of the function, without the directory.
     pub file: String,
     /// The kind of code.
     pub origin: FunctionOrigin,
     /// File and line with most samples, in the last arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// Its source file, if debug information tells it.
+    /// Source file, if debug information tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Bytes of its code in each arm, 0 where it was not seen; empty if nothing is known.
+    /// Bytes of code in each arm, 0 if it was not seen; empty if nothing is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_bytes: Vec<u64>,
     /// The arm whose programs have no function of this name.
@@ -108,52 +105,47 @@ impl ProfiledFunction {
     }
 }
 
-/// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProfiledRun {
-    /// Its arm.
     pub arm: u32,
-    /// Its block.
     pub block: u32,
     /// Wall time, ns.
     pub wall_ns: u64,
-    /// CPU time of all its tasks, ns.
+    /// CPU time of all tasks, ns.
     pub cpu_ns: u64,
-    /// Time in which it was ready and other programs had the CPU, ns; `None` if nothing tells.
+    /// Time in which the run was ready and other programs had the CPU, ns; `None` if unknown.
     pub stalled_ns: Option<u64>,
-    /// Instructions, where the machine counts them.
+    /// Instructions, if the machine counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
-    /// Branches that the processor guessed wrong, where it counts them.
+    /// Mispredicted branches, if the processor counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_misses: Option<u64>,
-    /// Accesses that missed the last cache, where the processor counts them.
+    /// Last-level cache misses, if the processor counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<u64>,
-    /// Page faults, without and with input or output.
+    /// Page faults, with and without input or output.
     pub faults: u64,
     /// Context switches.
     pub switches: u64,
-    /// CPU time between two samples, ns; 0 if it was not sampled.
+    /// CPU time between two samples, ns; 0 if the run was not sampled.
     pub period_ns: u64,
-    /// Records that were lost.
     pub n_lost: u64,
     /// Call chains, and the number of samples of each.
     pub samples: Vec<(u32, u32)>,
-    /// What it waited for, and how long, ns; `None` if that was not watched.
+    /// What the run waited for, and how long, ns; `None` if that was not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<(u32, u64)>>,
-    /// What it did, counted event by event. Then it was not sampled, and its times are too long.
+    /// Counted events. A run with these was not sampled, and its times are too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<CountedEvents>,
 }
 
-/// The events of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedEvents {
-    /// Records that were lost, or gaps with them.
+    /// Lost records, or gaps with lost records.
     pub n_lost: u64,
-    /// Call chains, behind the innermost function what is counted there, and the number of events of each.
+    /// Call chains with the number of events. The counted thing follows the innermost function.
     pub chains: Vec<(u32, u64)>,
 }
 
@@ -177,7 +169,7 @@ impl Profile {
         }
     }
 
-    /// Writes it to a new file.
+    /// Writes a new file.
     ///
     /// # Errors
     /// The file exists, or cannot be written.
@@ -212,7 +204,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether each number of an arm, a function or a chain exists.
+    /// Whether every number of an arm, a function or a chain exists.
     fn is_sound(&self) -> bool {
         let is_run = |run: &ProfiledRun| {
             let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
@@ -233,7 +225,7 @@ impl Profile {
     }
 }
 
-/// The profile of a record: the same name with another extension behind it.
+/// The profile's path: the record's with an extension appended.
 pub fn path_of(record: &Path) -> PathBuf {
     if record.extension().is_some_and(|extension| extension == EXTENSION) {
         return record.into();

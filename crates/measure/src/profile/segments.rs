@@ -2,11 +2,11 @@
 
 use object::{Object, ObjectSegment as _};
 
-/// What is loaded of a file.
+/// The loaded parts of a file.
 #[derive(Debug, Default)]
 pub struct LoadedSegments(Vec<LoadedSegment>);
 
-/// Offset and size in the file, and the address it is linked to.
+/// Offset and size in the file, and the linked address.
 #[derive(Clone, Copy, Debug)]
 struct LoadedSegment {
     offset: u64,
@@ -15,7 +15,7 @@ struct LoadedSegment {
 }
 
 impl LoadedSegments {
-    /// Those of an open file.
+    /// The segments of an open file.
     pub fn of<'data>(file: &impl Object<'data>) -> Self {
         let all = file.segments().map(|it| {
             let (offset, size) = it.file_range();

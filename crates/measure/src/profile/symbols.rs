@@ -12,9 +12,8 @@ use crate::profile::dwarf::{DebugInformation, FunctionAt};
 use crate::profile::names::readable;
 use crate::profile::segments::LoadedSegments;
 
-/// Directory of split debug files.
 const DEBUG_FILES: &str = "/usr/lib/debug";
-/// Largest size of a function whose symbol has none, as in hand-written assembly.
+/// Assumed size of a function whose symbol has none, as in hand-written assembly.
 const UNSIZED_BYTES_MAX: u64 = 4096;
 
 /// The functions of a file by their addresses.
@@ -33,8 +32,8 @@ struct SymbolRange {
 }
 
 impl SymbolTable {
-    /// Reads the table of a file; without symbols in it, that of its debug file; else the exported functions. A file
-    /// that cannot be read has no functions.
+    /// Reads the symbols of a file; without any, its debug file's, or else the exported functions. An unreadable file
+    /// has no functions.
     pub fn of_file(path: &Path) -> Self {
         let Some(own) = read(path) else { return Self::default() };
         let ReadFile { mut table, debug_files, has_all_symbols } = own;
@@ -51,18 +50,17 @@ impl SymbolTable {
         table
     }
 
-    /// Whether there is debug information, so that inlined functions have names.
+    /// Whether debug information names inlined functions.
     pub fn has_debug_information(&self) -> bool {
         self.debug.is_some()
     }
 
-    /// Whether it names any function.
     pub fn has_functions(&self) -> bool {
         !self.functions.is_empty()
     }
 
-    /// The functions at an offset of the file. With `inlined`, those that are inlined there come first, the innermost
-    /// before the others; else there is at most one.
+    /// The functions at an offset of the file. With `inlined`, the functions inlined there come first, the innermost
+    /// before the others; otherwise there is at most one.
     pub fn functions_at(&self, offset: u64, inlined: bool) -> Vec<FunctionAt> {
         let Some(address) = self.segments.address(offset) else { return Vec::new() };
         let symbol = self.symbol_at(address).map(|it| readable(&it.symbol));
@@ -73,7 +71,7 @@ impl SymbolTable {
             found = outermost;
         }
         match (symbol, found.last_mut()) {
-            // Both builds have symbols; so the name of a function that is not inlined is that of its symbol.
+            // Only the symbol is in both builds, so it names a function that is not inlined.
             (Some(name), Some(last)) => last.name = name,
             (Some(name), None) => found.push(FunctionAt { name, line: None }),
             (None, _) => {}
@@ -81,14 +79,13 @@ impl SymbolTable {
         found
     }
 
-    /// Bytes of code of the function at an offset of the file.
+    /// Code size of the function at an offset of the file, bytes.
     pub fn code_bytes(&self, offset: u64) -> Option<u64> {
         self.symbol_at(self.segments.address(offset)?).map(|it| it.end - it.start)
     }
 
-    /// Whether the table has a function of this name.
     pub fn has_function(&self, name: &str) -> bool {
-        // Only what may be the name is made readable: that takes long for many symbols.
+        // Only candidates are demangled, because that takes long for many symbols.
         let word = name.rsplit("::").next().unwrap_or(name);
         let word = word.split(['(', '<']).next().unwrap_or(word);
         let is_it = |it: &SymbolRange| it.symbol.contains(word) && readable(&it.symbol) == name;
@@ -101,38 +98,36 @@ impl SymbolTable {
         (address < found.end).then_some(found)
     }
 
-    /// The functions of the kernel; none where the kernel hides their addresses (kernel.kptr_restrict).
+    /// The kernel's functions; none if it hides their addresses (kernel.kptr_restrict).
     pub fn of_kernel() -> Self {
         let text = read_small_file("/proc/kallsyms", 64 << 20).unwrap_or_default();
         Self { functions: kernel_functions(&text), ..Self::default() }
     }
 
-    /// The function of the kernel at an address.
     pub fn kernel_name(&self, address: u64) -> Option<String> {
         self.symbol_at(address).map(|it| readable(&it.symbol))
     }
 }
 
-/// Reads a text file; `None` if it cannot be read or is larger.
+/// Reads a text file of limited size.
 pub fn read_small_file(path: &str, bytes_max: u64) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a file says itself.
+/// A file's own content.
 struct ReadFile {
     table: SymbolTable,
-    /// Where its debug file may be.
+    /// Where the debug file may be.
     debug_files: Vec<PathBuf>,
-    /// Whether its functions are all that it has, and not only those that it exports.
+    /// Whether the functions are complete, not just the exported ones.
     has_all_symbols: bool,
 }
 
 /// Reads a file's own functions.
 fn read(path: &Path) -> Option<ReadFile> {
-    // Only the parts that are needed are read: a debug file may have gigabytes.
-    // A FIFO would wait for its other end.
+    // Reads only what is needed: a debug file may have gigabytes. A FIFO would wait for its other end.
     let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);
     let file = object::File::parse(&cache).ok()?;
     let segments = LoadedSegments::of(&file);
@@ -165,7 +160,7 @@ fn read(path: &Path) -> Option<ReadFile> {
     Some(ReadFile { table, debug_files, has_all_symbols })
 }
 
-/// Sorted ranges that do not overlap. Of several names of one address the plainest counts.
+/// Sorted ranges that do not overlap. Of several names at one address, the plainest wins.
 fn functions<'data>(
     symbols: impl Iterator<Item = impl object::ObjectSymbol<'data>>,
 ) -> Vec<SymbolRange> {
@@ -177,7 +172,7 @@ fn functions<'data>(
     let plainness =
         |name: &str| (name.bytes().take_while(|&byte| byte == b'_').count(), name.len());
     found.sort_by(|a, b| {
-        // A size of 0 comes after a known one at the same address.
+        // At one address, a known size comes before a size of 0.
         let key = |it: &(u64, u64, String)| (it.0, it.1 == 0, plainness(&it.2));
         key(a).cmp(&key(b)).then_with(|| a.2.cmp(&b.2))
     });
@@ -223,7 +218,7 @@ mod tests {
         assert_eq!(kernel_functions("0000000000000000 T hidden\n"), []);
     }
 
-    /// The test's own program: a function of it has its name at the offset of its code.
+    /// A function of this test program is found at the offset of its code.
     #[test]
     fn a_file_names_its_functions() {
         let table = SymbolTable::of_file(Path::new("/proc/self/exe"));

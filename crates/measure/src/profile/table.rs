@@ -16,7 +16,8 @@ use crate::profile::whole_chains::CHAIN_IS_WHOLE;
 const CONTEXT_MAX: u64 = -4095_i64 as u64;
 /// `PERF_CONTEXT_KERNEL`: the kernel's addresses follow.
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-/// Functions at which a whole call chain starts: of C and its threads, the dynamic linker, goroutines and Go's own stacks.
+/// Functions at which a whole call chain starts: of C and its threads, the dynamic linker, goroutines and Go's own
+/// stacks.
 const ROOTS: [&str; 13] = [
     "_start",
     "main",
@@ -32,14 +33,14 @@ const ROOTS: [&str; 13] = [
     "runtime.mcall",
     "runtime.morestack",
 ];
-/// Start of the name of the dynamic linker's file.
+/// Prefix of the dynamic linker's file name.
 const LINKER: &str = "ld-";
-/// More functions of a chain are a loop in a broken one.
+/// A longer chain is a broken one with a loop.
 const FRAMES_MAX: usize = 1000;
-/// What Go's linker puts behind the name of a function in assembler.
+/// Suffix of Go's linker for assembler functions.
 const GO_ASSEMBLER: &str = ".abi0";
 
-/// Gives each function and each chain a number.
+/// Numbers functions and chains.
 #[derive(Debug, Default)]
 pub struct FunctionTable {
     pub functions: Vec<ProfiledFunction>,
@@ -49,20 +50,20 @@ pub struct FunctionTable {
     pub n_whole: u64,
     /// The compiled functions of the run whose samples come next.
     pub jit: JitMaps,
-    /// Python files that are called differently in the arms. Their functions have names without them.
+    /// Python files with different names in the arms. Their functions are named without them.
     pub scripts: BTreeSet<String>,
-    /// The file of the own program of each arm, without its directory.
+    /// The file of each arm's own program, without its directory.
     own: Vec<String>,
-    /// The files that some arms map and others do not, of each arm.
+    /// The files that some arms map and others do not, for each arm.
     files_of_arms: Vec<BTreeSet<String>>,
     by_name: HashMap<(String, FunctionOrigin), u32>,
     by_stack: HashMap<Vec<u32>, u32>,
     by_place: HashMap<(u32, u64), Rc<CodePlace>>,
     files: Vec<MappedFile>,
     by_path: HashMap<String, u32>,
-    /// Whether the files of the arms alone have debug information, all of them.
+    /// Whether all files that only some arms have come with debug information.
     has_own_lines: Option<bool>,
-    /// The samples of each line of the last arm, by function.
+    /// Samples by line in the last arm, for each function.
     lines: HashMap<u32, BTreeMap<(String, u32), u64>>,
     kernel: Option<SymbolTable>,
     by_kernel_address: HashMap<u64, u32>,
@@ -83,11 +84,11 @@ impl MappedFile {
 /// The functions at an offset of a file.
 #[derive(Debug, Default)]
 struct CodePlace {
-    /// The innermost of those that are inlined there first.
+    /// The innermost inlined function first.
     functions: Vec<u32>,
-    /// File and line in the innermost.
+    /// File and line in the innermost function.
     line: Option<(String, u32)>,
-    /// Bytes of code of the outermost.
+    /// Code size of the outermost function, bytes.
     code_bytes: Option<u64>,
 }
 
@@ -100,8 +101,8 @@ impl FunctionTable {
         Self { own, files_of_arms, ..Self::default() }
     }
 
-    /// Whether a function of a file is divided into those that are inlined in it. If only one of two builds tells what is
-    /// inlined, the same functions would have different names.
+    /// Whether a function of a file is divided into its inlined functions. If only one of two builds had this
+    /// information, the same functions would have different names.
     fn shows_inlined(&mut self, path: &str) -> bool {
         if !self.files_of_arms.iter().any(|files| files.contains(path)) {
             return true;
@@ -119,7 +120,7 @@ impl FunctionTable {
         *self.has_own_lines.insert(has_lines)
     }
 
-    /// Whether the programs of an arm have a function of this name. `true` if that is not known.
+    /// Whether an arm's programs have a function of this name. `true` if unknown.
     fn is_in(&mut self, arm: usize, name: &str) -> bool {
         let paths: Vec<String> = self.files_of_arms[arm].iter().cloned().collect();
         let numbers: Vec<u32> = paths.iter().map(|path| self.file(path)).collect();
@@ -128,8 +129,8 @@ impl FunctionTable {
         symbols.is_empty() || symbols.iter().any(|&at| self.files[at].symbols().has_function(name))
     }
 
-    /// Adds what is known at the end: the line of each function with most samples, and functions that an arm lacks. `n` are
-    /// the samples of each function in each arm.
+    /// Adds each function's line with the most samples, and the functions that an arm lacks. `n` has each function's
+    /// samples in each arm.
     pub fn finish(&mut self, n: &HashMap<u32, Vec<u64>>, n_min: u64) {
         for (&function, lines) in &self.lines {
             let most = lines.iter().max_by_key(|(_, n)| **n);
@@ -152,7 +153,6 @@ impl FunctionTable {
         }
     }
 
-    /// The number of a mapped file.
     pub fn file(&mut self, path: &str) -> u32 {
         if let Some(&number) = self.by_path.get(path) {
             return number;
@@ -163,7 +163,7 @@ impl FunctionTable {
         number
     }
 
-    /// The number of the call chain of a sample of an arm; `None` without an address.
+    /// The number of a sample's call chain; `None` without an address.
     pub fn stack(
         &mut self,
         arm: usize,
@@ -193,7 +193,7 @@ impl FunctionTable {
                     self.count(arm, &place, is_leaf);
                     frames.extend(&place.functions);
                 }
-                // A program without frame pointers leaves other numbers in the chain, which is no address of code.
+                // Without frame pointers, the chain contains numbers that are no code addresses.
                 None if is_leaf => {
                     frames.push(self.function("[unknown]".into(), "", FunctionOrigin::Unnamed))
                 }
@@ -211,7 +211,7 @@ impl FunctionTable {
             frames.insert(n_kernel, entry);
         }
         let root = *frames.last()?;
-        // The dynamic linker is built without frame pointers, and a short program is in it for long.
+        // The dynamic linker is built without frame pointers, and takes much of a short program's time.
         let is_linker = self.functions[frames[0] as usize].file.starts_with(LINKER);
         if n_kernel == 0 && !is_linker {
             self.n_user += 1;
@@ -223,7 +223,7 @@ impl FunctionTable {
         Some(self.number(frames))
     }
 
-    /// The number of the call chain of something that is counted in a process. It stands behind the innermost function.
+    /// The number of the call chain of a counted event, which follows the innermost function.
     pub fn event(
         &mut self,
         arm: usize,
@@ -245,7 +245,7 @@ impl FunctionTable {
         self.number(frames)
     }
 
-    /// The number of something that is counted for a run as a whole.
+    /// The number of something that is counted for a whole run.
     pub fn event_of_run(&mut self, what: &str) -> u32 {
         let event = self.function(what.into(), "", FunctionOrigin::Event);
         self.number(vec![event])
@@ -261,7 +261,7 @@ impl FunctionTable {
         number
     }
 
-    /// The number of what a task waits for with this call chain.
+    /// The number of what a task with this call chain waits for.
     pub fn wait(&mut self, chain: &[u64]) -> u32 {
         let mut names: Vec<String> = Vec::new();
         let kernel = chain.iter().skip_while(|&&address| address != CONTEXT_KERNEL).skip(1);
@@ -286,7 +286,7 @@ impl FunctionTable {
         }
         let path = self.files[file as usize].path.clone();
         if !is_file(&path) {
-            // Compiled at run time, or a part that the kernel gives, such as [vdso].
+            // Compiled at run time, or mapped by the kernel, such as [vdso].
             let jit =
                 self.jit.find(process, address).map(|name| self.without_script(name).to_owned());
             let function = match jit {
@@ -315,7 +315,7 @@ impl FunctionTable {
         Some(place)
     }
 
-    /// The name of a function of Python, `py::NAME:FILE`, without a file that only one arm has.
+    /// The name of a Python function, `py::NAME:FILE`, without a file that only one arm has.
     fn without_script<'name>(&self, name: &'name str) -> &'name str {
         match name.rsplit_once(':') {
             Some((function, file)) if self.scripts.contains(file) => function,
@@ -323,7 +323,7 @@ impl FunctionTable {
         }
     }
 
-    /// Notes what a sample says about its functions.
+    /// Counts a sample for its functions.
     fn count(&mut self, arm: usize, place: &CodePlace, is_leaf: bool) {
         if let (Some(bytes), Some(&outermost)) = (place.code_bytes, place.functions.last()) {
             let known = &mut self.functions[outermost as usize].code_bytes;
@@ -332,7 +332,7 @@ impl FunctionTable {
         }
         let (Some(line), Some(&function)) = (&place.line, place.functions.first()) else { return };
         self.functions[function as usize].source.get_or_insert_with(|| line.0.clone());
-        // The source of the last arm is the new one.
+        // The last arm has the newest source.
         if is_leaf && arm + 1 == self.own.len() {
             *self.lines.entry(function).or_default().entry(line.clone()).or_default() += 1;
         }

@@ -1,4 +1,4 @@
-//! What the runs do beside taking time: page faults, system calls; by function and in all, and which of these counts differ.
+//! Page faults and system calls of the runs, by function and in all, and which of these counts differ.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use crate::profile::columns::{ArmColumn, BlockRuns, SAMPLES_MIN, estimates};
 
 /// Re-labellings of the test, and signs of the intervals.
 const N_LABELINGS: usize = 9999;
-/// A change of a function is left out if it is a smaller share of all events of its kind.
+/// Smallest change that is listed, as a share of all events of its kind.
 const SHARE_MIN: f64 = 0.01;
 
 /// How often a run does something.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tally {
-    /// What is counted, such as "page faults" or "read system calls".
+    /// The counted thing, such as "page faults" or "read system calls".
     pub what: String,
-    /// The function that does it; `None` for all of the run.
+    /// The function that does it; `None` for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Mean of each arm.
     pub means: Vec<f64>,
-    /// Second arm minus first; with one arm its mean.
+    /// Second arm minus first; with one arm, its mean.
     pub estimate: f64,
-    /// Half of the width of the interval of the estimate. All intervals of counts hold together.
+    /// Half of the width of the estimate's interval. All intervals of counts hold together.
     pub half_width: f64,
-    /// Its p-value, adjusted for the number of counts; `None` with one arm.
+    /// p-value, adjusted for the number of counts; `None` with one arm.
     pub p: Option<f64>,
 }
 
-/// The counts that differ, the largest change first, as a share of all events of that kind; with one arm all of them, the
-/// most frequent first. Empty with fewer than so many blocks.
+/// The counts that differ, the largest change (as a share of all events of its kind) first; with one arm all, the most
+/// frequent first. Empty with fewer than `blocks_min` blocks.
 ///
 /// # Errors
-/// As the test and the intervals.
+/// See the test and the intervals.
 pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> {
     let profile = blocks.profile;
     let n_arms = profile.arms.len();
@@ -81,10 +81,9 @@ pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> 
     Ok(tallies.into_iter().map(|(_, tally)| tally).collect())
 }
 
-/// What is counted, and in which function; `None` for all.
+/// The counted thing and the function; `None` for all functions.
 type Place = (u32, Option<u32>);
 
-/// The counts of each block, by arm.
 fn counts(blocks: &BlockRuns<'_>) -> BTreeMap<Place, ArmColumn> {
     let profile = blocks.profile;
     let mut found: BTreeMap<Place, ArmColumn> = BTreeMap::new();
@@ -110,8 +109,8 @@ mod tests {
     use crate::profile::breakdown::fixture::made_up;
     use crate::profile::saved::{CountedEvents, FunctionOrigin, Profile, ProfiledFunction};
 
-    /// `work` has 300 page faults, in the second program `more` more, and `rest` 700 or 701 by chance. A function of the start
-    /// has one more in the second.
+    /// `work` has 300 page faults, and `more` more in the second program; `rest` has 700 or 701 by chance. A function
+    /// of the start has one more in the second.
     fn with_faults(more: u64) -> Profile {
         let mut profile = made_up(80, 0.0);
         let faults = profile.functions.len() as u32;
@@ -146,9 +145,9 @@ mod tests {
     #[test]
     fn the_function_with_more_page_faults_is_named() {
         assert_eq!(said(&with_faults(300)), [(None, 301.0), (Some("work".into()), 300.0)]);
-        // One of a thousand more is a change beyond chance, but none that matters.
+        // One more in a thousand is beyond chance, but does not matter.
         assert_eq!(said(&with_faults(0)), []);
-        // Counted runs are no sampled ones, and do not show what samples cost.
+        // Counted runs are not sampled, and do not show the cost of samples.
         let profile = with_faults(0);
         let blocks = BlockRuns::of(&profile);
         let n = [blocks.sampled.len(), blocks.unsampled.len(), blocks.counted.len()];
@@ -161,7 +160,7 @@ mod tests {
         let counted = profile.runs.iter_mut().filter_map(|run| run.events.as_mut());
         counted.take(6).for_each(|events| events.n_lost = 1);
         assert_eq!(BlockRuns::of(&profile).counted.len(), 7);
-        // Seven blocks are too few for any p-value of one percent.
+        // With seven blocks, no p-value is below one percent.
         assert_eq!(said(&profile), []);
     }
 

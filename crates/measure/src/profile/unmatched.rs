@@ -1,21 +1,20 @@
-//! Functions that only one of two programs has, and that no guess matches. Those of one source file count as one, so that what
-//! moved between them adds up; else those of one library; else all that are left.
+//! Groups functions that only one program has and that no guess matches: by source file, so code that moved between
+//! them adds up; else by library; else all that remain.
 
 use std::collections::BTreeMap;
 
 use crate::profile::saved::Profile;
 
-/// Functions that count as one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnmatchedFunctions {
-    /// The source file or the library; `None` for all that are left.
+    /// The source file or the library; `None` for the remaining functions.
     pub place: Option<String>,
-    /// The functions that each program has alone.
+    /// The functions that only one program has, by program.
     pub of_arms: [Vec<u32>; 2],
 }
 
-/// The groups that have functions of both programs. `one_sided` has functions with the arm that has them. A function of a
-/// group with one program alone is new, or was removed: it stays what it is.
+/// The groups with functions of both programs. `one_sided` has functions with their arm. A function in a group of only
+/// one program is new or was removed, and stays as it is.
 pub fn together(profile: &Profile, one_sided: Vec<(u32, usize)>) -> Vec<UnmatchedFunctions> {
     let mut found = Vec::new();
     let mut left = one_sided;
@@ -49,7 +48,7 @@ mod tests {
     use crate::profile::breakdown::fixture::made_up;
     use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 
-    /// Functions with their source, file, and the arm that has them.
+    /// Functions with their source, file and arm.
     fn groups(functions: &[(Option<&str>, &str, usize)]) -> Vec<(Option<String>, [Vec<u32>; 2])> {
         let mut profile = made_up(1, 0.0);
         profile.functions.clear();

@@ -1,4 +1,4 @@
-//! The call chain of a task, from copies of its registers and of its stack.
+//! The call chain of a task, from copies of its registers and its stack.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,29 +11,28 @@ use crate::profile::maps::AddressSpaces;
 use crate::profile::names::is_file;
 use crate::stack_copies::{FRAME_POINTER, PROGRAM_COUNTER, REGISTERS, STACK_POINTER, StackCopy};
 
-/// Calls in a chain at most, as a deep recursion has.
+/// Longest chain, as in a deep recursion.
 const DEPTH_MAX: usize = 512;
-/// One more than the largest number of a register.
+/// One more than the largest register number.
 const N_REGISTERS: usize = 33;
-/// Bits of an address; ARM64 signs return addresses in the others.
+/// Bits of an address. ARM64 signs return addresses in the others.
 const ADDRESS: u64 = (1 << 48) - 1;
 
 /// A chain of addresses, the innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnwoundChain {
     pub addresses: Vec<u64>,
-    /// Whether it ends where the stack begins.
+    /// Whether the chain reaches the beginning of the stack.
     pub is_whole: bool,
 }
 
-/// Finds the callers with the rules of the files that a process maps.
+/// Finds callers by the rules of the files that a process maps.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     files: Vec<(String, Option<FrameRules>)>,
     by_path: HashMap<String, u32>,
 }
 
-/// The known registers of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FrameRegisters([Option<u64>; N_REGISTERS]);
 
@@ -57,7 +56,7 @@ impl FrameRegisters {
     }
 }
 
-/// The copy of a stack, and where it was.
+/// The copy of a stack, and its address.
 struct CopiedStack<'a> {
     start: u64,
     bytes: &'a [u8],
@@ -70,19 +69,18 @@ impl CopiedStack<'_> {
     }
 }
 
-/// What the frame before is.
+/// The caller of a frame.
 #[expect(clippy::large_enum_variant, reason = "lives on the stack, for one step of a chain")]
 enum CallerFrame {
-    /// Its registers, and whether it was interrupted at its address.
+    /// The registers, and whether the caller was interrupted at its address.
     Found(FrameRegisters, bool),
     /// There is none: the program or the thread starts here.
     None,
-    /// It cannot be found.
+    /// The caller cannot be found.
     Unknown,
 }
 
 impl Unwinder {
-    /// The number of a mapped file.
     pub fn file(&mut self, path: &str) -> u32 {
         if let Some(&number) = self.by_path.get(path) {
             return number;
@@ -93,7 +91,6 @@ impl Unwinder {
         number
     }
 
-    /// The chain of a task of a process.
     pub fn chain(
         &mut self,
         spaces: &AddressSpaces,
@@ -117,7 +114,7 @@ impl Unwinder {
             let is_innermost = chain.addresses.len() == 1;
             let is_caller = |next: &FrameRegisters| {
                 let address = next.get(PROGRAM_COUNTER).unwrap_or_default();
-                // The innermost function of ARM64 need not have a frame; every other one takes some of the stack.
+                // On ARM64 the innermost function need not have a frame. Every other function takes some of the stack.
                 let has_moved = next.get(STACK_POINTER) > registers.get(STACK_POINTER)
                     || (is_innermost && address != at);
                 has_moved && spaces.find(process, address.saturating_sub(1)).is_some()
@@ -148,7 +145,6 @@ impl Unwinder {
         chain
     }
 
-    /// The rules for code at an offset of a file.
     fn rules(&mut self, file: u32, offset: u64) -> Option<(&FrameRules, Rc<FrameRule>)> {
         let (path, rules) = &mut self.files[file as usize];
         let rules = rules.get_or_insert_with(|| match path.as_str() {
@@ -160,7 +156,7 @@ impl Unwinder {
     }
 }
 
-/// The caller by the rules of the compiler.
+/// The caller by the compiler's rules.
 fn by_rule(
     rules: &FrameRules,
     rule: &FrameRule,
@@ -195,7 +191,7 @@ fn by_rule(
         };
         caller.set(register.0, found);
     }
-    // Without a rule it is still in its register (ARM64).
+    // Without a rule, the return address is still in its register (ARM64).
     match caller.get(rule.return_address.0) {
         None => CallerFrame::Unknown,
         Some(0) => CallerFrame::None,
@@ -206,7 +202,7 @@ fn by_rule(
     }
 }
 
-/// The caller by frame pointers, as the kernel finds it: in code that was compiled at run time, or by Go.
+/// The caller by frame pointers, as the kernel finds it: for code compiled at run time, or by Go.
 fn by_frame_pointer(registers: &FrameRegisters, stack: &CopiedStack<'_>) -> Option<FrameRegisters> {
     let at = registers.get(FRAME_POINTER)?;
     let (before, address) = (stack.read(at)?, stack.read(at.checked_add(8)?)?);
@@ -218,7 +214,7 @@ fn by_frame_pointer(registers: &FrameRegisters, stack: &CopiedStack<'_>) -> Opti
 }
 
 /// The caller of the code that CPython 3.12 makes for each Python function: it takes 8 bytes of the stack and calls the
-/// interpreter, which need not have frame pointers (Python/asm_trampoline.S).
+/// interpreter, which may have no frame pointers (Python/asm_trampoline.S).
 fn by_trampoline(registers: &FrameRegisters, stack: &CopiedStack<'_>) -> Option<FrameRegisters> {
     let at = registers.get(STACK_POINTER)?.checked_add(8)?;
     let mut caller = registers.clone();
@@ -236,7 +232,7 @@ mod tests {
         REGISTERS.iter().flat_map(|&(_, number)| value(number).to_ne_bytes()).collect()
     }
 
-    /// Code without rules: each frame has the frame pointer of its caller and the return address.
+    /// Each frame has the caller's frame pointer and the return address.
     #[test]
     fn frame_pointers_are_followed_where_a_file_has_no_rules() {
         let (mut unwinder, mut spaces) = (Unwinder::default(), AddressSpaces::default());
@@ -244,7 +240,7 @@ mod tests {
         let at = 0x7000;
         let start = [(PROGRAM_COUNTER, 1500), (STACK_POINTER, at), (FRAME_POINTER, at + 8)];
         let registers = copy_of(&start);
-        // What stands in the frames is in no mapping at the end.
+        // Finally, the frame's content is in no mapping.
         let words = [0, at + 32, 1600, 0, at + 48, 1700, 0, 77, 1800, 0];
         let stack: Vec<u8> = words.iter().flat_map(|it: &u64| it.to_ne_bytes()).collect();
         let mut chain = |n_bytes: usize| {
@@ -258,7 +254,7 @@ mod tests {
         assert_eq!(chain(0).addresses, [1500]);
     }
 
-    /// What called it has no frame pointer; so it is where the stack says.
+    /// The caller has no frame pointer; the stack has it.
     #[test]
     fn the_caller_of_code_without_a_file_is_where_the_stack_says() {
         let chain_in = |path: &str| {

@@ -1,34 +1,29 @@
-//! The time in which no task of a run ran or was ready: what did the run wait for? The wait that ended such a time, because
-//! nothing happened before.
+//! What a run waited for while none of its tasks ran or was ready: such a time is charged to the wait that ended it.
 
 use std::collections::HashMap;
 
-/// Something that happened to a task.
+/// A change of a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskChange {
-    /// It was made, or continues.
+    /// The task was made, or continues.
     Runs,
-    /// Another task runs in its place; it could go on.
+    /// Another task runs instead; this one could go on.
     Preempted,
-    /// It waits for this.
     WaitsFor(u32),
-    /// It ended.
     Ended,
 }
 
-/// The tasks of a run.
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    /// What each task that is not ready waits for.
+    /// What each task waits for, unless it is ready.
     states: HashMap<u32, Option<u32>>,
     n_ready: usize,
-    /// When the last one stopped being ready.
+    /// When the last task stopped being ready.
     quiet_since: Option<u64>,
     waits: HashMap<u32, u64>,
 }
 
 impl WaitingTasks {
-    /// Takes what happened next.
     pub fn take(&mut self, time_ns: u64, thread: u32, change: TaskChange) {
         let before = self.states.remove(&thread);
         self.n_ready -= usize::from(before == Some(None));

@@ -1,5 +1,5 @@
-//! Samples with copies of stacks → samples with whole call chains. A second of samples has 8 MB of copies and 0.3 MB of
-//! chains, so this is done between the runs of a session.
+//! Replaces copies of stacks by whole call chains between the runs of a session: a second of samples has 8 MB of
+//! copies, but only 0.3 MB of chains.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -19,31 +19,31 @@ use host::user_files::open_to_write;
 
 /// `PERF_CONTEXT_USER`: the program's addresses follow.
 const CONTEXT_USER: u64 = -512_i64 as u64;
-/// Behind the addresses of a chain that begins where the stack does. The kernel has no such mark.
+/// Mark after the addresses of a chain that reaches the beginning of the stack. The kernel has no such mark.
 pub const CHAIN_IS_WHOLE: u64 = -4000_i64 as u64;
 
 /// Takes the samples out of the launcher's file, and keeps them with whole chains.
 pub struct ChainKeeper {
     samples: File,
-    /// Where the samples begin that were not taken.
+    /// Offset of the first sample that was not taken.
     taken: u64,
     kept: BufWriter<File>,
     unwinder: Unwinder,
 }
 
-/// An entry of a run, and where its body is.
+/// An entry of a run, and the place of its body.
 struct EntryPlace {
     time_ns: u64,
     kind: u32,
     misc: u16,
     at: u64,
     n_bytes: usize,
-    /// What changes an address space.
+    /// A change of the address space.
     change: Option<TaskRecord>,
 }
 
 impl ChainKeeper {
-    /// From one file to another one.
+    /// Copies from one file to another.
     ///
     /// # Errors
     /// One of them cannot be opened.
@@ -54,7 +54,7 @@ impl ChainKeeper {
         Ok(Self { samples, taken: 0, kept, unwinder: Unwinder::default() })
     }
 
-    /// Takes the runs that have ended. No run may be under way.
+    /// Takes the runs that have ended. No run may be active.
     ///
     /// # Errors
     /// The files cannot be read or written, or the samples are damaged.
@@ -83,14 +83,14 @@ impl ChainKeeper {
         runs.into_iter().try_for_each(|run| self.keep(run))?;
         self.kept.flush()?;
         if self.taken == n_bytes {
-            // The launcher appends, so its next entry is the first one again.
+            // The launcher appends, so its next entry is the first again.
             self.samples.set_len(0)?;
             self.taken = 0;
         }
         Ok(())
     }
 
-    /// Writes the entries of a run in the order of time.
+    /// Writes the entries of a run in order of time.
     fn keep(&mut self, mut run: Vec<EntryPlace>) -> io::Result<()> {
         run.sort_by_key(|entry| entry.time_ns);
         let mut spaces = AddressSpaces::default();
@@ -115,7 +115,7 @@ impl ChainKeeper {
         Ok(())
     }
 
-    /// Gives a sample the chain that its copies tell, if that is longer or known to be whole.
+    /// Gives a sample the unwound chain, if that is longer or known to be whole.
     fn make_whole(&mut self, spaces: &AddressSpaces, body: &mut Vec<u8>) {
         if let Some(found) = self.unwound(spaces, body)
             && (found.is_whole || found.addresses.len() > n_own(body))
@@ -124,7 +124,7 @@ impl ChainKeeper {
         }
     }
 
-    /// What the copies of a sample tell, which are cut off.
+    /// Unwinds the copies of a sample, and cuts them off.
     fn unwound(&mut self, spaces: &AddressSpaces, body: &mut Vec<u8>) -> Option<UnwoundChain> {
         let end = chain_end(body)?;
         let process = body.get(PROCESS_AT..PROCESS_AT + 4)?.try_into().ok()?;
@@ -141,12 +141,12 @@ fn user_at(body: &[u8]) -> Option<usize> {
     chain.position(|it| *it == CONTEXT_USER.to_ne_bytes()).map(|at| at + 1)
 }
 
-/// Addresses of the program's part of a chain.
+/// Number of addresses in the program's part of a chain.
 fn n_own(body: &[u8]) -> usize {
     user_at(body).map_or(0, |at| (body.len() - CHAIN_AT) / 8 - at)
 }
 
-/// Replaces the program's part of a chain. A chain that has none gets one.
+/// Replaces the program's part of a chain, or adds one.
 fn replace_chain(body: &mut Vec<u8>, found: &UnwoundChain) {
     let mark = match user_at(body) {
         Some(at) => {
@@ -197,7 +197,7 @@ mod tests {
         [head, longs(chain)].concat()
     }
 
-    /// A run with a sample that comes before its mapping in the file, as of another CPU, and one without copies.
+    /// A run with a sample before its mapping, as from another CPU, and a sample without copies.
     fn run(step: u32) -> Vec<u8> {
         let values = REGISTERS.iter().map(|&(_, number)| match number {
             PROGRAM_COUNTER => 0x1500,
@@ -228,7 +228,7 @@ mod tests {
         let mut keeper = ChainKeeper::new(&from, &to).unwrap();
         keeper.take().unwrap();
         assert_eq!(std::fs::metadata(&from).unwrap().len(), 0);
-        // Of the next two runs, one has not ended: it is taken when it has.
+        // Of the next two runs, one has not ended: it is taken later.
         let both = [run(5), run(6)].concat();
         std::fs::write(&from, &both[..both.len() - 20]).unwrap();
         keeper.take().unwrap();

@@ -10,7 +10,6 @@ use record::schedule::Step;
 use record::{Event, Row};
 
 impl SliceRunner<'_> {
-    /// Measures one block of one benchmark.
     pub(super) fn generation(&mut self, steps: &[Step], pace: &mut Pace) -> Result<(), SliceError> {
         let mut team = self.team(steps)?;
         let block = steps[0].block;
@@ -33,7 +32,7 @@ impl SliceRunner<'_> {
         team.quit()
     }
 
-    /// Measures a slice and keeps it. Returns its clean time, or its wall time where no other is known.
+    /// Measures a slice and keeps it. Returns its clean time, or else its wall time.
     pub(super) fn slice_row(
         &mut self,
         member: &mut TeamWorker,

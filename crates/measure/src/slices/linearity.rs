@@ -1,6 +1,6 @@
-//! Does a loop take the same time in a short slice as in a long one? A slice begins with what the turn of another
-//! process left: caches, branch history, an interpreter's inline caches. `unpack_sequence` of pyperformance takes three
-//! times as long in slices of 1 ms as in slices of 100 ms.
+//! Does a loop take the same time in a short slice as in a long one? A slice begins with what another process's turn
+//! left: caches, branch history, an interpreter's inline caches. `unpack_sequence` of pyperformance takes three times
+//! as long in slices of 1 ms as in slices of 100 ms.
 
 use stats::SortedSample;
 
@@ -13,25 +13,25 @@ const ROUNDS: usize = 8;
 const LONGER: u64 = 10;
 /// The longest slice, ns: a process still has more than one.
 const LONGEST_NS: f64 = 95e6;
-/// Doubling a slice must not change its time per loop by more than this: a fifth of the default precision. Less cannot
-/// be seen in so few rounds.
+/// Largest tolerated change of the time per loop when a slice doubles: a fifth of the default precision. So few rounds
+/// cannot show less.
 const TOLERANCE: f64 = 0.001;
 /// Index of the ratio that must show the difference: all rounds but one, by chance in 9 of 256 cases.
 const LOW_RANK: usize = 1;
-/// A difference of less is not worth a note.
+/// Smallest difference worth a note.
 const NOTED: f64 = 0.01;
 
-/// The times of a loop in short and in long slices, and how many loops a slice should have.
+/// How the time of a loop depends on the slice's length, and the loops that a slice needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Nonlinear {
-    /// Time per loop in the short slices ÷ in the long ones, less 1.
+    /// Time per loop in short slices ÷ in long ones, minus 1.
     excess: f64,
-    /// So many times as many loops are needed.
+    /// The factor on the number of loops.
     factor: f64,
 }
 
-/// Compares the ratios of the rounds with 1. With a cost c for each slice and a for each loop, a slice of n loops shows
-/// a + c/n, so the excess of n over 10 n loops is 0.9 c / (n a), and doubling N loops changes c / (2 N a).
+/// Compares the ratios of the rounds with 1. With a cost c per slice and a per loop, a slice of n loops shows a + c/n.
+/// So the excess of n over 10 n loops is 0.9 c / (n a), and doubling N loops changes c / (2 N a).
 fn nonlinear(ratios: &[f64]) -> Option<Nonlinear> {
     let sorted = SortedSample::new(ratios).ok()?;
     let least = *sorted.as_slice().get(LOW_RANK)? - 1.0;
@@ -42,8 +42,8 @@ fn nonlinear(ratios: &[f64]) -> Option<Nonlinear> {
 }
 
 impl SliceRunner<'_> {
-    /// The loops of a slice that is long enough, from processes that are warm. The second value tells the times of a
-    /// loop, if they differ.
+    /// The loops of a slice that is long enough, measured in warm processes. The second value has the times of a loop,
+    /// if they differ.
     pub(super) fn linear_loops(
         &mut self,
         team: &mut WorkerTeam,

@@ -1,6 +1,6 @@
-//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on
-//! the same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than
-//! a few milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
+//! Runs workers in slices. In each block the arms of each benchmark get a fresh process each. They live together on the
+//! same CPU and take turns in slices of about a millisecond, in random order. So disturbances slower than a few
+//! milliseconds affect all arms alike (docs/methodology.md, "Slices").
 
 mod generation;
 mod linearity;
@@ -38,7 +38,7 @@ use pace::Pace;
 pub use team::PYTHON_WORKER;
 use team::WorkerTeam;
 
-/// Separates the stream of the order of slices from those of the schedule.
+/// Separates the stream of slice orders from the schedule's streams.
 const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Runs steps by workers. Each step is one process with many slices.
@@ -51,7 +51,7 @@ pub struct SliceRunner<'a> {
     record: Option<RecordOutput>,
     orders: Stream,
     paces: Paces,
-    /// `None` where the workers have no CPU of their own, or it cannot be probed.
+    /// `None` if the workers have no CPU of their own, or it cannot be probed.
     prober: Option<CoreProber>,
 }
 
@@ -60,7 +60,6 @@ pub struct SliceRunner<'a> {
 pub struct Paces(HashMap<Option<String>, Pace>);
 
 impl Paces {
-    /// Whether no pace is known yet.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -80,7 +79,6 @@ const SLICE_METRICS: [Metric; 10] = [
     Metric::UnclearNs,
 ];
 
-/// Metrics of a slice on this machine.
 pub fn slice_metrics() -> Vec<Metric> {
     [&SLICE_METRICS[..], ProbeSchedule::new(true).metrics()].concat()
 }
@@ -88,14 +86,14 @@ pub fn slice_metrics() -> Vec<Metric> {
 /// Source of the workers.
 #[derive(Debug)]
 pub enum WorkerFactory {
-    /// Programs, which run as this user, or else as the user of this process.
+    /// Programs, run as this user, or as this process's.
     Programs(Launcher, Option<User>),
     /// Forks of a running program.
     Forks(Rc<ForkServer>),
 }
 
 impl WorkerFactory {
-    /// Workers from the socket of a running program, or from programs of their own.
+    /// Workers from a running program's socket, or from separate programs.
     ///
     /// # Errors
     /// The descriptor is not a socket.
@@ -110,7 +108,7 @@ impl WorkerFactory {
         }
     }
 
-    /// The user of the workers, if it is not the user of this process. A fork has the rights of its program.
+    /// The user of the workers, if not this process's. A fork has the rights of its program.
     fn run_as(&self) -> Option<&User> {
         match self {
             Self::Programs(_, run_as) => run_as.as_ref(),
@@ -134,7 +132,6 @@ impl WorkerFactory {
     }
 }
 
-/// The record of the rows.
 #[derive(Debug)]
 struct RecordOutput {
     file: File,
@@ -143,12 +140,12 @@ struct RecordOutput {
     next_step: u32,
 }
 
-/// The reason why a block is not complete.
+/// Why a block is not complete.
 #[derive(Debug)]
 enum SliceError {
     /// A worker, by its arm.
     Worker(usize, worker::WorkerFailure),
-    /// The record could not be written; the row that was not written.
+    /// The record could not be written, with the missing row.
     Record(std::io::Error, Vec<u8>),
 }
 
@@ -241,7 +238,7 @@ impl<'a> SliceRunner<'a> {
     }
 }
 
-/// The prober of the only CPU that the workers have.
+/// The prober, if the workers have only one CPU.
 fn prober(process: &ProcessPlan) -> Option<CoreProber> {
     match process.affinity.as_deref() {
         Some(&[cpu]) => CoreProber::start(cpu, process.nice),
@@ -289,7 +286,7 @@ pub fn list_benchmarks(
         let mut worker = maker.make(launch, index, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;
-        // A program that ends with an error has perhaps not come to all of its benchmarks.
+        // A program that ends with an error may not have listed all of its benchmarks.
         let end = worker.quit()?;
         if let Some(exit) = end.exit.filter(|&exit| exit != 0 && !end.killed) {
             return Err(worker::WorkerFailure {

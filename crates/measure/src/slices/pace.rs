@@ -1,5 +1,5 @@
-//! Finds the number of loops in a slice, the warm-up slices to leave out, and the number of slices worth taking from
-//! a process. It does all of this without knowing the arms.
+//! Finds the loops in a slice, the warm-up slices to leave out, and the number of slices worth taking from a process,
+//! without knowing which arm is which.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +13,33 @@ use record::plan::workers::Workers;
 use record::schedule::Step;
 use record::{Event, ShortSlice};
 
-/// Time for the slices of one process, at first.
+/// Initial time for the slices of one process.
 const PROCESS_NS: u64 = 25_000_000;
 const SLICES_RANGE: std::ops::RangeInclusive<u64> = 5..=25;
-/// The most slices worth taking from a process.
+/// Most slices worth taking from a process.
 const SLICES_MAX: u32 = 50;
-/// If a slice takes longer than this, a process has only one: many processes tell more than many slices.
+/// A process with longer slices has only one: many processes tell more than many slices.
 const LONG_NS: u64 = 100_000_000;
-/// From this length on a slice is a large share of what a process may take.
+/// From this length on, a slice is a large share of a process's time.
 const LONGISH_NS: u64 = 50_000_000;
 /// Generations needed to estimate the noise within and between processes.
 const LEARNT_FROM: usize = 6;
-/// The number of slices to search for the end of a warm-up, and the time limit for them. An interpreter with a JIT
-/// compiler takes longer.
+/// Slices that are searched for the end of a warm-up. An interpreter with a JIT compiler takes longer.
 const WARMUP_SLICES: [usize; 2] = [40, 400];
 const WARMUP_NS: [u64; 2] = [300_000_000, 2_000_000_000];
-/// The fewest slices that can show a warm-up.
+/// Fewest slices that can show a warm-up.
 const WARMUP_SLICES_MIN: usize = 8;
-/// The most slices to leave out.
+/// Most slices to leave out.
 const WARMUPS_MAX: usize = 1000;
-/// The smallest and largest factor by which one step of the search raises the number of loops.
+/// Smallest and largest factor by which one step of the search raises the number of loops.
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
-/// Tries per number of loops. The shortest slice counts, since other programs may have disturbed the others.
+/// Tries per number of loops. The shortest slice counts, because other programs may have disturbed the others.
 const TRIES: u32 = 3;
-/// The slowest arm's slice may be at most so many times the intended length. If arms differ by more, the fast arm's
+/// Longest slice of the slowest arm, as a multiple of the intended length. If arms differ by more, the fast arm's
 /// slices are short, but such a ratio needs no precision.
 const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
 
-/// The pace of one benchmark.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     pub(super) loops: u64,
@@ -67,8 +65,8 @@ impl PaceTrial {
 }
 
 impl SliceRunner<'_> {
-    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their
-    /// slices are in the record as warm-ups.
+    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
+    /// are in the record as warm-ups.
     pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, SliceError> {
         let loops = match self.workers.loops {
             Some(loops) => loops,
@@ -93,8 +91,7 @@ impl SliceRunner<'_> {
         Ok(pace)
     }
 
-    /// Finds the loops that make the fastest arm's slice long enough, unless the slowest arm's slice becomes far too
-    /// long.
+    /// Finds the loops that make the fastest arm's slice long enough, unless the slowest arm's slice gets far too long.
     fn find_loops(&mut self, steps: &[Step]) -> Result<u64, SliceError> {
         let mut team = self.team(steps)?;
         let mut found = Vec::new();
@@ -112,14 +109,14 @@ impl SliceRunner<'_> {
         let mut loops = 1;
         loop {
             let mut least_ns = self.busy_ns(member, loops)?;
-            // Measure once more before settling the number: a disturbed slice is too long.
+            // Measures once more before settling the number: a disturbed slice is too long.
             if least_ns >= target_ns && loops > 1 {
                 for _ in 1..TRIES {
                     least_ns = least_ns.min(self.busy_ns(member, loops)?);
                 }
             }
             if least_ns >= target_ns || loops >= LOOPS_MAX {
-                // The last step was a large one: go back to the number needed.
+                // The last step was large: go back to the number needed.
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 return Ok((needed as u64).clamp(1, loops));
             }
@@ -129,7 +126,7 @@ impl SliceRunner<'_> {
         }
     }
 
-    /// Time of a slice without the waits for a CPU.
+    /// Time of a slice without waits for a CPU.
     pub(super) fn busy_ns(
         &mut self,
         member: &mut TeamWorker,
@@ -165,7 +162,7 @@ impl SliceRunner<'_> {
         })
     }
 
-    /// Appends the metadata of the worker and its warm-up to the record.
+    /// Appends the worker's metadata and warm-up to the record.
     fn note(
         &mut self,
         member: &mut TeamWorker,
@@ -191,8 +188,8 @@ impl SliceRunner<'_> {
     }
 }
 
-/// Returns the first slice at the level that stays. A few slow slices are too short a segment for change points. They
-/// are the slices that exceed nearly all later ones; one such slice occurs by chance.
+/// The first slice at the level that stays. A few slow slices are too short for change points: they are the slices that
+/// exceed nearly all later ones. One such slice occurs by chance.
 fn steady_slice(logs: &[f64]) -> Option<usize> {
     let few = prefix(logs).ok().filter(|&n| n >= 2).unwrap_or(0);
     Some(steady_from(logs).ok().flatten()?.max(few))
@@ -210,7 +207,7 @@ impl Pace {
         Self::of_loops(workers, loops, wanted, tried)
     }
 
-    /// The same with at least so many loops in a slice.
+    /// The pace with at least so many loops in a slice.
     fn with_loops(
         self,
         workers: &Workers,
@@ -224,7 +221,7 @@ impl Pace {
     /// The pace with `wanted` loops in a slice, after a trial with slices of `loops`.
     fn of_loops(workers: &Workers, loops: u64, wanted: u64, tried: &[PaceTrial]) -> Self {
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
-        // As many loops as the warm-up took, in slices of the new length; at least one slice for caches and inline
+        // As many loops as the warm-up took, in slices of the new length; at least one slice to fill caches and inline
         // caches.
         let n_warmups = (shown as u64 * loops).div_ceil(wanted).clamp(1, WARMUPS_MAX as u64);
         let slice_ns = tried.iter().map(|tried| tried.per_loop_ns).sum::<f64>()
@@ -248,7 +245,7 @@ impl Pace {
         }
     }
 
-    /// Takes in a generation: the arm and times per loop of each process, and the cost of a launch. After a few
+    /// Learns from a generation: arm and times per loop of each process, and the cost of a launch. After a few
     /// generations it computes how many slices a process is worth (Kalibera & Jones 2013, section 5).
     pub(super) fn learn(&mut self, seen: &[(usize, Vec<f64>)], launch_ns: u64) {
         let Some(learning) = &mut self.learning else { return };
@@ -298,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_compiled_loop_gets_more_loops_and_as_much_warmup() {
-        // 100 ns at first, 1 ns when it is compiled, after 20 slices of 10 000 loops.
+        // 100 ns at first, 1 ns once compiled, after 20 slices of 10 000 loops.
         let pace = Pace::of(&workers(), 10_000, &[tried(1.0, 20)]);
         assert_eq!((pace.loops, pace.n_warmups, pace.n_slices), (1_000_000, 1, 25));
         // An interpreter that stays as it was.

@@ -1,4 +1,4 @@
-//! The worker processes of one benchmark: starting each, and the requests to it before its first slice.
+//! The worker processes of one benchmark: their start, and the requests before the first slice.
 
 use std::ffi::CString;
 
@@ -17,7 +17,7 @@ use record::plan::workers::Workers;
 use record::plan::{Arm, Plan, ProcessPlan};
 use record::schedule::Step;
 
-/// Separates the stream of hash seeds from those of the schedule.
+/// Separates the stream of hash seeds from the schedule's streams.
 const HASH_STREAM: u64 = 0x94d0_49bb_1331_11eb;
 const HASH_SEED: &str = "PYTHONHASHSEED";
 /// Turns of the empty loop per request: about 50 µs of CPython.
@@ -25,7 +25,7 @@ const EMPTY_LOOPS: u64 = 10_000;
 /// Tries of the empty loop; the shortest counts.
 const EMPTY_TRIES: u32 = 3;
 
-/// The workers of the arms of one benchmark, in the order in which they were started.
+/// The workers of one benchmark's arms, in the order of their start.
 #[derive(Debug)]
 pub(super) struct WorkerTeam {
     pub(super) members: Vec<TeamWorker>,
@@ -40,13 +40,12 @@ pub(super) struct TeamWorker {
     pub(super) worker: Worker,
     pub(super) empty_loop_ps: Option<u64>,
     pub(super) is_jit: bool,
-    /// Whether the benchmark says itself how long it took.
+    /// Whether the benchmark times itself.
     pub(super) has_own_timer: bool,
     collects: bool,
 }
 
 impl WorkerTeam {
-    /// Starts the workers and gets them ready.
     pub(super) fn start(
         plan: &Plan,
         workers: &Workers,
@@ -70,7 +69,6 @@ impl WorkerTeam {
         Ok(Self { members, launch_ns })
     }
 
-    /// Ends the workers.
     pub(super) fn quit(self) -> Result<(), SliceError> {
         for member in self.members {
             let arm = member.arm;
@@ -107,8 +105,8 @@ impl TeamWorker {
         }
         match workers.gc {
             Gc::Off if has_gc => worker.gc(false)?,
-            // What the imports have left would be collected in one of the first slices, which is too short for that: the
-            // mean of 24 slices was a third too long.
+            // Otherwise one of the first short slices would collect what the imports left: the mean of 24 slices was a
+            // third too long.
             Gc::On if has_gc && !plan.is_forked() => worker.collect()?,
             _ => {}
         }
@@ -117,7 +115,6 @@ impl TeamWorker {
         Ok(Self { arm, worker, empty_loop_ps, is_jit, has_own_timer, collects })
     }
 
-    /// Runs the benchmark so many times.
     pub(super) fn slice(&mut self, loops: u64) -> Result<Slice, SliceError> {
         let asked = if self.collects { self.worker.collect() } else { Ok(()) };
         let slice = asked.and_then(|()| self.worker.run_loops(loops, self.has_own_timer));
@@ -134,7 +131,7 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, WorkerFailure> {
     Ok(least_ps)
 }
 
-/// The launch of the worker of a step. All arms of a block have the same environment; each block has another.
+/// The launch of a step's worker. All arms of a block have the same environment; each block has another.
 fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) -> WorkerLaunch {
     let inherited = inherited_environment(run_as);
     let arm = &plan.arms[step.arm as usize];
@@ -183,7 +180,6 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
     arm.directory(block).map(|directory| c_string(directory.as_bytes()))
 }
 
-/// The launch of a program that lists its benchmarks.
 pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaunch {
     let inherited = inherited_environment(run_as).into_iter();
     let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
@@ -198,11 +194,11 @@ pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaun
     }
 }
 
-/// The worker's code, sent to every interpreter, so nothing has to be installed for it.
+/// The worker's code, which is sent to every interpreter: nothing has to be installed.
 pub const PYTHON_WORKER: &[u8] = include_bytes!("../../python/stillwell/worker.py");
 
-/// The seed of string hashes. It differs from block to block and is the same for all arms of a block. Its range is 1
-/// to 2^32 - 1: 0 would switch the randomisation off (Python, "PYTHONHASHSEED").
+/// The seed of string hashes, which is new in each block and the same for all arms of a block. Its range is 1 to 2^32 -
+/// 1: 0 would switch the randomisation off (Python, "PYTHONHASHSEED").
 fn hash_seed(seed: u64, step: &Step) -> u64 {
     let round = step.block.map_or(u64::from(step.round), |block| u64::from(block) + (1 << 32));
     1 + Stream::new(seed ^ HASH_STREAM).after(round).below((1 << 32) - 1)

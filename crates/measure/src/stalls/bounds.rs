@@ -1,61 +1,61 @@
-//! What the records, schedstat and the CPU time say together.
+//! Combines the records with schedstat and the CPU time.
 
 use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::TaskTotals;
 
-/// CPU time that reading the counters costs at each switch, at most, ns: 3 to 6 µs on an idle machine (Linux 6.18), 9 to
-/// 15 µs where other programs ran meanwhile. The task clock has it, the records of when tasks run have not.
+/// Largest CPU time for reading the counters at a switch, ns: 3 to 6 µs on an idle machine (Linux 6.18), 9 to 15 µs if
+/// other programs ran meanwhile. The task clock includes it; the records of when tasks run do not.
 const READING_NS: u64 = 16_000;
 /// The task clock and the records of when tasks run agree to one in so many.
 const COUNTS_DIFFER: u64 = 1_000;
 
-/// What is known of a run without the records of its tasks.
+/// What is known of a run without its tasks' records.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTimes {
     pub started_ns: u64,
-    /// When its end was seen.
+    /// When the end was seen.
     pub ended_ns: u64,
-    /// CPU time of its first process and of all that was waited for, from before its start until after its end.
+    /// CPU time of the first process and of all that was waited for, from before the start until after the end.
     pub usage_ns: u64,
-    /// The part of it that is not of the first task.
+    /// The part of the usage that is not the first task's.
     pub others_usage_ns: u64,
-    /// The part of all between start and end, at least.
+    /// Least part of the usage between start and end.
     pub busy_ns: u64,
     /// CPU time of all tasks that write records.
     pub task_clock_ns: Option<u64>,
     /// Times of the first task while the clock ran.
     pub first: Option<CpuTimes>,
-    /// Waits of the launcher from the run's start until it saw its end.
+    /// The launcher's waits from the run's start until it saw the end.
     pub launcher: Waits,
 }
 
 /// The part of a run's wall time that is not its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Time in which it was ready and none of it ran, as far as it is known.
+    /// Time in which the run was ready and none of it ran, as far as it is known.
     pub stalled_ns: u64,
-    /// Time in which it slept, or waited unseen.
+    /// Time in which the run slept, or waited unseen.
     pub unclear_ns: u64,
-    /// The part of the unclear time that the records call a stall, and that cannot have been one.
+    /// The part of the unclear time that the records call a stall, but that cannot have been one.
     pub impossible_ns: u64,
 }
 
 impl TaskTotals {
     /// Joins the records with the other times of the run.
     ///
-    /// Waits that schedstat has and the records have not come after a sleep, before the first record and after the
-    /// last. Where the run had another task meanwhile, they may not have been a stall.
+    /// Waits in schedstat that the records lack come after a sleep, before the first record and after the last. If the
+    /// run had another task meanwhile, they may not have been a stall.
     pub fn stall(&self, run: &RunTimes) -> Stall {
         let first = run.first.filter(|_| !self.is_first_replaced);
         let unseen_ns = first.map(|first| first.waited_ns.saturating_sub(self.first_waited_ns));
-        // CPU time of others after their last records, at most. Other counts of their time may be 1 % shorter.
+        // Most CPU time of others after their last records. Other counts of their time may be 1 % shorter.
         let endings_ns =
             run.others_usage_ns.saturating_sub(self.others_ran_ns - self.others_ran_ns / 100);
         let tail_ns = self.process_ended_ns.map_or(0, |ns| run.ended_ns.saturating_sub(ns));
         let unrecorded_ns = first.map_or(0, |first| first.ran_ns.saturating_sub(self.first_ran_ns));
         let ending = LastPart { tail_ns, ran_ns: unrecorded_ns, head_ns: self.head_ns };
         let late_ns = ending.late_ns(run.launcher, unseen_ns.filter(|_| self.n_tasks == 1));
-        // The first task has ended before the launcher is late.
+        // The first task ended before the launcher was late.
         let last_hidden_ns = self.last_hidden_ns.min(tail_ns - late_ns);
         let beside_ns =
             self.first_beside_ending_ns + self.last_beside_ending_ns.min(tail_ns - late_ns);
@@ -88,17 +88,18 @@ impl TaskTotals {
     }
 }
 
-/// What is known of the time from the run's last record until its end was seen.
+/// The time from the run's last record until its end was seen.
 struct LastPart {
     tail_ns: u64,
-    /// CPU time of the first task in it, and before its first record.
+    /// CPU time of the first task in this part, and before its first record.
     ran_ns: u64,
-    /// Time until its first record.
+    /// Time until the first record.
     head_ns: u64,
 }
 
 impl LastPart {
-    /// The part of the launcher's waits after the run had ended. A single task waited for at most `unseen_ns` meanwhile.
+    /// The part of the launcher's waits after the run had ended. A single task waited for at most `unseen_ns`
+    /// meanwhile.
     fn late_ns(&self, launcher: Waits, unseen_ns: Option<u64>) -> u64 {
         // A launcher that got a CPU once had slept until the end, and waited after that.
         let most_ns = match (launcher.n_arrivals, unseen_ns) {
@@ -112,7 +113,7 @@ impl LastPart {
 }
 
 impl Stall {
-    /// The stall of a run that is taken for a single task.
+    /// The stall of a run that is assumed to be a single task.
     pub fn of_single(run: &RunTimes) -> Option<Self> {
         let others_ns = run.others_usage_ns;
         let waits = run.launcher;
@@ -122,8 +123,8 @@ impl Stall {
         Some(stall.within(run, run.busy_ns.saturating_sub(others_ns), others_ns, 0))
     }
 
-    /// What is left if `missing_ns` of it were none, if at least `least_ns` of the run were its own, and if any of its
-    /// tasks ran for `ran_ns`. What cannot have been a stall is unclear.
+    /// The rest if `missing_ns` of it were no stall, at least `least_ns` of the run were its own, and any of its tasks
+    /// ran for `ran_ns`. Whatever cannot have been a stall is unclear.
     fn within(self, run: &RunTimes, least_ns: u64, missing_ns: u64, ran_ns: u64) -> Self {
         let wall_ns = run.ended_ns - run.started_ns;
         let possible_ns = wall_ns.saturating_sub(least_ns.max(1));

@@ -5,7 +5,6 @@
 pub struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
-    /// Adds an interval.
     pub fn add(&mut self, from_ns: u64, to_ns: u64) {
         if from_ns >= to_ns {
             return;

@@ -8,23 +8,23 @@ use crate::stalls::simulated::{FIRST, STEP_NS, Simulated, simulate};
 use crate::stalls::simulated_task::Random;
 use crate::stalls::{RunTimes, Stall, TaskEvent, TaskEventKind, TracedRun, add_up};
 
-/// Schedules, unless the environment says another number.
+/// Default number of schedules.
 const N_SCHEDULES: u64 = 10_000;
 const N_SCHEDULES_VARIABLE: &str = "STILLWELL_SCHEDULES";
 
-/// What the records lack.
+/// Missing records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     Nothing,
     /// The kernel writes no wakes.
     Wakes,
-    /// A third of the wakes did not fit, or is written after its task continues.
+    /// A third of the wakes is missing, or is written after the task continues.
     SomeWakes,
-    /// One task on its CPUs from some time on.
+    /// One task on its CPUs, from some time on.
     Task,
-    /// All tasks on one CPU from some time on, because nothing records there.
+    /// All tasks on one CPU, from some time on.
     Cpu,
-    /// So many that the kernel says so.
+    /// So many that the kernel reports it.
     All,
 }
 
@@ -51,14 +51,14 @@ fn clean_ns(run: &Simulated, lack: Lack, random: &mut Random) -> Option<u64> {
         },
     };
     let stall = if lack == Lack::All {
-        // Without any records, nothing tells of other tasks that sleep.
+        // Without any records, nothing shows other tasks that sleep.
         if run.n_tasks > 1 {
             return None;
         }
         Stall::of_single(&times)?
     } else {
         let (events, lacking_ns) = lacking(&run.events, wall_ns, lack, random);
-        // So little is no more than two counts of CPU time differ by.
+        // Two counts of CPU time may differ by this much.
         if 0 < lacking_ns && lacking_ns <= task_clock_ns / 1_000 {
             return None;
         }
@@ -71,7 +71,7 @@ fn clean_ns(run: &Simulated, lack: Lack, random: &mut Random) -> Option<u64> {
     Some(wall_ns - stalled_ns)
 }
 
-/// The records that are left, and the CPU time in those that are not.
+/// The remaining records, and the CPU time in the missing ones.
 fn lacking(
     events: &[TaskEvent],
     wall_ns: u64,

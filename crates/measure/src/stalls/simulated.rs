@@ -1,13 +1,13 @@
-//! Made-up runs whose clean time is known: a machine in steps of 0.2 ms, with a scheduler and other programs, that shares
+//! Made-up runs whose clean time is known: a machine in steps of 0.2 ms, with a scheduler and other programs. It shares
 //! no code with `add_up`.
 //!
 //! True clean time is the wall time less every step in which
-//! - a task of the run was ready, none of the run had a CPU, and none slept in a sleep that something outside of the run
-//!   ended (a timer, or another program) and after which the task continued before the first process ended;
+//! - a task of the run was ready, none of the run had a CPU, and none was in a sleep that something outside the run (a
+//!   timer, or another program) ended and after which the task continued before the first process ended;
 //! - or the first process had ended, and the launcher had yet to see it.
 //!
-//! A task is of the run if the first task made it, or another task of the run. It has a CPU also while it gives back its
-//! memory, of which no record tells, if it is waited for.
+//! A task belongs to the run if the first task, or another task of the run, made it. It also has a CPU while it gives
+//! back its memory, which no record shows, if it is waited for.
 
 use crate::stalls::simulated_task::{Action, Random, SimulatedState, SimulatedTask};
 use crate::stalls::{TaskEvent, TaskEventKind};
@@ -15,21 +15,20 @@ use crate::stalls::{TaskEvent, TaskEventKind};
 pub const STEP_NS: u64 = 200_000;
 const TASKS_MAX: usize = 8;
 const STEPS_MAX: u64 = 4_000;
-/// Number of the first task; numbers from 900 on are of an earlier run.
+/// Number of the first task. Numbers from 900 on belong to an earlier run.
 pub const FIRST: u32 = 1;
 const OTHER_PROGRAM: u32 = 700;
 
-/// A run that has ended.
 #[derive(Debug, Default)]
 pub struct Simulated {
     pub n_cpus: usize,
-    /// In order of time, those of tasks of an earlier run too.
+    /// In order of time, including tasks of an earlier run.
     pub events: Vec<TaskEvent>,
     pub wall_steps: u64,
     pub clean_steps: u64,
-    /// CPU time of what wait4(2) counts.
+    /// CPU time that wait4(2) counts.
     pub used_steps: u64,
-    /// CPU time of all tasks that write records, while they do.
+    /// CPU time of all tasks while they write records.
     pub task_clock_steps: u64,
     pub n_switches: u64,
     pub first_waited_steps: u64,
@@ -38,7 +37,7 @@ pub struct Simulated {
     pub launcher_arrivals: u64,
     /// CPU time of tasks after their last record.
     pub ending_steps: u64,
-    /// Whether something happened that no record tells: a task waited after its last record, threads outlived the first
+    /// Whether something happened that no record shows: a task waited after its last record, threads outlived the first
     /// task, a task was waited for after it had ended, or the launcher waited before the end.
     pub is_untold: bool,
     pub n_tasks: usize,
@@ -52,12 +51,12 @@ struct Machine {
     others: Vec<u64>,
     load_percent: u64,
     posts: u64,
-    /// The first task is before its exec has started the records.
+    /// Steps until the first task's exec starts the records.
     head_left: u64,
     has_begun: bool,
     /// Whether a task of an earlier run is on a CPU.
     has_stranger: bool,
-    /// Steps in which something was ready and nothing ran but these tasks, which ended.
+    /// Steps in which something was ready and nothing ran but these ending tasks.
     waiting: Vec<(u64, Vec<usize>)>,
     /// Sleeps that something outside ended.
     outside: Vec<(u64, u64)>,
@@ -102,7 +101,7 @@ pub fn simulate(seed: u64) -> Option<Simulated> {
 
 impl Machine {
     fn record(&mut self, number: u32, kind: TaskEventKind, cpu: usize) {
-        // Later records are later, also within a step.
+        // Later records have later times, even within a step.
         let is_same_step = |event: &&TaskEvent| event.time_ns >= self.now * STEP_NS;
         let n_before = self.out.events.iter().rev().take_while(is_same_step).count();
         let time_ns = self.now * STEP_NS + n_before as u64;
@@ -120,7 +119,7 @@ impl Machine {
         self.tasks.push(SimulatedTask::made_up(&mut self.random, number, parent, process));
     }
 
-    /// Whether the records about this task have begun and not ended.
+    /// Whether this task's records have begun and not ended.
     fn is_recorded(&self, task: usize) -> bool {
         (task != 0 || self.head_left == 0) && !self.tasks[task].is_ending
     }
@@ -184,7 +183,7 @@ impl Machine {
         self.out.task_clock_steps += u64::from(self.has_stranger);
     }
 
-    /// Wakes a task from outside if no timer is going to.
+    /// Wakes a task from outside unless a timer will.
     fn wake_someone(&mut self) {
         let has_timer =
             self.tasks.iter().any(|task| matches!(task.state, SimulatedState::Timer(_)));
@@ -253,7 +252,7 @@ impl Machine {
         }
     }
 
-    /// A task that has a CPU does what comes next.
+    /// The next action of a task on a CPU.
     fn advance(&mut self, index: usize, cpu: usize) {
         while self.tasks[index].left == 0 && self.tasks[index].state == SimulatedState::On(cpu) {
             if index == 0 && self.head_left > 0 {
@@ -302,7 +301,6 @@ impl Machine {
         }
     }
 
-    /// Reaps a child that has ended.
     fn reap(&mut self, parent: usize) -> bool {
         let is_zombie = |task: &SimulatedTask| task.parent == parent && task.is_zombie;
         let Some(leader) = self.tasks.iter().position(is_zombie) else { return false };
@@ -322,7 +320,7 @@ impl Machine {
     fn begin_to_end(&mut self, index: usize, cpu: usize) {
         let process = self.tasks[index].process;
         let number = self.tasks[index].number;
-        // Half of the first tasks end their whole process, as exit(3) does. The others are survived by their threads.
+        // Half of the first tasks end their whole process, as exit(3) does. The threads of the others survive.
         if index == 0 && self.random.is(50) {
             for thread in 1..self.tasks.len() {
                 if self.tasks[thread].process == process
@@ -359,7 +357,7 @@ impl Machine {
         if process == FIRST || self.tasks.iter().any(is_left) {
             return;
         }
-        // Processes are numbered as their first tasks.
+        // A process has the number of its first task.
         let leader = (process - FIRST) as usize;
         self.tasks[leader].is_zombie = true;
         let parent = self.tasks[leader].parent;
@@ -371,7 +369,7 @@ impl Machine {
 
     fn end(mut self) -> Simulated {
         let late = if self.random.is(50) { 0 } else { self.random.below(60) };
-        // Other tasks go on meanwhile.
+        // Other tasks continue meanwhile.
         let is_on = |index: &usize| matches!(self.tasks[*index].state, SimulatedState::On(_));
         let on = (0..self.tasks.len()).filter(is_on).filter(|&index| self.is_recorded(index));
         self.out.task_clock_steps += late * (on.count() as u64 + u64::from(self.has_stranger));

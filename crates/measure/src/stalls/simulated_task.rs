@@ -17,7 +17,6 @@ impl Random {
     }
 }
 
-/// What a task does next.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     Run(u64),
@@ -49,23 +48,22 @@ pub struct SimulatedTask {
     pub process: u32,
     pub actions: Vec<Action>,
     pub state: SimulatedState,
-    /// Steps left of what it does on its CPU.
+    /// Remaining steps of the action on a CPU.
     pub left: u64,
-    /// After its last record.
+    /// After the last record.
     pub is_ending: bool,
-    /// It and all threads of its process have ended, and nobody has waited for that so far.
+    /// The task and all threads of its process have ended, and nothing has waited for that yet.
     pub is_zombie: bool,
     pub is_reaped: bool,
     pub cpu_steps: u64,
     pub waited_steps: u64,
     pub tail_steps: u64,
     pub slept_since: u64,
-    /// The sleep that something outside ended, until it continues.
+    /// The sleep that something outside ended, until the task continues.
     pub outside: Option<(u64, u64)>,
 }
 
 impl SimulatedTask {
-    /// A task with random actions.
     pub fn made_up(random: &mut Random, number: u32, parent: usize, process: u32) -> Self {
         let n_actions = 1 + random.below(8);
         let mut action = || match random.below(12) {

@@ -1,4 +1,4 @@
-//! The records of a run → sums of time.
+//! Sums up the records of a run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use crate::stalls::tasks::RunTasks;
 use crate::stalls::totals::{TaskTotals, TracedRun};
 use crate::stalls::{TaskEvent, TaskEventKind};
 
-/// Adds up the events of a run, which are in order of time. Events after its end do not count.
+/// Adds up the events of a run, which are in order of time. Events after the end do not count.
 pub fn add_up(events: &[TaskEvent], run: TracedRun) -> TaskTotals {
     let events = &events[..events.partition_point(|event| event.time_ns <= run.ended_ns)];
     let process_ended_ns = process_end(events, run.first);

@@ -1,4 +1,4 @@
-//! The tasks of a run from record to record.
+//! The tasks of a run, from record to record.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ enum TaskState {
         is_preempted: bool,
     },
     Asleep,
-    /// It gives back its memory. No record says when it is done.
+    /// The task gives back its memory. No record says when that is done.
     Ending,
     Dead,
 }
@@ -25,28 +25,28 @@ struct Task {
     maker: u32,
     process: u32,
     ran_ns: u64,
-    /// Readings of the run's clocks at its last record.
+    /// The run's clocks at the task's last record.
     since: Clocks,
-    /// Those before and after the sleep that something outside ended, until it continues.
+    /// The clocks before and after the sleep that something outside ended, until the task continues.
     slept: Option<[Clocks; 2]>,
 }
 
-/// Time so far.
+/// Time so far in which …
 #[derive(Clone, Copy, Debug, Default)]
 struct Clocks {
     now_ns: u64,
-    /// In which some task was known to be ready and none ran.
+    /// … some task was known to be ready and none ran.
     stalled_ns: u64,
-    /// The same beside an ending task.
+    /// … the same held, but beside an ending task.
     beside_ending_ns: u64,
-    /// In which none ran and none was known to be ready.
+    /// … none ran and none was known to be ready.
     quiet_ns: u64,
-    /// In which another task than the first ran or slept, or something was ready and none ran. Waits of the first task
+    /// … another task than the first ran or slept, or something was ready and none ran. Waits of the first task
     /// meanwhile are no stall, or are known.
     company_ns: u64,
-    /// In which another task ended, and there was no company else.
+    /// … another task ended, without other company.
     ending_company_ns: u64,
-    /// In which another task ran; in which one ended and none ran.
+    /// … another task ran; one ended and none ran.
     others_ran_ns: u64,
     others_ended_ns: u64,
 }
@@ -54,13 +54,12 @@ struct Clocks {
 /// Parts of the stalled or of the quiet time in which a task slept.
 #[derive(Default)]
 struct Sleeps {
-    /// And was then woken by something outside of the run.
+    /// Sleeps that something outside the run ended.
     outside: Intervals,
-    /// The same, and the sleeps of which no record says how they ended.
+    /// These sleeps, and those without a record of their end.
     any: Intervals,
 }
 
-/// The tasks of a run at one moment.
 pub struct RunTasks {
     run: TracedRun,
     tasks: HashMap<u32, Task>,
@@ -70,7 +69,6 @@ pub struct RunTasks {
     in_quiet: Sleeps,
     /// Processes that another task has waited for.
     waited_for: HashSet<u32>,
-    /// Tasks in each state.
     n_running: usize,
     n_ready: usize,
     n_ending: usize,
@@ -120,7 +118,7 @@ impl RunTasks {
         if self.n_running > 0 {
             self.totals.any_ran_ns += ns;
         } else if is_stalled && self.n_ending > 0 {
-            // Whether an ending task still runs is not known.
+            // An ending task may or may not run.
             self.clocks.beside_ending_ns += ns;
         } else if is_stalled {
             self.clocks.stalled_ns += ns;
@@ -171,12 +169,12 @@ impl RunTasks {
             self.has_first_record = true;
             self.begin_records();
         }
-        // A task of an earlier run is none of this one.
+        // A task of an earlier run.
         let Some(before) = self.tasks.get(&event.thread).copied() else { return };
         match event.kind {
             TaskEventKind::Made { .. } | TaskEventKind::Executes => {}
             TaskEventKind::WokenBy(_) | TaskEventKind::WokenByInterrupt => {
-                // A task that is not asleep yet will not fall asleep. One that seemed ready was asleep.
+                // A task that is still awake will not fall asleep. One that seemed ready was asleep.
                 if matches!(before.state, TaskState::Ready { .. }) {
                     self.doubt(event.thread, before);
                 } else if before.state == TaskState::Asleep {
@@ -251,7 +249,7 @@ impl RunTasks {
         }
     }
 
-    /// What an ending task does last is to wake the one that waits for its end.
+    /// The last act of an ending task is to wake the one that waits for its end.
     fn is_woken_by(&mut self, waker: u32, woken: Task) {
         let ending = self.tasks[&waker];
         if ending.state != TaskState::Ending {
@@ -270,7 +268,6 @@ impl RunTasks {
         }
     }
 
-    /// A task continues.
     fn continues(&mut self, event: &TaskEvent, before: Task) {
         self.totals.migrations += u64::from(before.cpu != event.cpu && before.cpu != usize::MAX);
         let ns = self.clocks.now_ns - before.since.now_ns;
@@ -285,15 +282,14 @@ impl RunTasks {
                 self.totals.preempted_ns += if is_preempted { ns } else { 0 };
                 self.totals.first_waited_ns += if event.thread == self.run.first { ns } else { 0 };
             }
-            // No record says how its sleep ended, or that it had stopped.
+            // No record says how the sleep ended, or that the task had stopped.
             _ => self.doubt(event.thread, before),
         }
     }
 
-    /// A task stops.
     fn stops(&mut self, event: &TaskEvent, before: Task) {
         if before.state != TaskState::Running {
-            // No record says that it continued.
+            // No record says that the task continued.
             return self.doubt(event.thread, before);
         }
         let ns = self.clocks.now_ns - before.since.now_ns;
@@ -336,7 +332,7 @@ impl RunTasks {
         let alive: Vec<(u32, Task)> =
             self.tasks.iter().map(|(thread, task)| (*thread, *task)).collect();
         for (thread, task) in alive {
-            // Records are missing: whatever a task seems to do, it may do something else.
+            // Records are missing: the task may be doing something else.
             if !is_over && task.state != TaskState::Dead {
                 self.doubt(thread, task);
             }

@@ -1,4 +1,4 @@
-//! What the records of single cases say.
+//! The records of single cases.
 
 use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::TaskEventKind::{
@@ -23,7 +23,7 @@ fn totals_on(events: &[Event], n_cpus: usize) -> TaskTotals {
     add_up(&events, TracedRun { first: 1, started_ns: 0, ended_ns, n_cpus })
 }
 
-/// A run of which only its time is known, and what its first task waited.
+/// A run of which only the time and the first task's waits are known.
 fn times(ended_ns: u64, waited_ns: Option<u64>) -> RunTimes {
     RunTimes {
         started_ns: 0,
@@ -108,7 +108,7 @@ fn a_wait_beside_a_timer_is_no_stall() {
     // 90 to 95 and 97 to 99.
     let seen = [&events[..], &first, &timer, &end, &seen_end].concat();
     assert_eq!(stall(&seen, None), (7, 0));
-    // Task 1 did what task 2 waited for, which waited until 95.
+    // Task 2 waited for task 1, until 95.
     let own = [&events[..], &first[..2], &[(60, 2, WokenBy(1), 0)], &first[2..], &end, &seen_end];
     assert_eq!(stall(&own.concat(), None), (30 + 34 + 2, 0));
     // The wake of its sleep was not seen.
@@ -134,7 +134,7 @@ fn a_child_is_stalled_while_its_parent_waits_for_it() {
     let end = [(50, 2, In, 1), (60, 2, Ended, 1), (61, 1, WokenBy(2), 1)];
     let rest = [(65, 1, In, 0), (70, 1, Ended, 0)];
     assert_eq!(stall(&[&events[..], &end, &rest].concat(), None), (9 + 20 + 4, 0));
-    // It may have slept on a timer just as well.
+    // It may also have slept on a timer.
     assert_eq!(stall(&[&events[..], &end[..2], &rest].concat(), None), (0, 9 + 20 + 5));
 }
 

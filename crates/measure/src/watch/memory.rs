@@ -8,12 +8,11 @@ use std::os::unix::fs::FileExt as _;
 
 /// Longest text: PATH_MAX, and more for variables.
 const TEXT_BYTES_MAX: usize = 1 << 17;
-/// Text is read in such pieces, which do not cross a page: the next one may not be there.
+/// Text is read in pieces that do not cross a page, because the next page may not be mapped.
 const PAGE_BYTES: u64 = 4096;
-/// Most variables that are looked at.
 const VARIABLES_MAX: u64 = 1 << 16;
 
-/// The memory of a thread's process; `None` where it may not be read.
+/// The memory of a thread's process.
 pub struct Memory(File);
 
 impl Memory {
@@ -21,14 +20,14 @@ impl Memory {
         File::open(format!("/proc/{thread}/mem")).ok().map(Self)
     }
 
-    /// So many bytes at an address.
+    /// `N` bytes at an address.
     pub fn bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         self.0.read_exact_at(&mut bytes, address).ok()?;
         Some(bytes)
     }
 
-    /// At most so many bytes at an address.
+    /// At most `n_bytes` at an address.
     pub fn up_to(&self, address: u64, n_bytes: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; n_bytes];
         let n_bytes = self.0.read_at(&mut bytes, address).ok()?;

@@ -1,5 +1,5 @@
-//! One untimed run under watch: what it writes, what outlives it, and which of its system calls an honest program need
-//! not make. It runs in a process of its own, with the rights of the user.
+//! Watches one untimed run: its output, what outlives it, and its system calls that an honest program need not make. It
+//! runs in a separate process, with the user's rights.
 #![expect(clippy::disallowed_methods, reason = "starts a command, and reads what it leaves")]
 
 mod memory;
@@ -34,9 +34,9 @@ use host::sys::{self, CallListener};
 use record::fair_play::{RunFacts, WatchRequest};
 use tracer::CallTracer;
 
-/// Longest time between two looks at the clock, ns.
+/// Longest time between two readings of the clock, ns.
 const LOOK_NS: u64 = 20_000_000;
-/// The shell is the parent of a run that is undercover. It does not exec the program, because something follows.
+/// The shell is the parent of an undercover run. It does not exec the program, because something follows.
 const UNDERCOVER: &str = "\"$@\"; exit $?";
 /// Variables by which a run sees that it is measured.
 const OVERT: [(&str, &str); 3] = [
@@ -48,7 +48,7 @@ const OVERT: [(&str, &str); 3] = [
 /// Runs a command and watches it.
 ///
 /// # Errors
-/// It cannot be started, or its output not be read.
+/// It cannot be started, or its output cannot be read.
 pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     let directory = match &request.directory {
         Some(directory) => PathBuf::from(directory),
@@ -82,7 +82,7 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     Ok(facts)
 }
 
-/// Runs a command that is not traced. One that cannot be started has the exit status that a shell gives it.
+/// Runs a command without tracing. If it cannot be started, the exit status is a shell's.
 fn run(
     mut command: Command,
     request: &WatchRequest,
@@ -151,7 +151,7 @@ fn ended(
     facts.survivors = survivors.and_then(|watch| watch.after_run(id, pid, false));
 }
 
-/// Runs a command whose system calls are watched by a thread.
+/// Runs a command whose system calls a thread watches.
 fn traced(
     request: &WatchRequest,
     directory: &Path,
@@ -196,12 +196,12 @@ fn traced(
     if is_started {
         return Ok(());
     }
-    // Where the kernel allows no tracer, the rest is still seen.
+    // If the kernel allows no tracer, the rest is still observed.
     let out = Path::new(&request.folder).join("out");
     run(self::command(request, directory, &out)?, request, facts, survivors)
 }
 
-/// Looks at each call and lets it go on, until the run and all that it left have ended.
+/// Checks each call and lets it continue, until the run and all that it left have ended.
 fn follow(listener: &CallListener, tracer: &mut CallTracer, is_over: &AtomicBool) {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];

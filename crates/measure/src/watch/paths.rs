@@ -8,9 +8,9 @@ use model::values::CheatKind;
 
 /// Where a run may leave files.
 pub struct OwnPlace {
-    /// Its directory, without links.
+    /// Working directory, without links.
     pub directory: PathBuf,
-    /// Whether that is a copy of its own.
+    /// Whether the directory is a fresh copy.
     pub is_fresh: bool,
     /// The directories of PATH: every program finds its tools there.
     pub tools: Vec<PathBuf>,
@@ -44,7 +44,7 @@ impl OwnPlace {
     }
 }
 
-/// `AT_FDCWD` as the register has it.
+/// `AT_FDCWD` as in a register.
 const CURRENT_DIRECTORY: i32 = libc::AT_FDCWD;
 
 /// The path that a system call names, without links as far as it exists.
@@ -58,7 +58,6 @@ pub fn named(thread: u32, memory: &Memory, directory: u64, address: u64) -> Opti
     Some(without_links(&base.join(path)))
 }
 
-/// The path of an open file.
 pub fn open(thread: u32, number: u64) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{thread}/fd/{}", number as i32)).ok()
 }
@@ -73,7 +72,7 @@ pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// When a file was last changed, ns.
+/// Time of a file's last change, ns.
 pub fn changed_ns(path: &Path) -> Option<i64> {
     let meta = path.metadata().ok().filter(|meta| !meta.is_dir())?;
     meta.ctime().checked_mul(1_000_000_000)?.checked_add(meta.ctime_nsec())

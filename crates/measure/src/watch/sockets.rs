@@ -8,17 +8,16 @@ use host::{Host, Process};
 
 /// Longest `struct sockaddr`.
 const ADDRESS_BYTES_MAX: u64 = 128;
-/// Longest table of sockets.
 const TABLE_BYTES_MAX: u64 = 16 << 20;
 /// `SO_ACCEPTCON` in the flags of /proc/net/unix: the socket listens.
 const LISTENS: u64 = 0x1_0000;
 /// `TCP_LISTEN` in /proc/net/tcp.
 const TCP_LISTEN: &str = "0A";
-/// Servers of the C library: they answer questions about names and keep a log.
+/// Servers of the C library, which resolve names and keep a log.
 const OF_THE_LIBRARY: [&str; 4] =
     ["/run/nscd/socket", "/var/run/nscd/socket", "/dev/log", "/run/systemd/userdb"];
 
-/// The address of a system call, in words, if a program that is not of this run answers there.
+/// The address of a system call, in words, if a program outside this run answers there.
 pub fn foreign_server(memory: &Memory, address: u64, length: u64) -> Option<String> {
     let bytes = memory.up_to(address, length.min(ADDRESS_BYTES_MAX) as usize)?;
     let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
@@ -73,7 +72,7 @@ fn network_server(address: IpAddr, port: u16) -> Option<String> {
     (!inodes.is_empty() && !is_ours(&inodes)).then_some(words)
 }
 
-/// Sockets that wait for others at a port, by their inodes (proc_net(5)).
+/// Inodes of sockets that listen at a port (proc_net(5)).
 fn listeners(table: &str, port: u16) -> Vec<u64> {
     let path = format!("proc/net/{table}");
     let text = Host::new("/").read_long(path, TABLE_BYTES_MAX).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The deeds of a run: what each of its system calls shows.
+//! The acts of a run, from its system calls.
 #![expect(clippy::disallowed_methods, reason = "asks for the variables that a run inherits")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +15,16 @@ use host::sys::StoppedCall;
 use model::values::CheatKind;
 use record::fair_play::{Act, WatchRequest};
 
-/// Variables that change the code of a program. `PATH` is none: it only changes which programs the run itself executes.
+/// Variables that change a program's code. `PATH` only changes which programs the run itself executes.
 const CODE_VARIABLES: [&str; 4] = ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"];
-/// Programs whose work is done by processes that are not of the run, or with other rights.
+/// Programs whose work is done by processes outside the run, or with other rights.
 const LENDERS: [&str; 9] =
     ["sudo", "doas", "pkexec", "su", "systemd-run", "at", "batch", "crontab", "docker"];
 /// Tables of System V objects in /proc/sysvipc, in words.
 const SYSV_TABLES: [(&str, &str); 3] =
     [("shm", "shared memory"), ("msg", "a message queue"), ("sem", "semaphores")];
 
-/// The system calls of the old kind, which newer architectures do not have.
+/// Old system calls, which newer architectures lack.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: [c_long; 10] = [
     libc::SYS_renameat,
@@ -43,7 +43,7 @@ const OLD_CALLS: [c_long; 1] = [libc::SYS_renameat];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLD_CALLS: [c_long; 0] = [];
 
-/// The system calls to look at.
+/// The system calls to check.
 pub fn calls() -> Vec<c_long> {
     let calls = [
         libc::SYS_openat,
@@ -87,19 +87,18 @@ pub fn calls() -> Vec<c_long> {
     calls.into_iter().chain(OLD_CALLS).collect()
 }
 
-/// Collects the acts of a run.
 pub struct CallTracer {
-    /// The checkout that it runs in, if it has one.
+    /// The checkout that the run uses, if any.
     checkout: Option<PathBuf>,
     place: OwnPlace,
     since_ns: i64,
-    /// The code variables that it is given.
+    /// The code variables at the start.
     variables: BTreeMap<&'static str, Option<OsString>>,
-    /// Files that it made.
+    /// Files that the run made.
     made: BTreeSet<PathBuf>,
-    /// Files that it wrote or made, which count if they are still there at its end.
+    /// Files that the run wrote or made, which count if they still exist at its end.
     written: BTreeSet<PathBuf>,
-    /// Numbers and keys of the System V objects before.
+    /// Numbers and keys of the System V objects before the run.
     sysv: [BTreeSet<(i64, i64)>; 3],
     uses_sysv: bool,
     acts: BTreeSet<Act>,
@@ -136,7 +135,7 @@ impl CallTracer {
         }
     }
 
-    /// Looks at a call before it is made.
+    /// Checks a call before it is made.
     pub fn look(&mut self, call: StoppedCall) {
         if !call.is_native {
             self.unseen.insert("system calls of another architecture are not looked at".into());
@@ -173,7 +172,7 @@ impl CallTracer {
     }
 
     fn act_on(&mut self, kind: CheatKind, what: &str, path: &Path) {
-        // Each program has a checkout of its own: the same file has another path there.
+        // Each program has its own checkout: the same file has another path there.
         let path =
             self.checkout.as_ref().and_then(|own| path.strip_prefix(own).ok()).unwrap_or(path);
         let place = path.parent().map(|place| place.to_string_lossy().into_owned());
@@ -337,7 +336,7 @@ impl CallTracer {
         if is_memory && !is_own && exists(&path) {
             self.act_on(CheatKind::SharedMemory, "opens {}, which was there before it", &path);
         }
-        // An old file may still change: a run may find by it what an earlier one left.
+        // An old file may still change: a run may use it to find what an earlier one left.
         if !is_own
             && let Some(kind) = self.place.kind_of(&path).filter(|_| !is_memory)
             && kind != CheatKind::Priority
@@ -370,7 +369,7 @@ impl CallTracer {
         }
     }
 
-    /// The acts, and what could not be seen. The run has ended.
+    /// The acts, and what could not be observed, after the run has ended.
     pub fn finish(mut self) -> (BTreeSet<Act>, BTreeSet<String>) {
         for path in std::mem::take(&mut self.written) {
             if let Some(kind) = self.place.kind_of(&path).filter(|_| exists(&path)) {

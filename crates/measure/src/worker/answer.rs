@@ -1,11 +1,10 @@
-//! Parser of the lines of a worker. It is strict: a line that the protocol does not allow is an error.
+//! Parses the lines of a worker. A line that the protocol does not allow is an error.
 
 use crate::worker::text;
 
-/// The version of the protocol that Stillwell speaks.
 pub const VERSION: &str = "1";
 
-/// Facts in the first line of a worker. A missing fact is unknown, not false.
+/// Facts in a worker's first line. A missing fact is unknown, not false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerFacts {
     /// Names and values, in the worker's order.
@@ -24,14 +23,12 @@ impl WorkerFacts {
     }
 }
 
-/// One benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerBenchmark {
-    /// Its name.
     pub name: String,
     /// Repetitions of the code in one loop.
     pub inner_loops: u64,
-    /// The other keys and values of its line.
+    /// The other keys and values of the line.
     pub pairs: Vec<(String, String)>,
 }
 
@@ -40,13 +37,12 @@ pub struct WorkerBenchmark {
 pub struct TimeAnswer {
     /// CLOCK_MONOTONIC around the loop.
     pub wall_ns: u64,
-    /// CPU time of the process around the same.
+    /// CPU time of the process around the loop.
     pub cpu_ns: u64,
     /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
 }
 
-/// Errors of a first line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GreetingError {
     /// The line is not one of the protocol.
@@ -118,7 +114,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| byte == b' ')
 }
 
-/// The words after the first, if that is the one expected.
+/// The words after the expected first one.
 fn after<'a>(line: &'a [u8], first: &[u8]) -> Option<impl Iterator<Item = &'a [u8]>> {
     let mut words = words(line);
     (words.next() == Some(first)).then_some(words)

@@ -1,5 +1,5 @@
-//! The parent's ends of a worker's two pipes. Neither blocks, so every wait is a `poll` that the worker's end, ^C and
-//! the deadline can end too.
+//! The parent's ends of a worker's two pipes. Neither blocks: every wait is a `poll` that the worker's end, ^C and the
+//! deadline can end too.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,14 +15,13 @@ use crate::interrupt::Interrupt;
 use crate::worker::failure::AnswerFault;
 use crate::worker::process::WorkerProcess;
 
-/// The most bytes of a line, its newline included.
+/// Most bytes of a line, including the newline.
 pub const LINE_BYTES_MAX: usize = 65_536;
-/// The interval at which the parent reads the worker's output while it waits for an answer.
+/// Interval at which the parent reads the worker's output while it waits for an answer.
 const LOOK_NS: u64 = 50_000_000;
-/// The interval at which the parent checks whether a process without a pidfd has ended.
+/// Interval at which the parent checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: u64 = 2_000_000;
 
-/// Requests out, answers in.
 #[derive(Debug)]
 pub struct Channel {
     requests: OwnedFd,
@@ -32,7 +31,7 @@ pub struct Channel {
     start: usize,
 }
 
-/// The worker's ends.
+/// The worker's ends of the pipes.
 #[derive(Debug)]
 pub struct WorkerPipes {
     /// The end that the worker reads requests from.
@@ -50,7 +49,7 @@ pub struct WaitLimits<'a> {
     pub interrupt: Option<&'a Interrupt>,
 }
 
-/// The reason why no answer came.
+/// Why no answer came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChannelError {
     /// The process has ended, or closed its end.
@@ -85,8 +84,8 @@ impl WaitLimits<'_> {
 }
 
 impl Wakeup {
-    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer
-    /// ends the next wait.
+    /// The error that ends the wait, if any. Only this consumes the interrupt, so one that comes with an answer ends
+    /// the next wait.
     fn check(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         if self.interrupted {
             limits.interrupt.map(Interrupt::take);
@@ -114,7 +113,6 @@ impl Channel {
         Ok((channel, WorkerPipes { requests: their_requests, answers: their_answers }))
     }
 
-    /// Sends the whole request.
     pub fn send(
         &mut self,
         mut bytes: &[u8],
@@ -136,7 +134,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Returns the next line, without its newline. A complete line is returned even if its sender has ended since.
+    /// The next line, without its newline. A complete line counts even if its sender has ended since.
     pub fn line(
         &mut self,
         process: &mut WorkerProcess,
@@ -171,7 +169,6 @@ impl Channel {
         }
     }
 
-    /// Device and inode of both pipes.
     #[cfg(test)]
     pub fn inodes(&self) -> Vec<(u64, u64)> {
         let stat = |fd: &OwnedFd| rustix::fs::fstat(fd).expect("an open descriptor has a status");
@@ -236,7 +233,6 @@ pub fn wait_for_end(
     Ok(true)
 }
 
-/// Waits until something happens.
 fn wait(
     fd: Option<(BorrowedFd<'_>, PollFlags)>,
     process: &mut WorkerProcess,

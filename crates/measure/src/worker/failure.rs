@@ -4,36 +4,29 @@ use std::time::Duration;
 
 use host::sys::Stage;
 
-/// Characters of a line or a request that are kept for a message.
+/// Characters of a line or a request that a message shows.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// A failed request. Except after [`FailureCause::ErrorAnswer`], the process and its whole group are gone, and the
-/// worker takes no further requests.
+/// A failed request. Except after [`FailureCause::ErrorAnswer`], the whole process group is gone, and the worker takes
+/// no further requests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WorkerFailure {
     /// The request; `None` before or at the worker's first line.
     pub request: Option<String>,
-    /// The cause.
     pub what: FailureCause,
-    /// Last lines of standard output and error of the process.
+    /// Last lines of the process's standard output and error.
     pub output_tail: OutputTail,
 }
 
-/// The causes of a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FailureCause {
     /// The program does not exist or cannot be executed: the whole reason.
     NoProgram(String),
     /// The process could not be set up as requested, or could not execute the program.
-    Start {
-        /// The step.
-        stage: Stage,
-        /// Its error.
-        errno: i32,
-    },
+    Start { stage: Stage, errno: i32 },
     /// The process ended.
     Died {
-        /// Exit status, or minus the signal. `None` if unknown: the fork server of a forked worker is gone.
+        /// Exit status, or minus the signal. `None` if the fork server of a forked worker is gone.
         exit: Option<i32>,
     },
     /// The worker closed its pipe and ran on. Stillwell killed it.
@@ -44,7 +37,6 @@ pub enum FailureCause {
     Rubbish {
         /// The beginning of the line, escaped.
         line: String,
-        /// The fault of the line.
         why: AnswerFault,
     },
     /// The worker speaks another version of the protocol.
@@ -53,17 +45,13 @@ pub enum FailureCause {
     ErrorAnswer(String),
     /// The process ended without a line of the protocol and without a sign of failure: with status 0, or with a usage
     /// message. Most such programs are not benchmark programs.
-    NotAWorker {
-        /// Exit status.
-        exit: i32,
-    },
+    NotAWorker { exit: i32 },
     /// ^C, SIGTERM or SIGHUP came.
     Interrupted,
     /// A system call of Stillwell failed.
     System {
         /// The operation that failed.
         what: &'static str,
-        /// The error.
         errno: i32,
     },
     /// The worker had failed before, so Stillwell sent nothing.
@@ -75,7 +63,7 @@ pub enum FailureCause {
 pub enum AnswerFault {
     /// The line does not have the form of the protocol.
     Form,
-    /// It is longer than the protocol allows, or there are too many lines.
+    /// The line is longer than the protocol allows, or there are too many lines.
     TooLong,
     /// The line came without a request.
     Unasked,
@@ -83,16 +71,13 @@ pub enum AnswerFault {
     LongerThanPossible,
 }
 
-/// The end of a process's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputTail {
-    /// To standard output.
     pub stdout: String,
-    /// To standard error.
     pub stderr: String,
 }
 
-/// The beginning of a line or a request for a message: control characters are escaped.
+/// The beginning of a line or a request for a message, with control characters escaped.
 pub fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect()

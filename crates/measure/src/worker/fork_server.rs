@@ -1,16 +1,17 @@
-//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which
-//! no fresh process could have.
+//! Workers that a running program forks from itself: for functions of a REPL, a notebook or a test session, which no
+//! fresh process could have.
 //!
 //! The program holds the other end of a Unix stream socket. One request is outstanding at a time:
 //!
 //! | request | answer | |
 //! |---|---|---|
-//! | `fork ARM`, with the worker's two pipe ends as SCM_RIGHTS: requests, answers | `pid PID` | makes a worker of this arm |
+//! | `fork ARM`, with the worker's two pipe ends as SCM_RIGHTS: requests, answers | `pid PID` | makes a worker of this
+//! arm |
 //! | `reap PID` | `status N` | waits for its end: exit status, or minus the signal |
 //!
-//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may
-//! have a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which
-//! should make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
+//! `error TEXT` may answer either. Lines, texts and integers are the worker protocol's; only N may have a sign. The
+//! program closes both descriptors after the fork, and its end of the socket in the worker. The worker should make
+//! itself the leader of a process group: otherwise only the worker itself is killed, not its children.
 
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
@@ -41,12 +42,11 @@ pub struct ForkServer {
 }
 
 impl ForkServer {
-    /// Takes the socket.
     pub fn new(socket: OwnedFd) -> Rc<Self> {
         Rc::new(Self { socket, buffer: RefCell::default(), lost: Cell::new(false) })
     }
 
-    /// Makes a worker of an arm. Its output is that of the program, so it is not captured.
+    /// Makes a worker of an arm. Its output is the program's, so it is not captured.
     ///
     /// # Errors
     /// The program is gone, refuses, or does not answer.
@@ -73,7 +73,7 @@ impl ForkServer {
         let limit = request_limits.timeout.or(Some(LIMIT));
         let limits = WaitLimits::new(limit, request_limits.interrupt.as_deref());
         let answer = self.send_ends(&request, &theirs).and_then(|()| self.line(&limits));
-        // Its copies keep the pipes open from here on.
+        // The worker's copies keep the pipes open from here on.
         drop(theirs);
         let line = answer.map_err(|broken| {
             self.lost.set(true);
@@ -93,7 +93,7 @@ impl ForkServer {
             return Err(failed(FailureCause::ErrorAnswer(text)));
         }
         let pid = answer::number(&line, b"pid").and_then(|pid| i32::try_from(pid).ok());
-        // kill(2) with 0 or 1, or minus those, would kill this process or all others.
+        // kill(2) with 0, 1 or their negatives would kill this process or all others.
         let Some(pid) = pid.filter(|&pid| pid > 1) else {
             let line = failure::shown(&line);
             return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
@@ -134,7 +134,7 @@ impl ForkServer {
                 return Err(ChannelError::Rubbish(buffer.clone(), AnswerFault::TooLong));
             }
             let mut chunk = [0; 1024];
-            // MSG_DONTWAIT, since O_NONBLOCK would apply to the owner of the socket too.
+            // MSG_DONTWAIT, because O_NONBLOCK would affect the socket's owner too.
             match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
                 Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),

@@ -1,9 +1,9 @@
-//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from
-//! outside, and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
+//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from outside,
+//! and ended. One [`Worker`] is one process; sessions keep the workers of all arms alive together.
 //!
-//! Works in the front end, in the thread that measures: the kernel kills a child when the *thread* that made it ends
-//! (prctl(2), PR_SET_PDEATHSIG), so that no worker outlives the session, not even one in a long loop after `kill -9`.
-//! A worker has eight descriptors open here, nine where there are pidfds.
+//! It works in the front end's measuring thread. The kernel kills a child when the *thread* that made it ends
+//! (prctl(2), PR_SET_PDEATHSIG), so no worker outlives the session, not even in a long loop after `kill -9`. A worker
+//! has eight descriptors open here, nine with a pidfd.
 
 mod answer;
 mod channel;
@@ -45,16 +45,14 @@ pub use slice::Slice;
 
 /// The argument that makes a program a worker.
 pub const WORKER_ARGUMENT: &str = "--stillwell-worker=";
-/// Time limit for the start and for requests that run none of the user's code. It also ends the wait for a program
-/// that is not a worker.
+/// Time limit for the start and for requests that run none of the user's code. It also ends the wait for a program that
+/// is no worker.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The time a worker may take to end after `quit`.
+/// Time for a worker to end after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(5);
-/// The time a process may take to end after it has closed its pipes: the kernel closes them first (kernel/exit.c,
-/// do_exit).
+/// Time for a process to end after it has closed its pipes: the kernel closes them first (kernel/exit.c, do_exit).
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
-/// The options for starting a worker.
 #[derive(Debug)]
 pub struct WorkerLaunch {
     /// Program and arguments. Stillwell searches the PATH of `environment` and adds the worker's argument.
@@ -68,9 +66,9 @@ pub struct WorkerLaunch {
 /// The time limit for an answer, and the events that end the wait earlier.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLimits {
-    /// Limit for each request. Without one, only requests that run the user's code may take more than a minute.
+    /// Limit for each request. Without it, only requests that run the user's code may take more than a minute.
     pub timeout: Option<Duration>,
-    /// ^C, SIGTERM or SIGHUP. One that arrives between requests ends the next request.
+    /// ^C, SIGTERM or SIGHUP. If it arrives between requests, it ends the next one.
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
@@ -79,16 +77,16 @@ pub struct RequestLimits {
 pub struct WorkerExit {
     /// Exit status, or minus the signal; `None` if unknown.
     pub exit: Option<i32>,
-    /// Whether Stillwell killed it because it did not end in time.
+    /// Whether Stillwell killed the worker because it did not end in time.
     pub killed: bool,
-    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`]
-    /// for a better one.
+    /// Resource usage from wait4(2). The peak resident set begins at this process's own; [`Worker::status`] has a
+    /// better one.
     pub usage: Option<Usage>,
-    /// Last lines of its output.
+    /// Last lines of the output.
     pub output_tail: OutputTail,
 }
 
-/// A running worker. When this is dropped, its process group is killed.
+/// A running worker. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Worker {
     channel: Channel,
@@ -151,7 +149,6 @@ impl Worker {
         Self { channel, process, files, facts: None, request_limits, over: false }
     }
 
-    /// Its process id.
     #[cfg(test)]
     pub fn pid(&self) -> i32 {
         self.process.pid()
@@ -175,12 +172,11 @@ impl Worker {
         Ok(self.facts.as_ref().expect("set just now"))
     }
 
-    /// Counts of the whole process from the kernel.
+    /// The kernel's counts of the whole process.
     pub fn status(&self) -> ProcStatus {
         self.files.status()
     }
 
-    /// The number of threads of the worker.
     pub fn n_threads(&self) -> Option<u32> {
         self.status().n_threads
     }
@@ -220,8 +216,7 @@ impl Worker {
         })
     }
 
-    /// Sends a request and returns the first line of the answer. `None` stands for the first line, which has no
-    /// request.
+    /// Sends a request and returns the first line of the answer. `None` waits for the worker's very first line.
     fn exchange(
         &mut self,
         request: Option<&str>,
@@ -325,8 +320,8 @@ impl Worker {
     }
 }
 
-/// Whether a process that ended before its first line is no worker at all: it did its usual work, or it did not know
-/// the argument.
+/// Whether a process that ended before its first line is no worker at all: it did its usual work, or did not know the
+/// argument.
 fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
     let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {

@@ -1,8 +1,8 @@
 //! Standard output and error of a worker: two files in memory, of which only the end is kept.
 //!
-//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each
-//! other. Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps
-//! the files short: it checks their lengths after each answer, and every 50 ms while it waits.
+//! Unlike pipes, files need no reader. So a worker never blocks in a write, and its output during a slice does not wake
+//! the parent, which would take the CPU from it. The parent checks the lengths of the files after each answer, and
+//! every 50 ms while it waits, and shortens them.
 
 use std::fs::File;
 use std::io;
@@ -15,10 +15,9 @@ use crate::worker::failure::OutputTail;
 
 /// The number of bytes from the end to show.
 const TAIL_BYTES: usize = 4 << 10;
-/// A file longer than this is emptied.
+/// A longer file is emptied.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Both streams.
 #[derive(Debug)]
 pub struct WorkerOutput {
     stdout: TailFile,
@@ -55,7 +54,6 @@ impl WorkerOutput {
         self.stderr.trim();
     }
 
-    /// The last bytes of both.
     pub fn output_tail(&self) -> OutputTail {
         let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
         OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
@@ -65,7 +63,7 @@ impl WorkerOutput {
 impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        // Append, so that the program writes at the new end after the file is emptied.
+        // Append, so the program writes at the new end after the file is emptied.
         fcntl_setfl(&file, OFlags::APPEND)?;
         Ok(Self { file: file.into(), before: Vec::new() })
     }

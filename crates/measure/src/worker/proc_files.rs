@@ -1,5 +1,5 @@
-//! Counts of a worker in `/proc`. The files stay open and are read anew at offset 0, which makes the kernel write
-//! them anew (fs/seq_file.c, `seq_read_iter`); nothing is allocated.
+//! Counts of a worker in `/proc`. The files stay open and are read again at offset 0, which makes the kernel write them
+//! anew (fs/seq_file.c, `seq_read_iter`); nothing is allocated.
 //!
 //! Measured on Linux 6.18 in a virtual machine: schedstat 0.7, stat 2.8, status 6.2, sched 4.9 µs. Before and after a
 //! slice together 21 µs with parsing, in which the worker sleeps.
@@ -33,7 +33,6 @@ pub struct ProcStatus {
 }
 
 impl ProcFiles {
-    /// Opens them.
     pub fn open(pid: i32) -> Self {
         let open = |name: &str| {
             let path = format!("/proc/{pid}/{name}");
@@ -76,7 +75,7 @@ fn run_queue_wait_ns(schedstat: &[u8]) -> Option<u64> {
 }
 
 fn cpu(stat: &[u8]) -> Option<u32> {
-    // The second field is the name in parentheses, in which everything may occur.
+    // The second field is the name in parentheses, which may contain anything.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let field = stat.get(after_name..)?.split(|&byte| byte == b' ').nth(39 - 3)?;
     number(field)?.try_into().ok()

@@ -27,7 +27,6 @@ pub trait Reaper: Debug {
     fn reap(&self, pid: i32) -> Option<i32>;
 }
 
-/// The parent of a process.
 #[derive(Debug)]
 enum ProcessOrigin {
     /// A child of this process, with its output.
@@ -36,12 +35,11 @@ enum ProcessOrigin {
     Forked(Rc<dyn Reaper>),
 }
 
-/// The exit of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessEnd {
     /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
-    /// Resources it used, from wait4(2).
+    /// Resource usage from wait4(2).
     pub usage: Option<Usage>,
 }
 
@@ -56,18 +54,17 @@ impl WorkerProcess {
         Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// The descriptor to poll for its end.
+    /// The descriptor to poll for the end of the process.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(|pidfd| pidfd.as_fd())
     }
 
-    /// Whether it has ended; it may still have to be reaped. The end of a forked
-    /// process without a pidfd is visible only as the end of its answers.
+    /// Whether the process has ended; it may still have to be reaped. The end of a forked process without a pidfd is
+    /// visible only as the end of its answers.
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
             || match (&self.origin, &self.pidfd) {
@@ -84,7 +81,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Last lines of its output.
+    /// Last lines of the output.
     pub fn output_tail(&self) -> OutputTail {
         match &self.origin {
             ProcessOrigin::Child(output) => output.output_tail(),
@@ -92,8 +89,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends the rest of the group, and reaps the leader. Until the leader is reaped, the kernel gives the number of
-    /// the group to no other process.
+    /// Ends the rest of the group, and reaps the leader. Until then, the kernel gives the group's number to no other
+    /// process.
     pub fn finish(&mut self) -> ProcessEnd {
         if let Some(end) = self.end {
             return end;

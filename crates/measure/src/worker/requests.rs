@@ -8,10 +8,9 @@ use crate::worker::{LIMIT, Worker, text};
 use model::values::Gc;
 use record::plan::Arm;
 
-/// All lines of one answer together.
+/// Most bytes of all lines of one answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// A part of the code of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodePart {
     Setup,
@@ -19,7 +18,7 @@ pub enum CodePart {
     Teardown,
 }
 
-/// All requests of a process that runs the benchmark of an arm once, in so many loops. It reads them from a file.
+/// All requests of a process that runs an arm's benchmark once, in so many loops. The process reads them from a file.
 pub fn requests_of_a_run(arm: &Arm, gc: Gc, loops: u64) -> Vec<u8> {
     let mut lines = Vec::new();
     match (&arm.source, &arm.benchmark) {
@@ -48,7 +47,7 @@ impl Worker {
     /// The benchmarks of the program. A program that makes its benchmarks while it runs ends afterwards.
     ///
     /// # Errors
-    /// As for every request: see [`FailureCause`].
+    /// See [`FailureCause`], as for every request.
     pub fn list(&mut self) -> Result<Vec<WorkerBenchmark>, WorkerFailure> {
         self.lines("list", None, answer::benchmark)
     }
@@ -56,7 +55,7 @@ impl Worker {
     /// Chooses the benchmark to run.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn select(&mut self, name: &str) -> Result<(), WorkerFailure> {
         self.ok(&format!("select {}", text::escape(name)), b"", None)
     }
@@ -64,7 +63,7 @@ impl Worker {
     /// Sends a part of the code; only to a worker with the fact `source`.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn source(&mut self, part: CodePart, code: &str) -> Result<(), WorkerFailure> {
         let part = match part {
             CodePart::Setup => "setup",
@@ -77,7 +76,7 @@ impl Worker {
     /// Makes a benchmark of the parts, with the statement repeated in each loop.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn compile(&mut self, duplicate: u64) -> Result<(), WorkerFailure> {
         self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
     }
@@ -85,7 +84,7 @@ impl Worker {
     /// Switches garbage collection during runs on or off; only for a worker with the fact `gc`.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn gc(&mut self, on: bool) -> Result<(), WorkerFailure> {
         self.ok(if on { "gc on" } else { "gc off" }, b"", Some(LIMIT))
     }
@@ -93,7 +92,7 @@ impl Worker {
     /// Collects garbage now.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn collect(&mut self) -> Result<(), WorkerFailure> {
         self.ok("collect", b"", Some(LIMIT))
     }
@@ -101,7 +100,7 @@ impl Worker {
     /// Metadata of the worker. Collecting it may disturb measurements.
     ///
     /// # Errors
-    /// As for every request.
+    /// See [`FailureCause`].
     pub fn metadata(&mut self) -> Result<Vec<(String, String)>, WorkerFailure> {
         self.lines("metadata", Some(LIMIT), answer::meta)
     }
@@ -109,7 +108,7 @@ impl Worker {
     /// Peak of the memory that the language allocated in so many loops, bytes.
     ///
     /// # Errors
-    /// As for every request; an error answer where the worker does not know this one.
+    /// See [`FailureCause`]; an error answer if the worker does not know this request.
     pub fn tracemalloc(&mut self, loops: u64) -> Result<u64, WorkerFailure> {
         let request = format!("tracemalloc {loops}");
         let line = self.exchange(Some(&request), b"", None, true)?;

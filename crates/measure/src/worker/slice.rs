@@ -1,27 +1,27 @@
-//! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
+//! One slice: the loops that a worker runs at one request, timed by the worker and watched from outside.
 
 use crate::clock::monotonic_ns;
 use crate::stalls::Stall;
 use crate::worker::failure::{AnswerFault, WorkerFailure};
 use crate::worker::{Worker, answer};
 
-/// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
+/// Measurements of one slice. A value that the kernel lacks is `None`, never zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// CLOCK_MONOTONIC when the request was sent.
     pub started_ns: u64,
     /// Wall time around the loop, measured by the worker.
     pub wall_ns: u64,
-    /// CPU time of the process, all threads, around the same. Of a benchmark that times itself, around the whole call.
+    /// CPU time of all threads of the process around the loop; around the whole call if the benchmark times itself.
     pub cpu_ns: u64,
     /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
-    /// Time the main thread waited on a run queue, from the request to the answer. It includes the wait for the CPU
-    /// to read the request, so it can be a little more than wall minus CPU time.
+    /// Time that the main thread waited on a run queue, from request to answer. It includes the wait for the CPU to
+    /// read the request, so it can slightly exceed wall minus CPU time.
     pub run_queue_wait_ns: Option<u64>,
     /// The part of the wall time in which the worker was ready and did not run.
     pub stall: Option<Stall>,
-    /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
+    /// Times the main thread went to sleep, including the wait for requests (mostly 1, not corrected).
     pub voluntary_switches: Option<u64>,
     /// Times the main thread was preempted. If this process shares the worker's CPU, its waking at the answer counts
     /// too, although it comes after the loop. Then up to 2 preemptions mean nothing, and the sleep above may be
@@ -36,11 +36,11 @@ pub struct Slice {
 }
 
 impl Worker {
-    /// Runs the selected benchmark `loops` times. `has_own_timer`: its wall time is of a part of the call.
+    /// Runs the selected benchmark `loops` times. `has_own_timer`: the wall time covers only a part of the call.
     ///
     /// # Errors
-    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an
-    /// older request, or its clock is another one.
+    /// See [`FailureCause`](super::failure::FailureCause). Also if the loops supposedly took longer than possible: the
+    /// worker answers an older request, or has another clock.
     pub fn run_loops(&mut self, loops: u64, has_own_timer: bool) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();
@@ -86,7 +86,6 @@ impl Worker {
     }
 }
 
-/// The clocks' readings of a slice.
 #[derive(Clone, Copy, Debug)]
 struct SliceTimes {
     wall_ns: u64,
@@ -96,14 +95,14 @@ struct SliceTimes {
 }
 
 impl SliceTimes {
-    /// The stall of a slice. `waited_ns` is what the main thread waited from the request to the answer, and `n_sleeps`
-    /// how often it went to sleep then, before it had answered.
+    /// The stall of a slice. `waited_ns`: how long the main thread waited from request to answer; `n_sleeps`: how often
+    /// it went to sleep meanwhile, before it answered.
     ///
-    /// A worker that did not was off the CPU in the slice because it waited. If it slept, perhaps in the slice, its waits
-    /// may have been outside. With several threads, another one may have run.
+    /// A worker that never slept was off the CPU because it waited. If it slept, perhaps in the slice, its waits may
+    /// have been outside. With several threads, another one may have run.
     ///
-    /// The CPU time of a benchmark that times itself is of the whole call. So it was off the CPU in its wall time for at
-    /// least wall minus CPU time, and at most so much longer as the rest of the call lasted.
+    /// The CPU time of a benchmark that times itself covers the whole call. So the time off the CPU within the wall
+    /// time is at least wall minus CPU time, plus at most the length of the rest of the call.
     fn stall(self, waited_ns: u64, n_sleeps: u64, is_single: bool) -> Stall {
         let off_ns = self.wall_ns.saturating_sub(self.cpu_ns);
         let outside_ns = self.round_trip_ns.saturating_sub(self.wall_ns);
@@ -122,8 +121,8 @@ impl SliceTimes {
     }
 }
 
-/// The longest time that loops can have taken. A clock that is not steered by NTP, as CLOCK_MONOTONIC is, differs by
-/// less than 0.05 % (adjtimex(2): 500 ppm); one that counts in µs, by 1 µs.
+/// The longest time that loops can have taken. CLOCK_MONOTONIC is steered by NTP; another clock differs by less than
+/// 0.05 % (adjtimex(2): 500 ppm), or by 1 µs if it counts in µs.
 fn longest_ns(round_trip_ns: u64) -> u64 {
     round_trip_ns + round_trip_ns / 1000 + 1000
 }
@@ -148,7 +147,7 @@ mod tests {
         assert_eq!(stall(50, 0, false), (0, 50));
     }
 
-    /// 100 of the 130 ns are timed, and 45 ns of CPU time are of all 130.
+    /// 100 of the 130 ns are timed; the 45 ns of CPU time cover all 130.
     #[test]
     fn a_benchmark_that_times_itself_may_have_waited_outside() {
         let times =
@@ -161,11 +160,11 @@ mod tests {
         assert_eq!(stall(85, 0, true), (55, 30));
         assert_eq!(stall(10, 0, true), (10, 0));
         assert_eq!(stall(85, 1, true), (55, 30));
-        // Nothing of it is outside: as with any other benchmark.
+        // Nothing is outside: as with any other benchmark.
         let whole = SliceTimes { round_trip_ns: 100, ..times };
         let stalled = |stalled_ns, unclear_ns| Stall { stalled_ns, unclear_ns, impossible_ns: 0 };
         assert_eq!(whole.stall(55, 0, true), stalled(55, 0));
-        // The waits may be longer than the call, by those before and after it: nothing is taken from a short time.
+        // Waits before and after the call may make the sum longer than the call: nothing is taken from a short time.
         let short = SliceTimes { wall_ns: 1, cpu_ns: 20, round_trip_ns: 520, ..times };
         assert_eq!(short.stall(530, 0, true), stalled(0, 1));
         assert_eq!(short.stall(530, 1, true), stalled(0, 1));

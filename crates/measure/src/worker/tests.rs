@@ -97,7 +97,6 @@ fn check_gone(pid: i32) {
     assert_eq!(error.raw_os_error(), Some(libc::ECHILD), "process {pid} was not reaped");
 }
 
-/// Checks a failure before or at the first line.
 #[track_caller]
 fn check_hello(mut worker: Worker) -> WorkerFailure {
     let failure = worker.hello().unwrap_err();
@@ -107,7 +106,6 @@ fn check_hello(mut worker: Worker) -> WorkerFailure {
     failure
 }
 
-/// Checks a failure in `run 7`.
 #[track_caller]
 fn check_run(mut worker: Worker) -> WorkerFailure {
     worker.hello().unwrap();
@@ -233,7 +231,7 @@ fn answers_that_are_none() {
 fn a_second_answer_that_comes_late_is_not_taken_for_the_next() {
     let mut worker = shell("say stillwell 1; ask; say ok; say ok; ask; ask");
     worker.hello().unwrap();
-    // Both lines arrive at once, or the second one arrives before the next request.
+    // Both lines arrive at once, or the second one before the next request.
     let mut first = worker.collect();
     while first.is_ok() {
         first = worker.collect();
@@ -272,7 +270,7 @@ fn an_error_answer_leaves_the_worker_usable() {
 #[test]
 fn a_worker_that_hangs_is_killed_with_all_its_children() {
     let timeout = Duration::from_millis(300);
-    // The child has the worker's pipes, too. A pid in a fact: the only way to know it.
+    // The child has the worker's pipes, too. A fact is the only way to know its pid.
     let mut worker = shell("sleep 1000 & say stillwell 1 child=$!; ask; wait");
     let child: i32 = worker.hello().unwrap().get("child").unwrap().parse().unwrap();
     let child = pidfd_open(Pid::from_raw(child).unwrap(), PidfdFlags::empty());
@@ -280,7 +278,6 @@ fn a_worker_that_hangs_is_killed_with_all_its_children() {
     let failure = check_run(worker);
     assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     if let Ok(child) = child {
-        // Returns when it has ended.
         poll(&mut [PollFd::new(&child, PollFlags::IN)], None).unwrap();
     }
 }

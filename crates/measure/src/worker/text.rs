@@ -1,9 +1,8 @@
-//! Words of the protocol: texts with their escapes, and integers.
+//! Words of the protocol: texts with escapes, and integers.
 
 use std::fmt::Write as _;
 
-/// A text as one word: every byte that is not in `!` to `~` and every backslash becomes `\xHH`; the empty text is
-/// `\x`.
+/// A text as one word: every backslash and every byte outside `!` to `~` becomes `\xHH`; the empty text is `\x`.
 pub fn escape(text: &str) -> String {
     if text.is_empty() {
         return "\\x".into();
@@ -19,8 +18,7 @@ pub fn escape(text: &str) -> String {
     word
 }
 
-/// Returns the text of a word, or `None` if the word is malformed. Any character may be escaped, so a name can
-/// contain `=`.
+/// The text of a word, or `None` if it is malformed. Any character may be escaped, so a name can contain `=`.
 pub fn unescape(word: &[u8]) -> Option<String> {
     if word == b"\\x" {
         return Some(String::new());
@@ -51,7 +49,7 @@ fn digit(byte: u8) -> Option<u8> {
 
 /// A decimal integer without a sign, below 2^63.
 pub fn integer(word: &[u8]) -> Option<u64> {
-    // 2^63 has 19 digits. `parse` alone would take a plus sign.
+    // 2^63 has 19 digits. `parse` alone would accept a plus sign.
     if word.is_empty() || word.len() > 19 || !word.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -60,7 +58,7 @@ pub fn integer(word: &[u8]) -> Option<u64> {
 
 /// `NAME=VALUE`, both texts.
 pub fn pair(word: &[u8]) -> Option<(String, String)> {
-    // The first: an `=` of the name itself is written with an escape.
+    // The first one: an `=` in the name is escaped.
     let at = word.iter().position(|&byte| byte == b'=')?;
     Some((unescape(&word[..at])?, unescape(&word[at + 1..])?))
 }

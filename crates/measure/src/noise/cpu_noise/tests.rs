@@ -67,7 +67,7 @@ fn a_cpu_without_rights() {
     let found = of(&watched, Some(&seen), counted);
     assert_eq!(found.stolen_ns, 1_522_000 + 5_000);
     assert_eq!(ns_of(&found, &task("cc1")), 1_500_000);
-    // Pauses of 2, 15, 3 and 2 µs remain. Three of them are the ticks.
+    // Pauses of 2, 15, 3 and 2 µs remain. Three of them are ticks.
     assert_eq!(ns_of(&found, &tick()), 15_000 + 3_000 + 2_000);
     // Without tracepoints, time of the host stays unexplained.
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_527_000 - 1_520_000);
@@ -106,7 +106,7 @@ fn a_cpu_with_tracepoints_and_steal() {
     assert_eq!((found.n_lost_events, found.switched_off_ns), (3, None));
 }
 
-/// A container's filter refuses perf events: the counts of the kernel still name the program.
+/// A container's filter refuses perf events. The kernel's counts still name the program.
 #[test]
 fn a_cpu_without_perf_events() {
     let counted = CpuCounts {
@@ -126,7 +126,7 @@ fn a_cpu_without_perf_events() {
     assert_eq!(found.evidence, NoiseEvidence::Counts);
     assert_eq!((ns_of(&found, &task("hog")), ns_of(&found, &tick())), (1_500_000, 66_000));
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_610_000 - 1_566_000);
-    // Without a run-queue delay, the CPU time of the other programs is the only evidence.
+    // Without a run-queue delay, the other programs' CPU time is the only evidence.
     watched.run_delay_ns = None;
     let found = of(&watched, None, counted);
     assert_eq!(ns_of(&found, &task("hog")), 1_610_000);
@@ -148,7 +148,7 @@ fn the_host_has_what_nobody_else_can_have_had() {
             n_lost,
         }),
     };
-    // 5 µs of pauses that did not fit stay unexplained in any case.
+    // 5 µs of pauses that did not fit stay unexplained.
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000)]);
     let found = of(&watched, Some(&points(0)), CpuCounts::default());
     assert_eq!(
@@ -165,7 +165,7 @@ fn the_host_has_what_nobody_else_can_have_had() {
     assert_eq!(found.n_lost_events, 7);
 }
 
-/// After the buffer is full, the state of the CPU is not known.
+/// After the buffer is full, the state of the CPU is unknown.
 #[test]
 fn a_timeline_ends_where_the_room_does() {
     let mut watched = watched(&[(1_000_000, 500_000), (2_500_000, 1_700_000)]);

@@ -1,6 +1,6 @@
-//! osnoise, the kernel's tracer of the same kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread
-//! on each CPU that reports its lost time. `tracing` turns it on and off in a process of its own; this file reads its
-//! text. Pure.
+//! osnoise, the kernel's own noise tracer (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread on each
+//! CPU that reports its lost time. `tracing` turns it on and off in a separate process; this file parses its text.
+//! Pure.
 
 pub mod tracing;
 
@@ -76,7 +76,7 @@ pub struct TimeShares {
     pub unseen: f64,
 }
 
-/// Pairs the reports of the tracer with those of the loop.
+/// Pairs the tracer's reports with the loops'.
 pub fn compare_with_loops(cpus: &[CpuNoise], reports: &[Osnoise]) -> Vec<OsnoiseComparison> {
     let pairs = reports.iter().filter_map(|osnoise| {
         let watched = cpus.iter().find(|cpu| cpu.cpu == osnoise.cpu)?;
@@ -89,7 +89,7 @@ pub fn compare_with_loops(cpus: &[CpuNoise], reports: &[Osnoise]) -> Vec<Osnoise
     pairs.collect()
 }
 
-/// The CPUs without a report: a sample is a second long, and none of theirs ended.
+/// The CPUs without a report: a sample takes a second, and none of theirs ended.
 pub fn missing_samples(cpus: &[usize], reports: &[Osnoise]) -> Option<Gap> {
     let is_silent = |cpu: &usize| !reports.iter().any(|osnoise| osnoise.cpu == *cpu);
     let silent: Vec<usize> = cpus.iter().copied().filter(is_silent).collect();
@@ -128,8 +128,8 @@ fn of_tracer(report: &Osnoise) -> TimeShares {
     }
 }
 
-/// Text of `trace_pipe` → report of each CPU. Events count when their sample ends, because that line sums up the
-/// counts; events after the last sample belong to an incomplete one.
+/// Parses `trace_pipe` into a report for each CPU. Events count when their sample ends, because that line has the sums;
+/// events after the last sample are dropped.
 pub fn parse(text: &str) -> Vec<Osnoise> {
     let mut cpus: BTreeMap<usize, (Osnoise, Osnoise)> = BTreeMap::new();
     for line in text.lines() {
@@ -201,7 +201,7 @@ fn number_after(words: &str, name: &str) -> Option<u64> {
     words.nth(1)?.parse().ok()
 }
 
-/// Parses the end of a sample (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left,
+/// Parses the end of a sample (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, remaining share,
 /// longest piece, all in µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
 fn end_of_sample(message: &str) -> Option<Osnoise> {
     let fields: Vec<&str> = message.split_ascii_whitespace().collect();
@@ -227,7 +227,7 @@ fn end_of_sample(message: &str) -> Option<Osnoise> {
 mod tests {
     use super::*;
 
-    /// The text of `trace_pipe`: two whole samples of CPU 3, one of CPU 0 that is cut off.
+    /// A `trace_pipe` with two whole samples of CPU 3, and one of CPU 0 that is cut off.
     const TEXT: &str = "\
        osnoise/3-88      [003] d.h..    81.250000: irq_noise: local_timer:236 start 81.249995000 duration 2000 ns
        osnoise/3-88      [003] d.s..    81.250010: softirq_noise: TIMER:1 start 81.250002000 duration 900 ns

@@ -1,8 +1,8 @@
-//! Turns osnoise on for some CPUs and some time, and off again in any case.
+//! Turns osnoise on for some CPUs and some time, and always off again.
 //!
-//! The threads of the tracer stay until it is turned off. A process of its own, this program executed again, turns it
-//! off when its standard input ends, so also when its parent is killed. If both are killed, the next process finds
-//! the left instance by its name, which contains the earlier `osnoise/cpus`.
+//! The tracer's threads stay until it is turned off. So a separate process, this program executed again, turns it off
+//! when its standard input ends, even if its parent is killed. If both are killed, the next process recognises the
+//! remaining instance by its name, which contains the earlier `osnoise/cpus`.
 #![expect(clippy::disallowed_methods, reason = "this is where the tracer is turned on and off")]
 
 use std::ffi::OsStr;
@@ -34,14 +34,12 @@ const EVENTS: [&str; 5] =
 /// First line of the process's output.
 const READY: &str = "ready";
 const LOOK_NS: u64 = 200_000_000;
-/// Interval between two readings of the kernel's buffers, and the largest number of reads at each (some kilobytes
-/// each).
+/// Interval between two readings of the kernel's buffers. Each reads a limited number of pieces, some kilobytes each.
 const READ_NS: u64 = 100_000_000;
 const READS_MAX: usize = 4096;
 /// Longer than any file that is read here.
 const FILE_BYTES_MAX: usize = 64 << 10;
 
-/// Whether this process is the one that turns the tracer on and off.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
@@ -81,7 +79,6 @@ fn relay(cpus: &str) -> Result<()> {
     tracer.copy_until_the_end_of_input()
 }
 
-/// The tracer, turned on.
 struct OsnoiseTracer<'a> {
     place: &'a Path,
     instance: PathBuf,
@@ -97,7 +94,7 @@ impl<'a> OsnoiseTracer<'a> {
             .with_context(|| format!("cannot make {}", instance.display()))?;
         let tracing = Self { place, instance, before };
         write(&place.join("osnoise/cpus"), cpus)?;
-        // Interruptions with a cause have events of their own. Without the filter there is only more to read.
+        // Interruptions with a cause have their own events. Without the filter there is only more to read.
         write(
             &tracing.instance.join("events/osnoise/sample_threshold/filter"),
             "interference == 0",
@@ -125,7 +122,7 @@ impl<'a> OsnoiseTracer<'a> {
             if is_over {
                 write(&self.instance.join("current_tracer"), "nop")?;
             }
-            // The limit is necessary: every read is an event itself, so the pipe is never empty.
+            // Every read is an event itself, so the pipe is never empty: the limit is necessary.
             for _ in 0..READS_MAX {
                 let n = pipe.read(&mut buffer).unwrap_or(0);
                 if n == 0 || stdout.write_all(&buffer[..n]).is_err() {
@@ -152,7 +149,7 @@ fn put_back(place: &Path, instance: &Path, cpus: &str) {
     write(&place.join("osnoise/cpus"), cpus).ok();
 }
 
-/// Turns off the instances of processes that were killed.
+/// Turns off the instances of killed processes.
 fn clear_what_was_left(place: &Path) {
     for instance in instances(place) {
         let name = instance.file_name().and_then(|name| name.to_str());
@@ -164,7 +161,7 @@ fn clear_what_was_left(place: &Path) {
     }
 }
 
-/// Process id of the maker of an instance of Stillwell's, and the earlier `osnoise/cpus`.
+/// Process id of an instance's maker, and the earlier `osnoise/cpus`.
 fn made_by(name: &str) -> Option<(u32, &str)> {
     let (pid, cpus) = name.strip_prefix(OURS)?.strip_prefix('.')?.split_once('.')?;
     Some((pid.parse().ok()?, cpus))
@@ -189,7 +186,7 @@ fn instances(place: &Path) -> Vec<PathBuf> {
     entries.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-/// Reads the file at once: `osnoise/cpus` refuses to be read in pieces (`osnoise_cpus_read` in
+/// Reads the file at once, because `osnoise/cpus` cannot be read in pieces (`osnoise_cpus_read` in
 /// kernel/trace/trace_osnoise.c).
 fn read(path: &Path) -> Result<String> {
     let mut bytes = vec![0; FILE_BYTES_MAX];
@@ -214,7 +211,7 @@ pub fn watch(
     interrupt: &Interrupt,
 ) -> Result<Vec<Osnoise>, Gap> {
     let gap = |why: String, fix: &str| Gap { what: "osnoise".into(), why, fix: fix.into() };
-    // A directory of files (--host-root) has no tracer to turn on.
+    // A directory of files (--host-root) has no tracer.
     if !host.exists("proc/self/stat") {
         return Err(gap("this is not the running machine".into(), "leave out ⟦host-root⟧"));
     }

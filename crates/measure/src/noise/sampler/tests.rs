@@ -2,7 +2,7 @@ use super::*;
 use model::values::CPUS_MAX;
 use std::cell::Cell;
 
-/// A clock that shows these times, one after another; before the last one the loop is asked to end.
+/// A clock that shows these times; before the last one the loop is asked to end.
 fn spun(times: &[u64], room: usize) -> (SpinResult, Vec<(u64, u64)>) {
     let (at, stop) = (Cell::new(0), AtomicBool::new(false));
     let ticks = || {
@@ -36,7 +36,7 @@ fn what_cannot_be_watched_takes_no_room() {
     assert_eq!(room_of_each(32), PAUSES_MAX / 2);
 }
 
-/// Run-queue delay before the loop begins and after it ends is no loss of the loop.
+/// Run-queue delay before and after the loop is no loss of the loop.
 #[test]
 fn only_waiting_in_the_loop_counts() {
     let delay = |ns, began_ns, ended_ns| RunDelay { ns: Some(ns), began_ns, ended_ns };
@@ -76,7 +76,7 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     .unwrap();
     assert!(!was_interrupted);
     assert_eq!((found.len(), found[0].cpu, threads[0].cpu), (1, cpu, cpu));
-    // The time starts when the loop has begun, however late that is.
+    // The time starts when the loop has begun, however late.
     assert!(found[0].length_ns >= 4_990_000 && !found[0].was_moved);
     let total: u64 = found[0].pauses.iter().map(|pause| pause.length_ns).sum();
     assert!(total <= found[0].length_ns);

@@ -2,8 +2,8 @@
 
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledFunction, ProfiledRun};
 
-/// A profile of two programs: `main` calls `work` and `rest`, and the kernel runs. In the second one `work` takes
-/// `more` samples in each run. 100 ns between samples.
+/// A profile of two programs: `main` calls `work` and `rest`, and the kernel runs. In the second, `work` has `more`
+/// samples per run. Samples are 100 ns apart.
 pub fn made_up(n_blocks: u32, more: f64) -> Profile {
     let mut profile = Profile::new(vec!["old".into(), "new".into()], 0.01, 7, 100);
     let function =

@@ -20,7 +20,7 @@ fn the_function_that_differs_is_named_and_the_parts_add_up() {
     assert_eq!((found.n_blocks, found.n_lost_blocks), (70, 0));
     let different: Vec<bool> = found.counts.iter().map(|it| it.is_different).collect();
     assert_eq!(different, [true, false]);
-    // `main` is the whole program, so it is no news that it differs with its callees.
+    // `main` is the whole program. That it differs with its callees is no news.
     assert!(found.has_chains && found.with_callees.is_empty());
 }
 
@@ -58,7 +58,7 @@ fn blocks_with_lost_samples_are_left_out() {
     assert!(breakdown(&profile).unwrap_err().to_string().starts_with("4 blocks"));
 }
 
-/// More tasks than one at a time: the wall time is shorter than the CPU time.
+/// The wall time of parallel tasks is shorter than their CPU time.
 #[test]
 fn time_of_several_threads_at_once_is_a_part_of_its_own() {
     let mut profile = made_up(40, 0.0);

@@ -1,4 +1,4 @@
-//! Workers that another program forks; here it is a Python program.
+//! Workers that another program forks; here a Python program.
 
 use super::*;
 
@@ -77,7 +77,7 @@ signal.pause()",
     worker.hello().unwrap();
     let failure = worker.run_loops(2, false).unwrap_err();
     assert_eq!(failure.what, FailureCause::TimedOut(Duration::from_secs(2)));
-    // A third one is dropped in the middle; the program reaps it, or could not go on to its own end.
+    // A third one is dropped in the middle. The program reaps it, or could not end.
     server.fork("fine", &request_limits).unwrap().hello().unwrap();
     drop((worker, server));
     assert!(child.wait().unwrap().success());

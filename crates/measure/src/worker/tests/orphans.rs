@@ -39,7 +39,6 @@ fn a_worker_in_a_long_loop_dies_with_its_parent() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     if let Ok(worker) = worker {
-        // Returns when it has ended.
         poll(&mut [PollFd::new(&worker, PollFlags::IN)], None).unwrap();
     }
 }
