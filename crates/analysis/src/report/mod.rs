@@ -22,7 +22,7 @@ pub use shape::cumulative;
 pub use timeline::{RowTable, Timeline, timeline};
 pub use together::{NameMatch, RecordOverlay};
 
-/// Most rows that a page shows one by one, over all groups.
+/// Most rows that a page shows one by one: over all groups, and in one group.
 const ROWS_MAX: usize = 16_000;
 const ROWS_OF_GROUP_MAX: usize = 4_000;
 /// Rows that a group may always show.

@@ -24,7 +24,7 @@ const LONG_NS: u64 = 100_000_000;
 const LONGISH_NS: u64 = 50_000_000;
 /// Generations needed to estimate the noise within and between processes.
 const LEARNT_FROM: usize = 6;
-/// Slices that are searched for the end of a warm-up. An interpreter with a JIT compiler takes longer.
+/// Slices that are searched for the end of a warm-up, and the time limit. An interpreter with a JIT compiler takes longer.
 const WARMUP_SLICES: [usize; 2] = [40, 400];
 const WARMUP_NS: [u64; 2] = [300_000_000, 2_000_000_000];
 /// Fewest slices that can show a warm-up.

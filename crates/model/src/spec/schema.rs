@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatc
 
 use crate::spec::{Cli, short_help};
 
-/// Id of the option.
+/// Ids of the options.
 const SCHEMA: &str = "json_schema";
 const JSON: &str = "json";
 /// The heading for verbs that have headings.

@@ -13,6 +13,7 @@ use super::{Better, ValueUnit};
 pub struct Ceiling {
     /// The limit in ns, bytes or pieces.
     pub value: f64,
+    /// Unit of the limit.
     pub unit: ValueUnit,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
+/// A metric to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.

@@ -1,4 +1,4 @@
-//! Two comparisons of a probe → whether it is like the old end, like the new end, or neither.
+//! Decides from two comparisons whether a probe is like the old end, like the new end, or neither.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Relation {
     /// Best estimate.
     pub ratio: f64,
-    /// Lower end of its interval; `None` if it has none.
+    /// Lower end of the interval; `None` if it has none.
     pub lo: Option<f64>,
     /// Upper end.
     pub hi: Option<f64>,
@@ -21,19 +21,18 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// The log ratio.
     pub fn theta(&self) -> f64 {
         self.ratio.ln()
     }
 
-    /// The old one against the new one.
+    /// Old ÷ new.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let of = |end: f64| 1.0 / end;
         Self { ratio: of(self.ratio), lo: self.hi.map(of), hi: self.lo.map(of), ..*self }
     }
 
-    /// Standard error of the log ratio, from its interval as that of a normal distribution.
+    /// Standard error of the log ratio, from its interval as for a normal distribution.
     fn error(&self) -> Option<f64> {
         let half_width = (self.hi?.ln() - self.lo?.ln()) / 2.0;
         let z = stats::verdict::z(1.0 - self.alpha / 2.0).ok()?;
@@ -41,21 +40,20 @@ impl Relation {
     }
 }
 
-/// What a probe is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It differs from the new end, and not from the old one.
+    /// The probe differs from the new end, and not from the old one.
     LikeOld,
-    /// It differs from the old end, and not from the new one.
+    /// The probe differs from the old end, and not from the new one.
     LikeNew,
-    /// It differs from both by more than the margin: both sides have a change.
+    /// The probe differs from both by more than the margin: both sides have a change.
     Neither,
-    /// It differs from none of them so far.
+    /// The probe differs from neither so far.
     Undecided,
 }
 
-/// The answer of a probe. If the probe is the same program as one end, a wrong answer needs a false rejection of that, so
+/// The answer of a probe. If the probe is the same program as one end, a wrong answer requires a false rejection, so
 /// its probability is at most the error rate of the step.
 pub fn answer(of_old: &Relation, of_new: &Relation, margin: f64) -> Answer {
     let [from_old, from_new] = [of_old, of_new].map(|it| it.theta().abs());
@@ -71,9 +69,9 @@ pub fn answer(of_old: &Relation, of_new: &Relation, margin: f64) -> Answer {
     }
 }
 
-/// How many times more likely the probe's times are if it has the change. `delta` is the log ratio of the ends.
+/// How many times more likely the probe's times are if it has the change. `delta`: log ratio of the ends.
 pub fn odds_of_new(answer: Answer, of_old: &Relation, delta: f64) -> f64 {
-    /// An undecided probe may say this much at most.
+    /// Limit for an undecided probe.
     const UNDECIDED_MAX: f64 = 20.0;
     let wrong = of_old.alpha.clamp(1e-9, 0.5);
     match answer {
@@ -107,7 +105,7 @@ mod tests {
         // A shift of the layout, below the margin, is not a change.
         assert_eq!(told(relation(0.3, 0.1, true), relation(-2.7, 0.1, true)), Answer::LikeOld);
         assert_eq!(told(relation(2.8, 0.1, true), relation(-0.2, 0.1, true)), Answer::LikeNew);
-        // It contradicts itself: nearer to the end that it differs from.
+        // Contradictory: nearer to the end that it differs from.
         assert_eq!(told(relation(0.5, 0.1, true), relation(-2.5, 3.0, false)), Answer::Undecided);
     }
 

@@ -1,11 +1,11 @@
-//! The error rate of a whole search, shared out over its steps.
+//! Shares a search's error rate out over its steps.
 
-/// Shares of alpha for the comparisons of ends, for probes and for confirmations.
+/// Shares of alpha for comparisons of ends, for probes and for confirmations.
 const ENDS: f64 = 1.0 / 8.0;
 const PROBES: f64 = 1.0 / 2.0;
 const CONFIRMATIONS: f64 = 3.0 / 8.0;
 
-/// The error that each next step may have. All of them together are at most alpha, however long the search is.
+/// The error rate of each next step. The sum is at most alpha, however long the search is.
 #[derive(Clone, Debug)]
 pub struct ErrorBudget {
     alpha: f64,
@@ -14,7 +14,6 @@ pub struct ErrorBudget {
 }
 
 impl ErrorBudget {
-    /// For a search among this many commits.
     pub fn new(alpha: f64, n_commits: usize) -> Self {
         let n_halvings = usize::BITS - n_commits.max(1).leading_zeros();
         Self { alpha, n_usual: n_halvings + 2 }
@@ -25,23 +24,24 @@ impl ErrorBudget {
         self.n_usual
     }
 
-    /// Of the comparison of the ends of a segment, after `n` others.
+    /// For the comparison of a segment's ends, after `n` others.
     pub fn ends(&self, n: u32) -> f64 {
         self.alpha * ENDS * shrinking(n)
     }
 
-    /// Of a probe, after `n` others: the usual ones have the first share in equal parts, as many more the next one, and so on.
+    /// For a probe, after `n` others. The usual ones share the first part equally, as many more the next part, and so
+    /// on.
     pub fn probe(&self, n: u32) -> f64 {
         self.alpha * PROBES * shrinking(n / self.n_usual) / f64::from(self.n_usual)
     }
 
-    /// Of a confirmation, after `n` others.
+    /// For a confirmation, after `n` others.
     pub fn confirmation(&self, n: u32) -> f64 {
         self.alpha * CONFIRMATIONS * shrinking(n)
     }
 }
 
-/// Three quarters, then three quarters of the rest, and so on: most searches need the first share only.
+/// Three quarters, then three quarters of the rest, and so on: most searches need only the first part.
 fn shrinking(n: u32) -> f64 {
     0.75 * 0.25_f64.powi(n as i32)
 }

@@ -2,16 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Its id.
     pub id: String,
-    /// The first line of its message.
+    /// The first line of the message.
     pub subject: String,
-    /// Its parents, as indices of earlier commits.
+    /// The parents, as indices of earlier commits.
     pub parents: Vec<usize>,
-    /// Whether it is only there as a parent: the old end, or an ancestor of it.
+    /// Whether the commit is only there as a parent: the old end, or an ancestor of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_old: bool,
 }
@@ -42,7 +40,7 @@ impl CommitGraph {
         Self { commits, ancestors }
     }
 
-    /// `n` commits, one after the other; the first one is old.
+    /// `n` commits in a row; the first one is old.
     #[cfg(test)]
     pub fn line(n: usize) -> Self {
         let commit = |index: usize| Commit {
@@ -54,12 +52,11 @@ impl CommitGraph {
         Self::new((0..n).map(commit).collect())
     }
 
-    /// The commits in order.
     pub fn commits(&self) -> &[Commit] {
         &self.commits
     }
 
-    /// Whether `commit` is `of` or an ancestor of it. A change that `commit` makes is then in `of`.
+    /// Whether `commit` is `of` or an ancestor of it, so that its change is in `of`.
     pub fn is_in(&self, commit: usize, of: usize) -> bool {
         self.ancestors[of].has(commit)
     }

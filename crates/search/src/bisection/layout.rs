@@ -1,17 +1,17 @@
-//! Whether a change of time comes from the source or only from where the linker put the code.
+//! Does a change of time come from the source, or only from where the linker put the code?
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bisection::answer::Relation;
 
-/// What explains a confirmed change.
+/// The explanation of a confirmed change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LayoutVerdict {
-    /// The commit changes the time in the mean of the link orders too.
+    /// The commit also changes the mean time over the link orders.
     Source,
-    /// In the mean of the link orders no change is left, and certainly not the whole one: it moved code.
+    /// The mean over the link orders shows no change, and certainly not the whole one: the commit moved code.
     Layout,
     /// The link orders differ too much to tell.
     Unclear,
@@ -19,7 +19,7 @@ pub enum LayoutVerdict {
     NotRelinked,
 }
 
-/// What several link orders say about a confirmed commit.
+/// The result of several link orders for a confirmed commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutFinding {
     pub verdict: LayoutVerdict,
@@ -28,13 +28,13 @@ pub struct LayoutFinding {
     /// The commit against its parent in the mean of the link orders; the interval is for link orders like these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Relation>,
-    /// Why there were none.
+    /// Why there were no other link orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl LayoutFinding {
-    /// What `n` link orders say about a change of this size.
+    /// The finding from `n` link orders on a change of this size.
     pub fn of(size: &Relation, over: Relation, n: usize) -> Self {
         Self { verdict: verdict(size, &over), n, over: Some(over), why: None }
     }
@@ -86,7 +86,7 @@ mod tests {
         check(5.0, relation(3.0, 3.5), LayoutVerdict::Unclear);
         check(-5.0, relation(-4.8, 0.5), LayoutVerdict::Source);
         check(-5.0, relation(0.2, 0.5), LayoutVerdict::Layout);
-        // The other direction in other link orders: not the change that was confirmed.
+        // The opposite direction in other link orders: not the confirmed change.
         check(5.0, relation(-2.0, 0.5), LayoutVerdict::Layout);
         check(5.0, Relation { lo: None, ..relation(5.0, 0.1) }, LayoutVerdict::Unclear);
     }

@@ -1,5 +1,5 @@
-//! The search for the commits that made a program slower: what to measure next, and what follows from it. Pure: it gets a
-//! graph of commits and findings, and gives steps and answers.
+//! The search for the commits that made a program slower: what to measure next, and what follows from it. Pure: a graph
+//! of commits and observations in, steps and answers out.
 
 mod answer;
 mod error_budget;

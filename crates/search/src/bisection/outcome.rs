@@ -1,4 +1,4 @@
-//! What a search found: the changes with their commits, and the ranges without an answer.
+//! The result of a search: the changes with their commits, and the ranges without an answer.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,15 @@ pub struct Culprit {
     pub commits: Vec<usize>,
     /// The commit that it was confirmed against.
     pub base: usize,
-    /// The commit that was confirmed.
     pub head: usize,
     /// The size, from fresh blocks.
     pub size: Relation,
-    /// What other link orders say; `None` if they were not asked for.
+    /// The result of other link orders; `None` if they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<LayoutFinding>,
 }
 
 impl Culprit {
-    /// Whether the commit only moved code.
     pub fn is_layout(&self) -> bool {
         self.layout.as_ref().is_some_and(|found| found.verdict == LayoutVerdict::Layout)
     }
@@ -36,16 +34,15 @@ pub struct UnresolvedRange {
     /// The ends that differ.
     pub lo: usize,
     pub hi: usize,
-    /// The commits that it is among.
+    /// The commits that the change is among.
     pub commits: Vec<usize>,
     /// The difference of the ends.
     pub size: Relation,
 }
 
-/// What a search found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SearchOutcome {
-    /// The two ends of the whole range; `None` before they were measured.
+    /// The comparison of the whole range's ends; `None` before they were measured.
     pub ends: Option<Relation>,
     /// The confirmed changes, in the order of commits.
     pub culprits: Vec<Culprit>,
@@ -53,7 +50,7 @@ pub struct SearchOutcome {
     pub unresolved: Vec<UnresolvedRange>,
     /// Commits that cannot be built or run.
     pub failed: BTreeMap<usize, String>,
-    /// Numbers of builds, of probes, of confirmations, and the time of both.
+    /// Numbers of builds, probes and confirmations, and the time of the last two.
     pub n_builds: u32,
     pub n_probes: u32,
     pub build_s: f64,

@@ -1,21 +1,19 @@
-//! How likely each commit of a segment is to be the one that changed the time, and which commit to measure next.
+//! The probability that each commit of a segment changed the time, and the most useful commit to measure next.
 
 use std::collections::BTreeSet;
 
 use crate::bisection::graph::CommitGraph;
 
-/// A probe has to be worth more than another one by this factor to be chosen in place of it: shares are sums, and rounding
-/// does not choose.
+/// Factor by which a probe must be better to replace another one. Shares are sums, and rounding must not choose.
 const CLEARLY_MORE: f64 = 1.0 + 1e-9;
 /// Probes that split off less than this share tell too little.
 const SHARE_MIN: f64 = 1e-3;
-/// How much less likely a commit next to one that cannot be built is to be built itself.
+/// How much less likely a commit is to be built next to one that cannot be.
 const NEAR_FAILURE: f64 = 0.8;
 
 /// The cost of measuring a commit, and what is known of builds.
 #[derive(Clone, Debug, Default)]
 pub struct BuildKnowledge {
-    /// Commits that are built.
     pub built: BTreeSet<usize>,
     /// Commits that cannot be built or run.
     pub failed: BTreeSet<usize>,
@@ -26,7 +24,7 @@ pub struct BuildKnowledge {
 }
 
 impl BuildKnowledge {
-    /// How likely a build is, by the builds so far and the nearest one that failed.
+    /// How likely a build is to succeed, by the builds so far and the nearest failure.
     fn is_buildable(&self, commit: usize) -> f64 {
         if self.built.contains(&commit) {
             return 1.0;
@@ -45,8 +43,8 @@ impl BuildKnowledge {
     }
 }
 
-/// Commits among which nothing can be measured: a commit that can be built, and those between it and its first ancestor
-/// that can be built as well.
+/// Commits among which nothing can be measured: one that can be built, and those between it and its first ancestor that
+/// can be built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitGroup {
     /// The commit that can be built.
@@ -55,28 +53,27 @@ pub struct CommitGroup {
     pub commits: Vec<usize>,
     /// The ancestor that can be built.
     pub base: usize,
-    /// How likely the change is here.
+    /// Probability that the change is here.
     pub share: f64,
 }
 
-/// The posterior over the commits of a segment.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     lo: usize,
     hi: usize,
-    /// Each commit with its weight; they sum to 1.
+    /// Each commit with its weight; the weights sum to 1.
     weights: Vec<(usize, f64)>,
 }
 
 impl Posterior {
-    /// All commits that are in `hi` and not in `lo` are equally likely.
+    /// All commits in `hi` and not in `lo` are equally likely.
     pub fn new(graph: &CommitGraph, lo: usize, hi: usize) -> Self {
         let commits = graph.between(lo, hi);
         let weight = 1.0 / commits.len().max(1) as f64;
         Self { lo, hi, weights: commits.into_iter().map(|commit| (commit, weight)).collect() }
     }
 
-    /// Takes in a probe: its times are `odds` times more likely if it has the change.
+    /// Adds a probe whose times are `odds` times more likely if it has the change.
     pub fn observe(&mut self, graph: &CommitGraph, probe: usize, odds: f64) {
         self.reweigh(|commit| if graph.is_in(commit, probe) { odds } else { 1.0 });
     }
@@ -94,8 +91,8 @@ impl Posterior {
 
     /// How likely the change is in each commit of the graph or before it; 0 outside the segment.
     ///
-    /// Each commit has the share of its parent and its own. At a merge, the commits of the other sides are added: all merges
-    /// together take as long as they have commits on these sides.
+    /// A commit has its parent's share and its own. At a merge, the commits of the other sides are added: all merges
+    /// together take as long as these sides have commits.
     fn shares(&self, graph: &CommitGraph) -> Vec<f64> {
         let n_commits = graph.commits().len();
         let (mut own, mut shares) = (vec![0.0_f64; n_commits], vec![0.0_f64; n_commits]);
@@ -118,7 +115,7 @@ impl Posterior {
         shares
     }
 
-    /// The ancestors of a merge that are neither in this parent of it nor in the old end.
+    /// The ancestors of a merge that are neither in this parent nor in the old end.
     fn beside(&self, graph: &CommitGraph, merge: usize, parent: usize) -> Vec<usize> {
         let is_beside =
             |commit: usize| !graph.is_in(commit, parent) && !graph.is_in(commit, self.lo);
@@ -130,7 +127,7 @@ impl Posterior {
         seen.into_iter().collect()
     }
 
-    /// The commit whose measurement tells most per second; `None` if none tells anything. `spent` are commits that were
+    /// The commit whose measurement tells most per second; `None` if none tells anything. `spent`: commits that were
     /// measured in vain.
     pub fn next_probe(
         &self,
@@ -165,7 +162,6 @@ impl Posterior {
         best.map(|(_, commit)| commit)
     }
 
-    /// The likeliest group.
     pub fn likeliest(&self, graph: &CommitGraph, known: &BuildKnowledge) -> Option<CommitGroup> {
         let groups = self.groups(graph, known).into_iter();
         groups.max_by(|one, other| one.share.total_cmp(&other.share))
@@ -291,7 +287,7 @@ mod tests {
     fn with_merges(n: usize, stream: &mut Stream) -> CommitGraph {
         let mut parents: Vec<Vec<usize>> = vec![vec![]];
         for index in 1..=n {
-            // Some commits go on from an older one, and are merged by a later one.
+            // Some commits branch off an older one, and are merged by a later one.
             let back = if stream.unit() < 0.3 { stream.below(8) as usize } else { 0 };
             let mut own = vec![index - 1 - back.min(index - 1)];
             if stream.unit() < 0.4 {
@@ -321,7 +317,7 @@ mod tests {
         for n_case in 0..300 {
             let n = 1 + stream.below(60) as usize;
             let graph = with_merges(n, &mut stream);
-            // Ends in the middle too: a segment of a search.
+            // Also ends in the middle: a segment of a search.
             let lo = stream.below(n as u64) as usize;
             let in_lo = |hi: &usize| graph.is_in(lo, *hi) && *hi != lo;
             let Some(hi) = (lo..=n).rev().find(in_lo) else { continue };

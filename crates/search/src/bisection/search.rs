@@ -1,4 +1,4 @@
-//! The search itself: segments between two commits that differ, the next step, and the answers.
+//! The search: segments between two commits that differ, the next step, and the answers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,25 +11,24 @@ use crate::bisection::layout::LayoutFinding;
 use crate::bisection::outcome::{Culprit, SearchOutcome, UnresolvedRange};
 use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
 
-/// A group that is so likely is confirmed.
+/// Probability from which a group is confirmed.
 const CONFIRM_FROM: f64 = 0.9;
-/// The level of a set of commits that is named in place of one.
+/// The level of a set of commits that is named instead of one.
 const SET_LEVEL: f64 = 0.99;
-/// A probe that stays undecided so often is not measured again.
+/// How often an undecided probe is measured.
 const VAIN_MAX: u32 = 2;
-/// After so many confirmations that did not decide, the search of a segment ends.
+/// After so many undecided confirmations, the search of a segment ends.
 const UNCONFIRMED_MAX: u32 = 2;
-/// How much less likely a group is after such a confirmation.
+/// How much less likely a group is after an undecided confirmation.
 const UNCONFIRMED: f64 = 0.05;
-/// The margin within which a probe is like an end, as a share of the difference of the ends.
+/// The margin within which a probe is like an end, as a share of the ends' difference.
 const MARGIN_SHARE: f64 = 0.25;
-/// Part of the difference of the ends by which the estimate of a change may miss it and still be all of it. A wide interval
-/// alone does not hide a second change of the other sign.
+/// How much of the ends' difference the estimate of a change may miss and still be all of it. A wide interval alone
+/// does not hide a second change of the opposite sign.
 const MISSED_SHARE: f64 = 1.0 / 3.0;
 /// Segments beyond this number are not searched.
 const SEGMENTS_MAX: u32 = 32;
 
-/// What a search may do.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchRules {
     /// Probability that the whole search accuses a commit that is the same program as its parent.
@@ -43,19 +42,36 @@ pub struct SearchRules {
 /// What to measure next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    /// Whether two commits differ.
-    Ends { lo: usize, hi: usize, alpha: f64 },
+    /// Compare two commits.
+    Ends {
+        lo: usize,
+        hi: usize,
+        alpha: f64,
+    },
     /// A commit together with both ends of its segment.
-    Probe { lo: usize, hi: usize, commit: usize, alpha: f64, n_possible: usize },
+    Probe {
+        lo: usize,
+        hi: usize,
+        commit: usize,
+        alpha: f64,
+        n_possible: usize,
+    },
     /// A commit against its parent.
-    Confirm { base: usize, head: usize, alpha: f64 },
+    Confirm {
+        base: usize,
+        head: usize,
+        alpha: f64,
+    },
     /// A confirmed commit against its parent, both in several link orders.
-    Layouts { base: usize, head: usize, alpha: f64 },
-    /// The search is over.
+    Layouts {
+        base: usize,
+        head: usize,
+        alpha: f64,
+    },
     Done,
 }
 
-/// What was found out. All of them in order make the search again.
+/// An event of a search. All of them in order reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Observation {
@@ -81,22 +97,22 @@ struct Segment {
     /// The difference of the ends; `None` before it was measured.
     size: Option<Relation>,
     posterior: Posterior,
-    /// The same by the decided probes alone. An undecided one tells something if one commit did it, which may be wrong.
+    /// The posterior from decided probes alone. Undecided ones only help if a single commit did it, which may be wrong.
     decided: Posterior,
-    /// Commits that stayed undecided, with how often.
+    /// How often commits stayed undecided.
     vain: BTreeMap<usize, u32>,
     n_unconfirmed: u32,
-    /// The index of the split that made it.
+    /// The index of the split that made the segment.
     origin: Option<usize>,
 }
 
-/// A segment whose likeliest commit does not have its change: another one before it or after it has, or several have parts.
+/// A segment whose likeliest commit does not have its change: another one has it, or several have parts.
 #[derive(Clone, Debug)]
 struct Split {
     lo: usize,
     hi: usize,
     size: Relation,
-    /// How many of its two parts may still have a change.
+    /// How many of the two parts may still have a change.
     n_left: u32,
 }
 
@@ -135,17 +151,15 @@ impl BisectSearch {
         search
     }
 
-    /// The commits.
     pub fn graph(&self) -> &CommitGraph {
         &self.graph
     }
 
-    /// What was found so far.
     pub fn outcome(&self) -> &SearchOutcome {
         &self.outcome
     }
 
-    /// Another part to search; its size is not known before its ends are measured.
+    /// Opens another part to search. Its size is unknown until its ends are measured.
     fn open(&mut self, lo: usize, hi: usize, size: Option<Relation>, origin: Option<usize>) {
         let is_empty = self.graph.between(lo, hi).is_empty();
         if is_empty || self.n_segments >= SEGMENTS_MAX {
@@ -163,7 +177,7 @@ impl BisectSearch {
         self.segments.push_back(segment);
     }
 
-    /// A part of a split has no change, or is not searched. If none of them has, nothing is known but the whole.
+    /// A part of a split has no change, or is not searched. If neither part has one, only the whole range is known.
     fn drop_part(&mut self, origin: Option<usize>) {
         let Some(split) = origin.and_then(|index| self.splits.get_mut(index)) else { return };
         split.n_left -= 1;
@@ -173,7 +187,7 @@ impl BisectSearch {
         }
     }
 
-    /// Nothing is known of a part but that its ends differ.
+    /// Gives up on a part of which only the difference of the ends is known.
     fn leave(&mut self, lo: usize, hi: usize, size: Relation) {
         let commits = self.graph.between(lo, hi);
         self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
@@ -213,7 +227,7 @@ impl BisectSearch {
         segment.posterior.next_probe(&self.graph, &self.known, &spent)
     }
 
-    /// The group whose turn it is to be confirmed.
+    /// The group to be confirmed next.
     fn to_confirm(&self, segment: &Segment) -> Option<CommitGroup> {
         let likeliest = segment.posterior.likeliest(&self.graph, &self.known)?;
         let is_due = likeliest.share >= CONFIRM_FROM && segment.n_unconfirmed < UNCONFIRMED_MAX;
@@ -276,8 +290,8 @@ impl BisectSearch {
             self.known.measure_s = 1.5 * seconds;
         }
         self.n_ends += 1;
-        // The whole range is searched for any difference. A part of it is searched for what is left of that difference,
-        // which may be no more than rounding.
+        // The whole range is searched for any difference. A part is searched for what remains of that difference, which
+        // may be no more than rounding.
         let is_rest =
             self.n_ends > 1 && self.outcome.ends.is_some_and(|it| self.is_negligible(&new, &it));
         if !new.is_different || is_rest {
@@ -319,24 +333,25 @@ impl BisectSearch {
         self.segments.push_front(segment);
     }
 
-    /// What a probe of a segment with such ends is like.
+    /// The answer of a probe in a segment with such ends.
     pub fn answer(&self, size: &Relation, of_old: &Relation, of_new: &Relation) -> Answer {
         answer(of_old, of_new, self.margin(size))
     }
 
-    /// The log ratio that counts as the same where the ends differ so much.
+    /// The log ratio that counts as the same if the ends differ so much.
     fn margin(&self, size: &Relation) -> f64 {
         self.rules.margin.min(MARGIN_SHARE * size.theta().abs())
     }
 
-    /// Whether a difference counts as the same beside that of the ends. A value without noise tells any two commits apart.
+    /// Whether a difference is negligible beside the ends' difference. A value without noise tells any two commits
+    /// apart.
     fn is_negligible(&self, it: &Relation, size: &Relation) -> bool {
         let margin = self.margin(size);
         let is_inside = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= margin);
         is_inside(it.lo) && is_inside(it.hi)
     }
 
-    /// What a probe of the present segment would be like.
+    /// The answer of a probe in the present segment.
     pub fn answer_now(&self, of_old: &Relation, of_new: &Relation) -> Answer {
         let size = self.segments.front().and_then(|segment| segment.size);
         size.map_or(Answer::Undecided, |size| self.answer(&size, of_old, of_new))
@@ -370,7 +385,7 @@ impl BisectSearch {
         }
     }
 
-    /// Ends the search of a segment with the set of commits that are possible.
+    /// Ends the search of a segment with the set of possible commits.
     fn give_up(&mut self) {
         let Some(Segment { lo, hi, size: Some(size), decided, .. }) = self.segments.pop_front()
         else {
@@ -385,7 +400,7 @@ impl BisectSearch {
         self.outcome.ends.is_some_and(|ends| self.explains(change, &ends))
     }
 
-    /// Whether the size of a change may be the whole difference of the ends of a segment.
+    /// Whether the size of a change may be the whole difference of a segment's ends.
     fn explains(&self, change: &Relation, whole: &Relation) -> bool {
         let ends = |it: &Relation| Some((it.lo?, it.hi?));
         let missed = (change.theta() - whole.theta()).abs();

@@ -1,6 +1,6 @@
 //! Whole searches through the decision code, on simulated times: the same tests and looks as in a session.
-//! `experiments/bisect` runs thousands of them, by these variables:
-//! `STILLWELL_SEARCHES` (their number), `STILLWELL_SEARCH_CASE` (a name of [`CASES`]).
+//! `experiments/bisect` runs thousands. Variables: `STILLWELL_SEARCHES` (number), `STILLWELL_SEARCH_CASE` (a name of
+//! [`CASES`]).
 #![expect(clippy::disallowed_methods, reason = "the experiment says how many searches it wants")]
 #![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
 
@@ -17,11 +17,9 @@ use crate::bisection::{
 };
 use analysis::weather::{Weather, normal};
 
-/// Most blocks of a step.
 const BLOCKS_MAX: usize = 400;
 /// Log ratio that counts as the same.
 const MARGIN: f64 = 0.003;
-/// The time of one run, s.
 const RUN_S: f64 = 0.05;
 
 /// A kind of repository and machine.
@@ -32,11 +30,11 @@ struct Case {
     sizes: &'static [f64],
     /// Share of commits that cannot be built.
     unbuildable: f64,
-    /// Share of commits that only move code, and the standard deviation of what that does.
+    /// Share of commits that only move code, and the standard deviation of the effect.
     layout: (f64, f64),
     /// Share of commits that are merges of a side branch.
     merges: f64,
-    /// Share of runs that a burst makes longer.
+    /// Share of runs that a burst lengthens.
     bursts: f64,
 }
 
@@ -202,7 +200,7 @@ fn session(levels: &[f64], alpha: f64, weather: &mut Weather<'_>) -> (Vec<Relati
     (relations, (n_blocks * levels.len()) as f64 * RUN_S)
 }
 
-/// As a session's rule for the size of a difference.
+/// A session's rule for the size of a difference.
 fn is_sized(compared: &Compared, n_blocks: usize) -> bool {
     let found = compared.relation(1.0);
     let half_width = match (found.lo, found.hi) {
@@ -259,7 +257,7 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
     }
 }
 
-/// How many of the searches ended how, with the medians of their costs.
+/// Numbers of searches by their end, and the medians of their costs.
 #[derive(Debug, Default)]
 struct Tally {
     n: usize,

@@ -1,23 +1,21 @@
-//! The confirmation of a gain: how many blocks it has, and whether it confirms.
+//! The confirmation of a gain: its number of blocks, and its decision.
 
 use crate::campaign::Gain;
 
-/// The error of the confirmation is to be this share of the gain that it looks for.
+/// Intended error of the confirmation, as a share of the gain that it looks for.
 const ERROR_SHARE: f64 = 0.2;
-/// The trial flatters: it ended because the gain was large just then. The gain that the confirmation looks for is smaller.
+/// The trial flatters: it ended because the gain was large just then. So the confirmation looks for a smaller one.
 const FLATTERY: f64 = 0.8;
-/// Blocks of the confirmation over those of the trial, at the least: the trial may have been lucky.
+/// Least ratio of the confirmation's blocks to the trial's, which may have been lucky.
 const LUCK: f64 = 1.25;
-/// Fewest blocks of a confirmation.
 pub const BLOCKS_MIN: u32 = 16;
-/// Most blocks of a confirmation.
 pub const BLOCKS_MAX: u32 = 2000;
 
-/// The blocks of the confirmation of a gain, from the error that the trial had. They are fixed before the first run, so
-/// the size that the confirmation finds is not flattered.
+/// The number of blocks of a gain's confirmation, from the error of the trial. It is fixed before the first run, so the
+/// size that the confirmation finds is not flattered.
 ///
-/// `n = n1 (se1 / (share theta))^2`, with the trial's pairs `n1`, its error `se1` (half of the interval over the quantile
-/// of its level) and the log ratio `theta` that is expected, and at least a quarter more than `n1`.
+/// `n = n1 (se1 / (share theta))^2`, with the trial's pairs `n1`, its error `se1` (half of the interval over the
+/// quantile of its level) and the expected log ratio `theta`; at least a quarter more than `n1`.
 pub fn confirmation_blocks(trial: &Gain) -> u32 {
     let theta = FLATTERY * trial.ratio.ln().abs();
     let z = stats::verdict::z(1.0 - trial.alpha / 2.0).ok();
@@ -28,7 +26,7 @@ pub fn confirmation_blocks(trial: &Gain) -> u32 {
     blocks.ceil().clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MAX)) as u32
 }
 
-/// Whether a confirmation shows the gain at this level, which is of one side. `p` counts both sides.
+/// Whether a confirmation shows the gain at this one-sided level. `p` counts both sides.
 pub fn is_confirmed(found: &Gain, at_least: f64, level: f64) -> bool {
     let is_faster = found.ratio < 1.0 && found.p <= 2.0 * level;
     is_faster && (at_least <= 0.0 || found.hi.is_some_and(|hi| hi < 1.0 - at_least))

@@ -1,8 +1,8 @@
-//! A campaign: attempts to make a program faster, one after the other, judged together. Pure: the log of a campaign → its
+//! A campaign: consecutive attempts to make a program faster, judged together. Pure: the log of a campaign gives its
 //! state, the error rate of the next attempt, and the size of its confirmation.
 //!
-//! An attempt is accepted if two sessions with runs of their own find it faster than the state before: the trial, which
-//! ends as soon as it can, and the confirmation, whose length is fixed before it begins. Each has the square root of the
+//! An attempt is accepted if two sessions with separate runs find it faster than the state before: the trial, which
+//! ends as soon as it can, and the confirmation, whose length is fixed beforehand. Each has the square root of the
 //! attempt's level, so both together have the level. [`stats::online`] has the levels, and the proof.
 
 mod confirmation;
@@ -19,14 +19,12 @@ use model::values::ErrorControl;
 
 pub use confirmation::{confirmation_blocks, is_confirmed};
 
-/// The rules of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CampaignRules {
     /// The error that `alpha` limits.
     pub control: ErrorControl,
-    /// The error rate of the whole campaign.
     pub alpha: f64,
-    /// The number of attempts that share half of it.
+    /// The number of attempts that share half of the error rate.
     pub n_planned: usize,
 }
 
@@ -65,7 +63,7 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The same with both programs swapped.
+    /// The gain with both programs swapped.
     pub fn inverse(self) -> Self {
         let over = |end: Option<f64>| end.map(|end| 1.0 / end);
         Self {
@@ -119,17 +117,17 @@ pub enum AnswerReason {
     Interrupted,
 }
 
-/// A line of the log of a campaign.
+/// A line in the log of a campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CampaignEvent {
-    /// The measurement of an attempt begins. From now on its level is spent, also if nothing else follows.
+    /// The measurement of an attempt begins. From now on its level is spent, even if nothing else follows.
     Began { name: String, program: Program, level: f64 },
-    /// The attempt that began last has an answer.
+    /// The last attempt has an answer.
     Ended(Box<AttemptEnd>),
-    /// The state was compared with the program of the beginning, without a decision.
+    /// The state was compared with the original program, without a decision.
     Whole {
-        /// The number of the attempt that is the state; `None` if one was left out.
+        /// The attempt that was left out of the state, if any.
         left_out: Option<usize>,
         gain: Gain,
         seconds: f64,
@@ -146,13 +144,13 @@ pub struct AttemptEnd {
     pub reason: AnswerReason,
     /// Whether its times were compared. If no run was timed, its level is still there.
     pub is_spent: bool,
-    /// What the trial found; flattered, because it ended at a chosen moment.
+    /// Result of the trial; flattered, because it ended at a chosen moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Gain>,
-    /// What the confirmation found, against the state before.
+    /// Result of the confirmation, against the state before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Gain>,
-    /// What the confirmation found, against the program of the beginning, if that is another one.
+    /// Result of the confirmation against the original program, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Gain>,
     /// What cannot be checked here.
@@ -165,19 +163,18 @@ pub struct AttemptEnd {
     pub records: Vec<String>,
 }
 
-/// An attempt of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     pub name: String,
     pub program: Program,
-    /// The error rate with which it was accepted.
+    /// The error rate of the attempt.
     pub level: f64,
     /// `None`: the program was killed before the end.
     pub end: Option<AttemptEnd>,
 }
 
 impl Attempt {
-    /// Whether it became the state.
+    /// Whether the attempt became the state.
     pub fn is_accepted(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.answer == AttemptAnswer::Accepted)
     }
@@ -187,12 +184,12 @@ impl Attempt {
     }
 }
 
-/// A comparison of the state with the program of the beginning.
+/// A comparison of the state with the original program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeGain {
     /// Attempts so far.
     pub n_attempts: usize,
-    /// The attempt that was left out, by its index.
+    /// Index of the attempt that was left out.
     pub left_out: Option<usize>,
     pub gain: Gain,
     pub seconds: f64,
@@ -213,7 +210,7 @@ impl Campaign {
         Self { rules, original, attempts: Vec::new(), wholes: Vec::new() }
     }
 
-    /// Takes the next line of the log.
+    /// Adds the next line of the log.
     pub fn take(&mut self, event: &CampaignEvent) {
         match event.clone() {
             CampaignEvent::Began { name, program, level } => {
@@ -231,12 +228,10 @@ impl Campaign {
         }
     }
 
-    /// The rules.
     pub fn rules(&self) -> &CampaignRules {
         &self.rules
     }
 
-    /// The program of the beginning.
     pub fn original(&self) -> &Program {
         &self.original
     }
@@ -246,7 +241,7 @@ impl Campaign {
         &self.attempts
     }
 
-    /// The attempts that were accepted, with their indices.
+    /// The accepted attempts with their indices.
     pub fn accepted(&self) -> impl Iterator<Item = (usize, &Attempt)> {
         self.attempts.iter().enumerate().filter(|(_, attempt)| attempt.is_accepted())
     }
@@ -256,8 +251,8 @@ impl Campaign {
         self.accepted().last().map_or(&self.original, |(_, attempt)| &attempt.program)
     }
 
-    /// What is known about the present state against the program of the beginning, by runs that decided nothing about its
-    /// length: the last comparison of the whole, or the last confirmation.
+    /// The present state against the original program, by runs whose number did not depend on the result: the last
+    /// comparison of the whole, or the last confirmation.
     pub fn whole_gain(&self) -> Option<Gain> {
         let (last, attempt) = self.accepted().last()?;
         let whole = self.wholes.iter().rfind(|it| it.left_out.is_none() && it.n_attempts > last);
@@ -265,8 +260,8 @@ impl Campaign {
         whole.map(|it| it.gain).or(end.whole).or(end.confirmation)
     }
 
-    /// What each accepted attempt contributes to the present state: the state against that without it, by the index of the
-    /// attempt. The last comparison of each counts.
+    /// The contribution of each accepted attempt, by index: the state with it against the state without. The last
+    /// comparison counts.
     pub fn contributions(&self) -> Vec<(usize, Gain)> {
         let Some((last, _)) = self.accepted().last() else { return Vec::new() };
         let of = |index: usize| {
@@ -281,7 +276,6 @@ impl Campaign {
         self.levels().next_level()
     }
 
-    /// The attempts whose level is spent.
     pub fn n_spent(&self) -> usize {
         self.levels().n_tests()
     }
@@ -299,7 +293,7 @@ impl Campaign {
         levels
     }
 
-    /// The time of all measurements so far, s.
+    /// Time of all measurements so far, s.
     pub fn seconds(&self) -> f64 {
         let attempts = self.attempts.iter().filter_map(|it| it.end.as_ref()).map(|it| it.seconds);
         attempts.chain(self.wholes.iter().map(|it| it.seconds)).sum()

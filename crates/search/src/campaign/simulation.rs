@@ -1,6 +1,6 @@
 //! Whole campaigns through the decision code, on simulated times: the same tests and looks as in a session.
-//! `experiments/referee` runs many of them, by these variables: `STILLWELL_CAMPAIGNS` (their number),
-//! `STILLWELL_CAMPAIGN_CASE` (a name of [`CASES`]).
+//! `experiments/referee` runs many. Variables: `STILLWELL_CAMPAIGNS` (number), `STILLWELL_CAMPAIGN_CASE` (a name of
+//! [`CASES`]).
 #![expect(clippy::disallowed_methods, reason = "the experiment says how many campaigns it wants")]
 #![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
 
@@ -22,7 +22,6 @@ use record::plan::TrialRule;
 
 /// Most blocks of a trial: 10 s of a program that takes 10 ms.
 const BLOCKS_MAX: usize = 500;
-/// The time of one run, s.
 const RUN_S: f64 = 0.01;
 const RULE: TrialRule = TrialRule { at_least: 0.0, aim: 0.01, miss: 0.05 };
 
@@ -33,7 +32,7 @@ struct Case {
     n_attempts: usize,
     /// Real gains among the attempts, and the log ratio of each.
     gains: (usize, f64),
-    /// Whether the proposer tries variants of an attempt that was accepted at once.
+    /// Whether the proposer at once tries variants of an accepted attempt.
     is_adaptive: bool,
     bursts: f64,
 }
@@ -74,7 +73,7 @@ fn gain_of(test: &SequentialTest, pairs: &SimulatedPairs, alpha: f64) -> Gain {
     Gain { ratio, lo, hi, alpha, p: test.p(), mean: ratio, mean_lo: None, mean_hi: None, n_pairs }
 }
 
-/// A trial: its outcome, what it found, and its blocks.
+/// A trial: outcome, gain and number of blocks.
 fn tried(levels: [f64; 2], stage: f64, weather: &mut Weather<'_>) -> (Option<TrialOutcome>, Gain) {
     let (seed, alpha) = (weather.stream.next_u64(), 2.0 * stage);
     let mut trial = GainTrial::new(&RULE, (alpha, seed), Estimand::Adaptive);
@@ -188,7 +187,7 @@ fn played(case: &Case, seed: u64) -> Outcome {
     found
 }
 
-/// A rule that people use: how it compares 10 runs of each, one program after the other.
+/// A rule in common use: how it compares 10 runs of each, one program after the other.
 #[derive(Clone, Copy)]
 struct UsualRule {
     name: &'static str,
@@ -207,7 +206,7 @@ const USUAL: [UsualRule; 2] = [
     },
 ];
 
-/// What a campaign accepts by a usual rule: no-ops, gains, and the sum of the sizes that it saw.
+/// What a campaign accepts by a common rule: no-ops, gains, and the sum of the apparent sizes.
 fn kept_usually(case: &Case, rule: UsualRule, seed: u64) -> (usize, usize, f64) {
     let mut stream = Stream::new(seed);
     let order = stream.permutation(case.n_attempts);
@@ -261,7 +260,7 @@ fn campaigns_accept_what_is_faster_and_nothing_else() {
     let wanted = variable("STILLWELL_CAMPAIGN_CASE");
     let is_wanted = |case: &&Case| wanted.as_deref().is_none_or(|name| name == case.name);
     for case in CASES.iter().filter(is_wanted) {
-        // An everyday test has one short campaign of each kind.
+        // The everyday test has one short campaign of each kind.
         let short = Case { n_attempts: 12, gains: (case.gains.0.min(2), case.gains.1), ..*case };
         let case = if n.is_some() { case } else { &short };
         let n = n.unwrap_or(2);

@@ -1,4 +1,4 @@
-//! Chart data of a series, for the page of its benchmark. Pure.
+//! Data for the chart on a benchmark's page. Pure.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -11,16 +11,14 @@ use model::values::Estimate;
 const FRAME_SHARE: f64 = 0.01;
 /// Room above and below, as a share of the frame.
 const FRAME_ROOM: f64 = 0.08;
-/// Results in a sparkline.
 const SPARK_MAX: usize = 60;
 
-/// A chart: columns with one value for each result, in order, and the levels and changes over them.
+/// A chart: columns with one value for each result, with the levels and changes over them.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryChart<'a> {
     is_by_commit: bool,
     record: Vec<i64>,
     measured_s: Vec<i64>,
-    /// Position on the time axis.
     time_s: Vec<i64>,
     revision: Vec<Option<&'a str>>,
     n_runs: Vec<usize>,
@@ -32,7 +30,7 @@ pub struct HistoryChart<'a> {
     frame: Option<[f64; 2]>,
 }
 
-/// The newest values of a series. `changes` are the positions of the first values after a change.
+/// The newest values of a series. `changes`: positions of the first values after a change.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sparkline {
     values: Vec<f32>,
@@ -58,7 +56,6 @@ pub fn chart(series: &Series, estimate: Estimate) -> HistoryChart<'_> {
     }
 }
 
-/// The sparkline of a series.
 pub fn spark(series: &Series) -> Sparkline {
     let first = series.values.len().saturating_sub(SPARK_MAX);
     let places = series.changes.iter().filter_map(|change| change.at.checked_sub(first));

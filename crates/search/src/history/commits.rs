@@ -1,5 +1,5 @@
-//! Times and order of the measured commits, from git. Without git or its repository, results are in the order of
-//! their measurement.
+//! Times and order of the measured commits, from git. Without git or a repository, results are ordered by their
+//! measurement.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ pub struct CommitRange {
     pub n_undone: usize,
 }
 
-/// Overrides of the user's configuration that would change the output.
+/// Overrides the user's configuration where it would change the output.
 const PLAIN: [&str; 4] = ["-c", "color.ui=never", "-c", "log.showSignature=false"];
-/// Largest number of commits with a subject.
+/// Most commits with a subject.
 const NAMED_MAX: usize = 10;
 
 impl Commits {
-    /// Finds the repository that contains `named`, or else the current directory. The latter need not be in one.
+    /// Finds the repository that contains `named`, or else the current directory, which need not be in one.
     ///
     /// # Errors
     /// `named` is in no repository.
@@ -66,7 +66,6 @@ impl Commits {
         committed_s
     }
 
-    /// The full id of a revision.
     pub fn id(&self, revision: &str) -> Option<String> {
         let commit = format!("{revision}^{{commit}}");
         let answer = self.ask(&["rev-parse", "--verify", "--quiet", &commit], revision);
@@ -112,7 +111,7 @@ impl Commits {
         answer.is_some_and(|text| text.trim() == "true")
     }
 
-    /// Executes git. A file may hold any text as a revision, so a leading dash is refused: git would read an option.
+    /// Executes git. A revision may be any text, so a leading dash is refused: git would read an option.
     fn ask(&self, words: &[&str], revision: &str) -> Option<String> {
         if revision.starts_with('-') {
             return None;

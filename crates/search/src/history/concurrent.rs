@@ -4,10 +4,10 @@ use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, Series};
 
 /// Tolerance in results: noise moves the detected place of a change a little.
 const NEAR: usize = 2;
-/// Smallest number of series with a shared cause, this one included.
+/// Fewest series with a shared cause, this one included.
 const TOGETHER_MIN: usize = 3;
 
-/// Fills in `together` of every change.
+/// Sets `together` of every change.
 pub fn mark(all: &mut [Series]) {
     let found: Vec<Vec<ConcurrentChanges>> = all
         .iter()

@@ -16,15 +16,15 @@ pub struct StoredCulprit {
     /// The commit, and the ancestor that it was confirmed against.
     pub head: String,
     pub base: String,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
-    /// Commits among which it is: more than 1 if the others cannot be built.
+    /// Number of candidate commits: more than 1 if the others cannot be built.
     pub n_commits: usize,
     /// The commit against its parent: above 1 is slower.
     pub ratio: f64,
     pub lo: Option<f64>,
     pub hi: Option<f64>,
-    /// What other link orders say; `None` if they were not asked.
+    /// The result of other link orders; `None` if they were not asked for.
     pub layout: Option<LayoutVerdict>,
     /// When it was found, seconds since 1970.
     pub found_s: i64,

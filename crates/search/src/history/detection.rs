@@ -1,4 +1,4 @@
-//! Detection of changes: puts results in series and finds the changes of their levels (`stats::level_shift`). Pure.
+//! Detects changes: puts results in series and finds the changes of their levels (`stats::level_shift`). Pure.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,14 @@ use crate::history::{StoredResult, concurrent, relative};
 use analysis::RatioInterval;
 use model::values::Estimate;
 
-/// Smallest significance level. A smaller one needs more random orders than a computer can draw in reasonable time.
+/// Smallest significance level. A smaller one needs too many random orders.
 pub const ALPHA_MIN: f64 = 1e-5;
-/// Settings of the detection.
 #[derive(Clone, Copy, Debug)]
 pub struct DetectionSettings {
     pub estimate: Estimate,
     /// Probability that a series without a change is called changed, at least [`ALPHA_MIN`].
     pub alpha: f64,
-    /// False discovery rate: the largest expected share of unchanged series among those that are called changed.
+    /// False discovery rate: largest expected share of unchanged series among those called changed.
     pub false_discovery: f64,
     /// Smallest change that is reported, as a fraction.
     pub size_min: f64,
@@ -77,9 +76,9 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
 /// Draws more random orders for the series whose p is the smallest possible one.
 ///
 /// After 199 orders p is at least 0.005. Among more than 10 series, the rule of Benjamini and Hochberg rejects no
-/// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
-/// same for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never
-/// smaller than that of the longer draw alone. The error rate of each series holds.
+/// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so the total is the same
+/// for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never below
+/// the p of the longer draw alone. The error rate of each series holds.
 fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;
     let mut n_orders = options(policy).n_orders;
@@ -101,12 +100,12 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
 }
 
 pub(super) fn options(policy: DetectionSettings) -> ShiftOptions {
-    // Then a p of alpha is two of all orders, the real one included.
+    // With so many orders, alpha is the share of two of them, the real one included.
     let n_orders = (2.0 / policy.alpha).ceil() as usize - 1;
     ShiftOptions { alpha: policy.alpha, level_min: LEVEL_MIN, n_orders, seed: policy.seed }
 }
 
-/// The places of a change at which the level of a series jumps by itself. A drift has none.
+/// The places of a change at which the level jumps. A drift has none.
 fn own_changes(change: &Change) -> Vec<relative::OwnChange> {
     let size = change.ratio.ratio.ln();
     match (change.kind, change.until) {
@@ -147,7 +146,7 @@ fn change(shift: &Shift, entries: &[StoredResult]) -> Change {
     let (kind, at, until) = match shift.shape {
         Shape::Step { at } => (ChangeKind::Level, at, None),
         Shape::Spell { from, to } => (ChangeKind::Spell, from, Some(to)),
-        // There is a result before it, to compare with.
+        // There must be a result before it.
         Shape::Drift { from, to } => (ChangeKind::Drift, from.max(1), Some(to)),
     };
     let [ratio, lo, hi] = [shift.size, shift.interval.lo, shift.interval.hi].map(f64::exp);
@@ -225,7 +224,7 @@ mod tests {
         assert!(lo > 1.015 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
         assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);
         assert_eq!(found[1].changes, []);
-        // The fixture gives all results the same median.
+        // All results of the fixture have the same median.
         let medians = detect(
             found[0].entries.clone(),
             DetectionSettings { estimate: Estimate::Median, ..POLICY },
@@ -260,7 +259,7 @@ mod tests {
 
     #[test]
     fn relative_to_the_others_a_machine_may_wander() {
-        // All become 4 % slower at position 20; one of them becomes 3 % slower at position 30.
+        // All become 4 % slower at position 20, and one of them 3 % slower at position 30.
         let level = |i: u64, at: usize| {
             let own = if i == 0 && at >= 30 { 103.0 } else { 100.0 };
             own * if at < 20 { 1.0 } else { 1.04 }

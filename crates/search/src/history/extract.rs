@@ -1,4 +1,4 @@
-//! Results and origin of a record, or of a file of another program. Pure.
+//! Results and origin of a record, or of another program's file. Pure.
 
 use std::collections::HashMap;
 
@@ -96,7 +96,7 @@ pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     origin
 }
 
-/// Origin of a file of another program.
+/// Origin of another program's file.
 pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOrigin {
     let lookup = |key: &str| text(results.agreed(key)?);
     let facts = Facts {
@@ -114,9 +114,8 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOr
     origin
 }
 
-/// Results of a file of another program: those of its values, which are in the record, and its summaries.
-///
-/// Each branch has series of its own, because commits of different branches have no order.
+/// Results of another program's file: values, which are in the record, and summaries. Each branch has its own series,
+/// because commits of different branches have no order.
 pub fn imported_results(
     results: &Results,
     record: Option<(&Record, &Analysis)>,
@@ -138,7 +137,7 @@ pub fn imported_results(
     found
 }
 
-/// Result of a summary without values. The minimum stands in for the noise-free time.
+/// The result of a summary. The minimum stands in for the noise-free time.
 fn summary_result(label: &str, unit: &str, summary: &SummaryStatistics) -> Option<BenchmarkResult> {
     let median = summary.center()?;
     Some(BenchmarkResult {
@@ -191,8 +190,7 @@ fn origin_of(
     }
 }
 
-/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the
-/// file.
+/// Revision and commit time in another program's metadata: the benchmark's first, then the file's.
 fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
     let lookup = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
     let committed = first(&COMMITTED_KEYS, lookup);
@@ -213,8 +211,8 @@ fn text(value: &MetaValue) -> Option<String> {
     }
 }
 
-/// Parses a time, seconds since 1970. pyperf and pyperformance write local times without an offset. They count as UTC
-/// here, which keeps the order of the results of one machine.
+/// Parses a time, seconds since 1970. pyperf and pyperformance write local times without an offset. They count as UTC,
+/// which keeps the order of one machine's results.
 fn parse_time(text: &str) -> Option<i64> {
     let with_offset = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
     with_offset.or_else(|| {

@@ -2,7 +2,7 @@
 
 use crate::history::BenchmarkResult;
 
-/// A result with this noise-free time. Median and mean are 1 in all fixtures.
+/// A result with this noise-free time. Median and mean are always 1.
 pub fn result(benchmark: &str, t0: f64, t0_err: Option<f64>) -> BenchmarkResult {
     BenchmarkResult {
         benchmark: benchmark.into(),

@@ -1,7 +1,8 @@
-//! The file of a history: a line of JSON for each addition, of which none is ever changed.
+//! The file of a history: one line of JSON for each addition, never changed.
 //!
-//! A writer holds a lock on the file (flock(2), which ends with its process) and appends one line. A writer that was
-//! killed or met a full disk leaves at most a last line without its end. Readers skip it, and the next writer cuts it off.
+//! A writer holds a lock on the file (flock(2), which ends with its process) and appends one line. A writer that is
+//! killed, or meets a full disk, leaves at most an unfinished last line. Readers skip it, and the next writer cuts it
+//! off.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -17,43 +18,34 @@ use crate::history::culprits::StoredCulprit;
 use crate::history::{BenchmarkResult, RecordOrigin};
 use host::user_files::{UserDirectory, make_directories};
 
-/// The first line.
 const START: &str = "{\"format\":\"stillwell-history\",\"version\":1}\n";
 /// The start of the first line of every version.
 const START_OF_ANY: &str = "{\"format\":\"stillwell-history\"";
-/// The start of a SQLite database (sqlite.org/fileformat.html, section 1.3), which a history was before.
+/// The start of a SQLite database (sqlite.org/fileformat.html, section 1.3): the format of older histories.
 const SQLITE: &[u8] = b"SQLite format 3\0";
-/// Time between two looks whether another writer has ended, and their number: 30 s.
+/// Interval and number of attempts to get the lock: 30 s.
 const RETRY: Duration = Duration::from_millis(10);
 const TRIES: u32 = 3000;
 
-/// An addition.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HistoryLine {
-    /// A record. It takes the place of an earlier one of its number.
+    /// A record, which replaces an earlier one of the same number.
     Record(StoredRecord),
     /// Results that a record lacked, because an earlier `add` took only some of its benchmarks.
-    More {
-        /// Number of the record.
-        record: i64,
-        /// Those results.
-        results: Vec<BenchmarkResult>,
-    },
-    /// Commits that one search found. They replace those of earlier searches with the same ends.
+    More { record: i64, results: Vec<BenchmarkResult> },
+    /// Commits that one search found, which replace those of earlier searches with the same ends.
     Culprits(Vec<StoredCulprit>),
 }
 
-/// A record with its results.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct StoredRecord {
     /// Counts from 1.
     pub(super) number: i64,
     /// SHA-256 of the uncompressed file.
     pub(super) digest: String,
-    /// Its session, if it is a record of ours.
+    /// The session, if it is a record of ours.
     pub(super) session: Option<String>,
-    /// Origin of the record.
     pub(super) origin: std::sync::Arc<RecordOrigin>,
     /// Sorted by name.
     pub(super) results: Vec<BenchmarkResult>,
@@ -61,7 +53,7 @@ pub(super) struct StoredRecord {
     pub(super) packed: String,
 }
 
-/// Opens a history to add to it, or creates an empty file.
+/// Opens a history to append, or creates an empty file.
 ///
 /// # Errors
 /// The file cannot be created, or may not be written.
@@ -78,9 +70,8 @@ pub(super) fn to_append(path: &Path) -> Result<File> {
 /// The end of the last whole line that was read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineEnd {
-    /// In bytes.
     byte: u64,
-    /// Lines up to it.
+    /// Lines up to this end.
     n_lines: usize,
 }
 
@@ -99,7 +90,6 @@ pub(super) fn lock(file: &File) -> Result<()> {
     bail!("another program is writing to it; try again when that has ended")
 }
 
-/// Lets others write.
 pub(super) fn unlock(file: &File) {
     // It fails for no open file (flock(2)).
     flock(file, FlockOperation::Unlock).ok();
@@ -121,7 +111,7 @@ pub(super) fn read(file: &File, from: LineEnd) -> Result<(Vec<HistoryLine>, Line
     let whole = bytes.get(..end).unwrap_or_default();
     let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
     let to = LineEnd { byte: from.byte + end as u64, n_lines: from.n_lines + lines.len() };
-    // The first line of the file says what it is.
+    // The first line names the format.
     let numbered = (from.n_lines + 1..).zip(lines).filter(|(number, _)| *number > 1);
     let additions = numbered.map(|(number, line)| {
         serde_json::from_slice(line).with_context(|| {
@@ -144,13 +134,12 @@ fn check_start(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Appends a line after this end, and returns the new one. The caller holds the lock. What cannot be written as a whole is
-/// taken back.
+/// Appends a line after this end, and returns the new end. The caller holds the lock. A partly written line is removed.
 ///
 /// # Errors
 /// The disk is full, or the file may not be written.
 pub(super) fn append(file: &File, end: LineEnd, line: &HistoryLine) -> Result<LineEnd> {
-    // What a killed writer left.
+    // Removes what a killed writer left.
     file.set_len(end.byte)?;
     let mut text = if end.byte == 0 { START.as_bytes().to_vec() } else { Vec::new() };
     serde_json::to_writer(&mut text, line)?;

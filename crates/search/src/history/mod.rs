@@ -1,11 +1,10 @@
 //! Results over months: one file with all records, and the changes in the level of each benchmark.
 //!
-//! `extract` makes the results of a record, and `store` keeps them in the `lines` of a file. `session` finds the records
-//! of one session.
-//!
-//! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
-//! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
-//! executes git, `nearest` says what a history without a change could have shown, `culprits` keeps what searches for a commit found, and `chart` makes the data of a page.
+//! `extract` makes the results of a record, `store` keeps them in the `lines` of a file, `session` finds the records of
+//! one session. `detection` puts results in `series` and finds the changes; `relative` first removes the common
+//! movement of a machine, on request. `concurrent` counts the other series that changed at the same time. `nearest`
+//! says what a history without a change could have shown. `commits` executes git, `culprits` keeps the commits that
+//! searches found, `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;
@@ -26,7 +25,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The result of one benchmark in a record.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BenchmarkResult {
     /// Name of the benchmark, or the command.
@@ -39,13 +37,11 @@ pub struct BenchmarkResult {
     pub n_runs: usize,
     /// Noise-free time, net of the control if there is one.
     pub t0: f64,
-    /// Error of the noise-free time.
     pub t0_err: Option<f64>,
     /// Whether `t0` is only an upper limit, because every run was interrupted. A series of t0 has no such results.
     pub t0_is_limit: bool,
     pub median: f64,
     pub mean: f64,
-    /// The measured commit.
     pub revision: Option<String>,
     /// Commit time, seconds since 1970.
     pub committed_s: Option<i64>,
@@ -64,7 +60,6 @@ pub struct RecordOrigin {
     pub surroundings: Vec<(String, String)>,
 }
 
-/// A result in a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredResult {
     /// Number of the record, shared by all its results.

@@ -1,4 +1,5 @@
-//! A history without a change: which movement is nearest to one, what would decide it, and what would have been seen.
+//! For a history without a change: which movement is nearest to one, what would decide it, and what would have been
+//! seen.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,21 +11,21 @@ use crate::history::series::{Change, ChangeKind, Series};
 /// The movement that is nearest to a change, in a history without one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NearestChange {
-    /// Its series.
+    /// The series.
     pub series: String,
     /// The movement; its p is above the level, or too large among so many series.
     pub change: Change,
     /// Further results that would make it a change, if they are like those since; `None` if it is not known.
     pub n_more: Option<usize>,
-    /// The smallest change at its place that these results would have shown, as a fraction; `None` if it is not known.
+    /// The smallest change at this place that these results would have shown, as a fraction; `None` if unknown.
     pub smallest_visible: Option<f64>,
-    /// Day of the first result after it, s since 1970.
+    /// Day of the first result after the movement, s since 1970.
     pub since_s: i64,
     /// The level of each series: the probability that a series without a change is called changed.
     pub alpha: f64,
 }
 
-/// The nearest movement of these series. `None` if one has changed, or if none has results for a change.
+/// The nearest movement of these series. `None` if one has changed, or if none has enough results for a change.
 pub fn nearest(all: &[Series], settings: DetectionSettings) -> Option<NearestChange> {
     if all.iter().any(|series| !series.changes.is_empty()) {
         return None;
@@ -37,7 +38,7 @@ pub fn nearest(all: &[Series], settings: DetectionSettings) -> Option<NearestCha
     Some(NearestChange {
         series: series.label(),
         change: change.clone(),
-        // With one p below the level, it is the number of series that hides it.
+        // If a single p is below the level, only the number of series hides it.
         n_more: outlook.and_then(|it| it.n_more).filter(|_| change.p > settings.alpha),
         smallest_visible: outlook.and_then(|it| it.smallest).map(f64::exp_m1),
         since_s: series.time_s(change.at),

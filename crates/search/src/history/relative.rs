@@ -2,8 +2,8 @@
 //! compiler. Pure.
 //!
 //! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does
-//! not hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides
-//! a real change of all benchmarks, so it runs only on request.
+//! not hold. Relative to the other benchmarks of the same sessions, they are. The correction also hides a real change
+//! of all benchmarks, so it runs only on request.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,20 @@ use stats::SortedSample;
 
 use crate::history::series::ResultSequence;
 
-/// Smallest number of other series that a result needs. Their median must stay right if one or two of them change.
+/// Fewest other series that a result needs. Their median must stay right if one or two of them change.
 const OTHERS_MIN: usize = 4;
 /// Largest distance in time to a result of another series, in seconds.
 const FAR_S: u64 = 12 * 3600;
 
-/// Rounds of estimating the common movement. Each leaves out the changes that the previous round found in single
-/// series.
+/// Rounds of estimating the common movement. Each leaves out the changes that the last round found in single series.
 const ROUNDS: usize = 4;
 
-/// A change of one series: the position of the first result after it, and its size as a logarithm.
+/// A change of one series: position of the first result after it, and size as a logarithm.
 pub type OwnChange = (usize, f64);
 
-/// A series and its estimated levels and common movement.
+/// A series with its estimated levels and common movement.
 struct MachineSeries {
     ordered: ResultSequence,
-    /// Level of the series at each result.
     levels: Vec<f64>,
     /// Common movement of the machine at each result, as a factor.
     common: Vec<f64>,
@@ -75,7 +73,7 @@ impl MachineSeries {
         }
     }
 
-    /// Sets the common movement and drops results without one. `common` holds logarithms.
+    /// Sets the common movement (logarithms) and drops results without one.
     fn take(&mut self, common: Vec<Option<f64>>) {
         keep(&mut self.ordered.entries, &common);
         keep(&mut self.ordered.values, &common);
@@ -89,11 +87,11 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
     all.retain(|_| common.next().is_some_and(Option::is_some));
 }
 
-/// Divides each result by the common movement of the other series of its machine. It drops results with too few
-/// others. `own_changes` finds the changes of a series.
+/// Divides each result by the common movement of the machine's other series, and drops results with too few others.
+/// `own_changes` finds the changes of a series.
 ///
 /// A change of a single series biases the common movement, and so all other series. Therefore each round attributes
-/// only the largest remaining changes of a machine to single series, and then estimates the common movement again.
+/// only the largest remaining changes of a machine to single series, and then estimates again.
 pub fn relative(
     groups: Vec<ResultSequence>,
     own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
@@ -142,8 +140,8 @@ struct Deviations<'a> {
     measured_s: Vec<i64>,
 }
 
-/// Common movement at each result, as a logarithm: the median deviation of the other series of the machine. Each of
-/// them counts with its result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
+/// Common movement at each result, as a logarithm: the median deviation of the machine's other series, each by its
+/// result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
 fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
     let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
     let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());
@@ -191,7 +189,7 @@ mod tests {
 
     const DAY_S: i64 = 86_400;
 
-    /// One result a day, some minutes after those of the others.
+    /// One result a day, some minutes after the others.
     fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Deviations<'_> {
         let measured_s = (0..moves.len() as i64).map(|day| day * DAY_S + 60 * minutes).collect();
         Deviations { machine, moves, measured_s }
@@ -219,7 +217,7 @@ mod tests {
         let series = |machine: &'static str, i| timed(machine, i, vec![0.5; 5]);
         let four: Vec<_> = (0..4).map(|i| series("a", i)).collect();
         assert_eq!(common(&four)[0], [None; 5]);
-        // One of the four others is of another machine, or its results are days older.
+        // One of the four others is on another machine, or its results are days older.
         let elsewhere: Vec<_> = four.iter().cloned().chain([series("b", 0)]).collect();
         assert_eq!(common(&elsewhere)[0], [None; 5]);
         let mut late = four;

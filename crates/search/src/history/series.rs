@@ -18,7 +18,6 @@ fn value(entry: &StoredResult, estimate: Estimate) -> f64 {
     }
 }
 
-/// A series with its changes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
     pub benchmark: String,
@@ -26,17 +25,15 @@ pub struct Series {
     pub arm: String,
     pub unit: String,
     pub machine: String,
-    /// Whether the order is by the time of the commit. It needs a commit time for every result; otherwise the order
-    /// is by the time of measurement.
+    /// Whether commit times give the order. Every result must have one; otherwise the times of measurement do.
     pub is_by_commit: bool,
     pub entries: Vec<StoredResult>,
     /// The chosen estimate of each result.
     pub values: Vec<f64>,
-    /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above
-    /// zero.
+    /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above zero.
     pub q: Option<f64>,
     pub changes: Vec<Change>,
-    /// The movement that is nearest to a change, if there is no change.
+    /// The movement nearest to a change, if there is no change.
     #[serde(skip)]
     pub nearest: Option<Change>,
 }
@@ -45,11 +42,11 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// It changes, and stays.
+    /// The level changes, and stays.
     Level,
-    /// It changes, and goes back.
+    /// The level changes, and goes back.
     Spell,
-    /// It moves slowly.
+    /// The level moves slowly.
     Drift,
 }
 
@@ -57,7 +54,7 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     pub kind: ChangeKind,
-    /// Position of the first result after it; of a spell or a drift, of its first result.
+    /// Position of the first result after the change; for a spell or a drift, of its first result.
     pub at: usize,
     /// Position of the first result after a spell or a drift. It is the number of results if a drift goes on.
     pub until: Option<usize>,
@@ -85,9 +82,9 @@ pub struct ConcurrentChanges {
 /// The results between two changes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
-    /// Position of its first result.
+    /// Position of the first result.
     pub start: usize,
-    /// Position after its last result.
+    /// Position after the last result.
     pub end: usize,
     pub median: f64,
 }
@@ -131,7 +128,7 @@ impl Series {
         places.windows(2).map(level).collect()
     }
 
-    /// Time of a result on the axis of the series, seconds since 1970: of its commit or of its measurement.
+    /// Time of a result on the series' axis (commit or measurement), seconds since 1970.
     pub fn time_s(&self, at: usize) -> i64 {
         let StoredResult { origin, result, .. } = &self.entries[at];
         result.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)

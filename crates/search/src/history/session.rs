@@ -27,7 +27,7 @@ pub struct SessionKey<'a> {
 }
 
 impl<'a> SessionKey<'a> {
-    /// The key. `None` for a file of another program and for a record converted from one: they do not grow.
+    /// The key. `None` for another program's file and for a converted record: they do not grow.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Probe {
@@ -42,8 +42,8 @@ impl<'a> SessionKey<'a> {
         probe.imported.is_none().then_some(Self { text, header_len })
     }
 
-    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the
-    /// seed, the host and the start time to the nanosecond.
+    /// Unique id of the session: the SHA-256 digest of the header, which is written once. It contains the seed, the
+    /// host and the start time to the nanosecond.
     pub fn id(&self) -> String {
         hex(&Sha256::digest(&self.text[..self.header_len]))
     }
@@ -65,7 +65,6 @@ impl<'a> SessionKey<'a> {
     }
 }
 
-/// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

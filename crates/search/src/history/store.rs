@@ -1,7 +1,5 @@
-//! All records of a history, compressed, and their results.
-//!
-//! Several processes may write at once. Each addition is one line of the file, so a killed process leaves a whole record
-//! or nothing.
+//! All records of a history, compressed, with their results. Several processes may write at once: each addition is one
+//! line of the file, so a killed process leaves a whole record or nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -21,28 +19,24 @@ use crate::history::session::{SessionKey, StateOrder, hex};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult};
 use host::open_regular;
 
-/// An open history.
 #[derive(Debug)]
 pub struct HistoryStore {
     path: PathBuf,
     file: File,
-    /// By number.
     records: BTreeMap<i64, StoredRecord>,
     culprits: Vec<StoredCulprit>,
     /// End of what was read.
     end: LineEnd,
 }
 
-/// A record to add.
 #[derive(Debug)]
 pub struct NewRecord {
     pub origin: RecordOrigin,
     pub results: Vec<BenchmarkResult>,
-    /// The content of its file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Outcome of adding a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     New,
@@ -63,10 +57,10 @@ impl HistoryStore {
             .with_context(|| cannot_use(path))
     }
 
-    /// Opens an existing history for reading. Read access to the file is enough.
+    /// Opens an existing history. Read access to the file is enough.
     ///
     /// # Errors
-    /// The file does not exist, or as [`HistoryStore::open`].
+    /// The file does not exist; or see [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
         ensure!(
             path.exists(),
@@ -115,7 +109,6 @@ impl HistoryStore {
         }
     }
 
-    /// Its file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -128,7 +121,7 @@ impl HistoryStore {
         self.locked(|store| store.line_of(new))
     }
 
-    /// Keeps commits that a search found. A later search with the same ends replaces what an earlier one found.
+    /// Stores the commits that a search found, in place of those from an earlier search with the same ends.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -136,7 +129,7 @@ impl HistoryStore {
         self.locked(|_| Ok(((), Some(HistoryLine::Culprits(found.to_vec())))))
     }
 
-    /// Appends the line that `decide` makes of all that is there. No other process writes meanwhile.
+    /// Appends the line that `decide` makes of the current content, while no other process writes.
     fn locked<T>(
         &mut self,
         decide: impl FnOnce(&Self) -> Result<(T, Option<HistoryLine>)>,
@@ -156,13 +149,13 @@ impl HistoryStore {
         outcome.with_context(|| format!("cannot add to {}", self.path.display()))
     }
 
-    /// What is to be written for a record, if anything.
+    /// The line to write for a record, if any.
     fn line_of(&self, new: &NewRecord) -> Result<(AddOutcome, Option<HistoryLine>)> {
         for it in &new.results {
             let is_finite = [it.t0, it.median, it.mean].iter().all(|value| value.is_finite());
             ensure!(is_finite, "{:?} has a value that is no number", it.benchmark);
         }
-        // The digest is that of the plain file, so a compressed copy is the same record.
+        // The digest of the plain file, so a compressed copy is the same record.
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
         if let Some(known) = self.records.values().find(|it| it.digest == digest) {
@@ -192,8 +185,8 @@ impl HistoryStore {
         Ok((outcome, Some(HistoryLine::Record(record))))
     }
 
-    /// The number of the stored record of the same session, and the order of the new one to it. Skips records that
-    /// parted from the new one.
+    /// The number of the stored record of the same session, and the new record's order to it. Skips records that parted
+    /// from the new one.
     fn find(&self, new: &SessionKey<'_>) -> Option<(i64, StateOrder)> {
         let id = new.id();
         let same = self.records.values().filter(|it| it.session.as_ref() == Some(&id));
@@ -241,7 +234,7 @@ fn cannot_use(path: &Path) -> String {
     format!("cannot use {} as a history", path.display())
 }
 
-/// What tells the results of a record apart.
+/// Identifies a result in a record.
 fn key(it: &BenchmarkResult) -> (&str, &str, &str, Option<&str>) {
     (&it.benchmark, &it.arm, &it.unit, it.revision.as_deref())
 }

@@ -1,5 +1,4 @@
-//! Reads the records of finished tasks as pairs, each with its node. Reports a record of another task, and does not
-//! count it.
+//! Reads the records of finished tasks as pairs with their node. Reports, and does not count, a record of another task.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +15,11 @@ use model::words::in_words;
 use record::plan::Role;
 use record::{EndReason, Record};
 
-/// Pairs of the finished tasks of a pool.
 #[derive(Debug)]
 pub struct PoolPairs {
     /// The pairs of all finished tasks, in the order of the suite.
     pub pieces: Vec<NodePairs>,
-    /// Number of finished tasks.
     pub n_done: usize,
-    /// Unfinished tasks.
     pub missing: Vec<usize>,
     /// Tasks with a wrong or damaged record, and the error.
     pub damaged: Vec<(usize, String)>,
@@ -82,7 +78,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     Ok(plan.compared().into_iter().map(piece).collect())
 }
 
-/// Checks that a record is of this task and its commits, and complete.
+/// Checks that a record belongs to this task and its commits, and is complete.
 fn check(
     record: &Record,
     expected: BenchmarkTask,
@@ -90,7 +86,7 @@ fn check(
     commits: &BTreeMap<String, String>,
 ) -> Result<()> {
     let plan = &record.header.plan;
-    // The seed in the plan differs: it also depends on the position of the benchmark in the suite.
+    // The seed in the plan differs: it also depends on the benchmark's position in the suite.
     let seed = seed_option(expected.seed);
     ensure!(
         record.header.command_line.contains(&seed),

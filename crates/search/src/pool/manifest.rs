@@ -1,4 +1,4 @@
-//! The manifest of a pool, which Stillwell writes once, and the pool's folder.
+//! The folder of a pool and its manifest, which is written once.
 #![expect(clippy::disallowed_methods, reason = "reads and writes the folder of a pool")]
 
 use std::collections::BTreeMap;
@@ -16,9 +16,8 @@ use host::user_files::{read_text, read_whole};
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.
 pub const VERSION: u32 = 1;
-/// Largest number of tasks in a pool; such a manifest has some 60 MB.
+/// Most tasks in a pool; such a manifest has some 60 MB.
 const TASKS_MAX: usize = 1_000_000;
-/// File name of the manifest.
 const MANIFEST: &str = "pool.json";
 /// File name of the submissions, one a line.
 const SUBMISSIONS: &str = "submissions.jsonl";
@@ -36,17 +35,15 @@ pub struct PoolManifest {
     pub created: String,
     /// Prefix of the job names in the queue; the number of the first job follows.
     pub name: String,
-    /// The suite file.
     pub suite: PathBuf,
     /// Text of the suite file at creation.
     pub suite_text: String,
-    /// Name of the suite.
     pub suite_name: String,
     /// Path of Stillwell on the nodes.
     pub program: PathBuf,
     /// Working directory of the tasks.
     pub directory: PathBuf,
-    /// Variants that replace those of the suite.
+    /// Variants that replace the suite's.
     pub arms: Option<String>,
     /// Commit of each variant with a revision, at creation of the pool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -55,17 +52,15 @@ pub struct PoolManifest {
     pub n_blocks: u32,
     /// Seed of the order of the tasks and of the tasks' own seeds.
     pub seed: u64,
-    /// Number of tasks in a job of the queue.
+    /// Tasks per job of the queue.
     pub tasks_per_job: usize,
-    /// Queue for the jobs.
     pub engine: JobQueue,
-    /// The benchmarks.
     pub benchmarks: Vec<PoolBenchmark>,
-    /// The tasks, in the order in which they are submitted.
+    /// The tasks, in the order of submission.
     pub tasks: Vec<BenchmarkTask>,
 }
 
-/// A queue, and the way to submit jobs to it.
+/// A queue, and how jobs are submitted to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobQueue {
@@ -73,36 +68,32 @@ pub enum JobQueue {
     Slurm {
         /// Options of sbatch that select the nodes.
         options: Vec<String>,
-        /// Largest number of jobs at a time.
+        /// Most jobs at a time.
         n_nodes: Option<u32>,
-        /// Largest number of jobs in an array.
+        /// Most jobs in an array.
         array_max: usize,
     },
     /// Another queue, by a command of the user for each job.
     Command(String),
 }
 
-/// A benchmark of the suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBenchmark {
-    /// Name of the benchmark.
     pub name: String,
-    /// Names of its variants; the first is the reference.
+    /// Names of the variants; the first is the reference.
     pub variants: Vec<String>,
 }
 
 /// A benchmark × repetition: some blocks, on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchmarkTask {
-    /// Index of the benchmark.
     pub benchmark: usize,
     /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Seed of its random choices.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// A submission to the queue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Submission {
     /// Id of the job or array that the queue printed; may be empty.
@@ -113,8 +104,8 @@ pub struct Submission {
     pub jobs: String,
 }
 
-/// All tasks of a pool, each with a seed of its own, in rounds. A round has each benchmark once, in random order. So
-/// the tasks of a benchmark are spread out, and a node measures most benchmarks.
+/// All tasks of a pool with their seeds, in rounds. A round has each benchmark once, in random order, so a benchmark's
+/// tasks are spread out, and a node measures most benchmarks.
 pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<BenchmarkTask>> {
     let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
     ensure!(
@@ -136,17 +127,14 @@ pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<B
 }
 
 impl PoolManifest {
-    /// Number of jobs.
     pub fn n_jobs(&self) -> usize {
         self.tasks.len().div_ceil(self.tasks_per_job)
     }
 
-    /// The job of a task.
     pub fn job_of(&self, task: usize) -> usize {
         task / self.tasks_per_job
     }
 
-    /// The tasks of a job.
     pub fn tasks_of(&self, job: usize) -> std::ops::Range<usize> {
         let first = job.saturating_mul(self.tasks_per_job).min(self.tasks.len());
         first..first.saturating_add(self.tasks_per_job).min(self.tasks.len())
@@ -181,12 +169,10 @@ impl PoolManifest {
     }
 }
 
-/// A pool: its folder and its manifest.
 #[derive(Debug)]
 pub struct Pool {
     /// The folder, absolute.
     pub folder: PathBuf,
-    /// The manifest in the folder.
     pub manifest: PoolManifest,
 }
 
@@ -244,7 +230,7 @@ impl Pool {
     /// Opens a pool by its folder, or by the id of one of its jobs.
     ///
     /// # Errors
-    /// As [`Pool::open`]; or the job is unknown.
+    /// See [`Pool::open`]; or the job is unknown.
     pub fn find(named: &Path) -> Result<Self> {
         let job = named.to_str().filter(|name| !named.exists() && is_job(name));
         let Some(job) = job else { return Self::open(named) };
@@ -328,12 +314,11 @@ impl Pool {
             return Ok(());
         }
         let known = JobIndexEntry { job: submission.id.clone(), folder: self.folder.clone() };
-        // The job is already submitted, and the user can name the pool by its folder. So an error here is no failure.
+        // The job is submitted, and the user can name the pool by its folder, so an error here is no failure.
         known.keep().ok();
         Ok(())
     }
 
-    /// All submissions of the pool.
     pub fn submissions(&self) -> Vec<Submission> {
         let text = read_text(&self.folder.join(SUBMISSIONS)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

@@ -1,8 +1,8 @@
 //! A suite on many machines.
 //!
-//! A pool is a folder that all machines share. It has the manifest ([`manifest`]), the records of finished tasks and
-//! the messages of failed ones. The queue (Slurm, or another one through a command template) decides when and where a
-//! job runs. One file decides whether a task is done; it appears atomically and only once.
+//! A pool is a folder that all machines share, with the manifest ([`manifest`]), the records of finished tasks and the
+//! messages of failed ones. The queue (Slurm, or another one through a command template) decides when and where a job
+//! runs. One file, which appears atomically and only once, decides whether a task is done.
 
 pub mod collect;
 pub mod manifest;

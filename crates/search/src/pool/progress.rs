@@ -13,15 +13,12 @@ use crate::pool::queue::QueuedJob;
 use host::user_files::read_whole;
 use record::RecordTail;
 
-/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// The record exists.
     Done,
-    /// The job runs.
     Running,
-    /// The job waits.
     Queued,
     /// The task failed, and no job for it is in the queue.
     Failed,
@@ -29,27 +26,21 @@ pub enum TaskState {
     Missing,
 }
 
-/// Progress of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolProgress {
-    /// State of each task.
     pub tasks: Vec<TaskState>,
     /// Number of finished tasks, by node.
     pub nodes: BTreeMap<String, usize>,
     /// Number of waiting jobs, by reason.
     pub reasons: BTreeMap<String, usize>,
-    /// Whether the state of the queue is known.
     pub is_queue_known: bool,
-    /// One failed task.
     pub failure: Option<TaskFailure>,
 }
 
-/// A failed task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskFailure {
-    /// Number of the task.
     pub task: usize,
-    /// Last lines of its output.
+    /// Last lines of the output.
     pub said: String,
     /// File with the whole output.
     pub file: std::path::PathBuf,
@@ -76,7 +67,7 @@ fn numbers(folder: &Path, part: fn(&str) -> Option<&str>) -> Result<BTreeMap<usi
     Ok(entries.flatten().filter_map(number).collect())
 }
 
-/// Progress of a pool. `queued` are the jobs in the queue.
+/// Progress of a pool. `queued`: the jobs in the queue.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -109,7 +100,6 @@ pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Res
 }
 
 impl PoolProgress {
-    /// Number of tasks in a state.
     pub fn n(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|it| **it == state).count()
     }
@@ -122,7 +112,6 @@ impl PoolProgress {
     }
 }
 
-/// Number of finished tasks by node.
 fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let node = |task: &usize| {
         let header = RecordTail::open(&pool.record(*task)).ok()?.1;

@@ -13,7 +13,6 @@ use crate::pool::manifest::JobQueue;
 /// Slurm's default for `MaxArraySize`.
 const ARRAY_MAX: usize = 1001;
 
-/// A job in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedJob {
     /// Number of the job's array in the queue.
@@ -27,7 +26,6 @@ pub struct QueuedJob {
 }
 
 impl QueuedJob {
-    /// Whether the job has a node now.
     pub fn is_running(&self) -> bool {
         matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
     }
@@ -58,7 +56,7 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
 }
 
-/// Largest number of jobs in one array: `MaxArraySize`, because the indices start from 0.
+/// Most jobs in one array: `MaxArraySize`, because the indices start from 0.
 ///
 /// # Errors
 /// Slurm does not answer.

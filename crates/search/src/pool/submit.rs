@@ -1,4 +1,4 @@
-//! Submission of jobs to the queue, and the script that they execute.
+//! Submits jobs to the queue, and writes the script that they execute.
 #![expect(clippy::disallowed_methods, reason = "executes the command of --submit")]
 
 use std::collections::BTreeSet;
@@ -15,11 +15,10 @@ use model::values::format_cpu_list;
 
 /// Placeholder in the command of --submit.
 const SCRIPT: &str = "{script}";
-/// Name of the job's script in the folder.
 const NAME: &str = "job.sh";
 
-/// Writes the script of all jobs. Its arguments are the number of the job, or `array` and the number of the array's
-/// first job.
+/// Writes the script of all jobs. Its arguments: the number of the job, or `array` and the number of the array's first
+/// job.
 ///
 /// # Errors
 /// A path is not UTF-8, or the script cannot be written.
@@ -77,7 +76,7 @@ pub fn submit(
     match &pool.manifest.engine {
         JobQueue::Slurm { options, n_nodes, array_max } => {
             // Slurm limits the nodes of each array separately. So each array waits for the one before, and the first
-            // one waits for those of earlier submissions.
+            // one for earlier submissions.
             let mut before = match n_nodes {
                 Some(_) if !pool.submissions().is_empty() => arrays(pool)?,
                 _ => Vec::new(),
@@ -154,8 +153,8 @@ fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
 }
 
-/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument.
-/// Within a longer word, both are quoted for a shell.
+/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument. Within
+/// a longer word, both are quoted for a shell.
 fn in_place(template: &[String], script: &str, job: usize) -> Vec<String> {
     let job = job.to_string();
     let mut words = Vec::new();

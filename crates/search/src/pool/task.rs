@@ -1,7 +1,7 @@
 //! One job of the queue: measures its tasks one after another.
 //!
-//! The record of a task appears atomically in the folder of finished tasks, and the first record counts. A job that
-//! was requeued or submitted twice skips finished tasks.
+//! The record of a task appears atomically in the folder of finished tasks, and the first record counts. A job that was
+//! requeued or submitted twice skips finished tasks.
 #![expect(
     clippy::disallowed_methods,
     reason = "starts the measuring and puts its record into the folder"
@@ -29,10 +29,8 @@ use record::{EndReason, Record};
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";
 
-/// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// All of its tasks are done.
     Done,
     /// This number of tasks failed.
     Failed(usize),
@@ -81,8 +79,8 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
     Ok(if n_failed > 0 { JobEnd::Failed(n_failed) } else { JobEnd::Done })
 }
 
-/// Creates the output file of an attempt and returns its unique name and the file. A process id is not unique enough,
-/// because the kernel reuses ids.
+/// Creates the output file of an attempt and returns its unique name. A process id is not unique enough, because the
+/// kernel reuses ids.
 fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
     let prefix = format!("{task}.{}.{}.", for_file(node), std::process::id());
     let mut builder = tempfile::Builder::new();

@@ -1,7 +1,7 @@
-//! Confirmation: the likely winner against every other arm, on blocks that chose nothing.
+//! Confirms the likely winner against every other arm, on fresh blocks.
 //!
-//! Each stage is tested by its own blocks alone. Which arms are in a stage, how many blocks it has and what may be spent on
-//! it is fixed before it begins, so its labels are equally likely whatever the earlier stages showed.
+//! Each stage is tested by its own blocks alone. Its arms, its number of blocks and its share of the error are fixed
+//! before it begins, so its labels are equally likely whatever the earlier stages showed.
 
 use rayon::prelude::*;
 use stats::relabel::{Estimand, Orbit};
@@ -11,47 +11,46 @@ use stats::{Interval, Invalid, SortedSample};
 use crate::race::rounds::{RacePairs, RoundTimes};
 use crate::race::selection::scatter;
 
-/// A log ratio with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogRatio {
     pub log: f64,
     pub lo: f64,
     pub hi: f64,
-    /// Blocks that it is from.
+    /// Number of blocks behind the ratio.
     pub n_pairs: usize,
 }
 
-/// Blocks of the first stage. Fewer cannot show anything at the share of 1 % that it has.
+/// Blocks of the first stage. Fewer cannot show anything at its share of 1 %.
 pub(super) const FIRST_BLOCKS: usize = 20;
 /// Blocks of the second stage, which clears most of the field.
 const SECOND_BLOCKS: usize = 80;
-/// Most times as many blocks as the stage before, and most blocks.
+/// Largest factor from stage to stage, and most blocks.
 const GROWTH_MAX: usize = 4;
 const BLOCKS_MAX: usize = 4096;
-/// Shares of alpha of the first stages. Each later one has half of what is left.
+/// Shares of alpha of the first stages. Each later one has half of the rest.
 const SHARES: [f64; 2] = [0.4, 0.2];
-/// Probability with which a stage shows what its size is for.
+/// Probability that a stage shows what its size is chosen for.
 const POWER: f64 = 0.9;
-/// A rival this share of the margin ahead of the leader cannot be shown to be no better by any sensible number of blocks.
+/// A rival ahead of the leader by this share of the margin cannot be shown to be no better by any sensible number of
+/// blocks.
 const LOST_SHARE: f64 = 0.6;
-/// Re-labellings for each that may be as extreme as the observed one, and the fewest.
+/// Re-labellings for each one that may be as extreme as the observed, and the fewest.
 const DRAWS_PER_EXTREME: f64 = 4.0;
 const DRAWS_MIN: f64 = 1999.0;
-/// Error of the ends of an interval, as a log ratio.
+/// Error of interval ends, as a log ratio.
 const TOLERANCE: f64 = 1e-5;
 
-/// What all tests of a race have in common.
+/// The settings that all tests of a race share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConfirmationDesign {
     pub alpha: f64,
-    /// Log ratio of the margin.
     pub margin: f64,
     pub estimand: Estimand,
     pub seed: u64,
 }
 
 impl ConfirmationDesign {
-    /// What a stage may spend, of all stages of the race, from 0.
+    /// The error rate of a stage, counted over the whole race from 0.
     fn alpha_of(&self, stage: usize) -> f64 {
         let left: f64 = 1.0 - SHARES.iter().sum::<f64>();
         let later = |n: usize| left * 0.5_f64.powi(n as i32 + 1);
@@ -72,8 +71,7 @@ impl ConfirmationDesign {
         Orbit::new(n_pairs, draws, seed)
     }
 
-    /// Whether the pairs of a stage show that the log ratio of an arm is above each of these, in turn up to the first that it
-    /// is not.
+    /// Whether a stage's pairs show that an arm's log ratio is above each of these, up to the first failure.
     fn are_below(
         &self,
         stage: usize,
@@ -100,13 +98,12 @@ impl ConfirmationDesign {
 #[derive(Clone, Debug)]
 struct Challenge {
     arm: usize,
-    /// The stage that showed that it is not better by the margin, from 1.
+    /// The stage that showed that the arm is not better by the margin, from 1.
     beaten: Option<usize>,
-    /// Whether a stage showed that it is slower.
+    /// Whether a stage showed that the arm is slower.
     is_slower: bool,
 }
 
-/// The confirmation of one winner.
 #[derive(Clone, Debug)]
 pub(super) struct Confirmation {
     pub winner: usize,
@@ -134,8 +131,8 @@ impl Confirmation {
         self.n_before + self.rounds.len()
     }
 
-    /// Blocks of the next stage. After the first two they are as many as the closest rival needs, by all times so far, but
-    /// not many more than before.
+    /// Blocks of the next stage. After the first two they suffice for the closest rival, by all times so far, within
+    /// limits.
     pub(super) fn next_blocks(&self, selection: &[RoundTimes]) -> usize {
         match self.rounds.len() {
             0 => return FIRST_BLOCKS,
@@ -156,7 +153,7 @@ impl Confirmation {
         needed.clamp(SECOND_BLOCKS, (GROWTH_MAX * before).clamp(SECOND_BLOCKS, BLOCKS_MAX))
     }
 
-    /// By which log ratio an arm seems to be ahead of the winner, and how much that scatters from block to block.
+    /// How far an arm seems to be ahead of the winner, and the scatter from block to block, as log ratios.
     fn known_of(&self, arm: usize, selection: &[RoundTimes]) -> (f64, f64) {
         let rounds = selection.iter().chain(&self.rounds);
         let ratios: Vec<f64> = rounds.flat_map(|it| it.log_ratios(arm, self.winner)).collect();
@@ -165,7 +162,7 @@ impl Confirmation {
         (ahead, scatter(&last))
     }
 
-    /// The arm that seems to be ahead of the winner by so much that this one will not be confirmed.
+    /// The arm that seems so far ahead of the winner that the winner will not be confirmed.
     pub(super) fn better(&self, selection: &[RoundTimes]) -> Option<usize> {
         if self.rounds.len() < 2 {
             return None;
@@ -175,7 +172,7 @@ impl Confirmation {
         (ahead(&best) > LOST_SHARE * self.design.margin).then_some(best)
     }
 
-    /// The arms that may still be better by the margin: those of the next stage.
+    /// The arms of the next stage: those that may still be better by the margin.
     pub(super) fn open(&self) -> Vec<usize> {
         self.arms(|it| it.beaten.is_none())
     }
@@ -190,7 +187,7 @@ impl Confirmation {
         self.challenges.iter().filter(|it| which(it)).map(|it| it.arm).collect()
     }
 
-    /// The stage that showed that an arm is not better, and whether it is slower.
+    /// The stage that showed that an arm is not better, and whether the arm is slower.
     pub(super) fn found(&self, arm: usize) -> Option<(Option<usize>, bool)> {
         let found = self.challenges.iter().find(|it| it.arm == arm)?;
         Some((found.beaten, found.is_slower))
@@ -201,7 +198,7 @@ impl Confirmation {
         self.challenges.retain(|it| it.arm != arm);
     }
 
-    /// Takes in a stage.
+    /// Adds a stage.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -226,8 +223,8 @@ impl Confirmation {
         Ok(())
     }
 
-    /// The log ratio new ÷ old, from the last stage that has both: that with the most blocks. `share` is of what the stage may
-    /// spend. Whichever stage it is, the interval is wrong in at most the sum of what all stages may spend.
+    /// The log ratio new ÷ old, from the last and largest stage with both. `share`: share of the stage's error rate.
+    /// Over all stages, the interval is wrong at most with the sum of their error rates.
     pub(super) fn log_ratio(&self, old: usize, new: usize, share: f64) -> Option<LogRatio> {
         let has_both = |round: &RoundTimes| !RacePairs::of(round, old, new).is_empty();
         let index = self.rounds.iter().rposition(has_both)?;

@@ -10,25 +10,22 @@ use crate::race::pace::RacePace;
 use crate::race::rounds::RoundTimes;
 use crate::race::selection::{far, is_clear, ranking, scatter};
 
-/// Blocks of the first round.
 const ROUND_BLOCKS: usize = 3;
 /// Most blocks of a round of selection.
 const ROUND_BLOCKS_MAX: usize = 512;
 /// Blocks after which one of the last two leads, however near they are. The confirmation can change that.
 const LAST_TWO_BLOCKS: usize = 45;
-/// Fewest arms whose times say how much the log ratio of two arms scatters.
+/// Fewest arms whose times show the scatter of a log ratio.
 const SCATTER_ARMS: usize = 8;
 
-/// What a race promises.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceRules {
     /// The arm that is in every block.
     pub reference: usize,
-    /// In how many races the winner may be wrong.
+    /// Share of races in which the winner may be wrong.
     pub alpha: f64,
     /// Log ratio within which the winner is the best.
     pub margin: f64,
-    /// What is compared.
     pub estimand: Estimand,
     /// Time for everything, s.
     pub budget_s: f64,
@@ -36,23 +33,25 @@ pub struct RaceRules {
     pub seed: u64,
 }
 
-/// The next round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RaceStep {
-    /// A round of selection.
-    Select { arms: Vec<usize>, n_blocks: usize },
+    Select {
+        arms: Vec<usize>,
+        n_blocks: usize,
+    },
     /// A stage of confirmation; the first arm is the likely winner.
-    Confirm { arms: Vec<usize>, n_blocks: usize },
-    /// There is nothing more to measure.
+    Confirm {
+        arms: Vec<usize>,
+        n_blocks: usize,
+    },
+    /// Nothing more to measure.
     Done,
 }
 
-/// A race under way.
 #[derive(Clone, Debug)]
 pub struct Race {
     pub(super) rules: RaceRules,
     pub(super) n_arms: usize,
-    /// The rounds of selection.
     pub(super) rounds: Vec<RoundTimes>,
     /// The arms that may become the likely winner.
     pub(super) alive: Vec<usize>,
@@ -66,7 +65,7 @@ pub struct Race {
     pub(super) pace: RacePace,
     /// Rounds of selection, without the stages of a winner that was given up.
     pub(super) n_rounds: usize,
-    /// Stages of likely winners that failed; what they spent stays spent.
+    /// Stages of likely winners that failed. Their share of the error stays spent.
     n_stages_given_up: usize,
     /// Whether the likely winner was replaced.
     has_led_again: bool,
@@ -75,7 +74,6 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of this many arms, before its first round.
     pub fn new(n_arms: usize, rules: RaceRules) -> Self {
         Self {
             rules,
@@ -94,7 +92,6 @@ impl Race {
         }
     }
 
-    /// The next round.
     pub fn next_step(&self) -> RaceStep {
         let reference = self.rules.reference;
         let with_reference = |mut arms: Vec<usize>| {
@@ -123,7 +120,7 @@ impl Race {
         self.failed.insert(arm, why);
         self.alive.retain(|&other| other != arm);
         match &mut self.confirmation {
-            // Nothing was promised of it. The others of the last round race on.
+            // The winner was not announced yet, so the others of the last round race on.
             Some(confirmation) if confirmation.winner == arm => {
                 let last = self.rounds.last().map_or(Vec::new(), |round| round.arms.clone());
                 self.n_stages_given_up = confirmation.n_stages();
@@ -139,7 +136,7 @@ impl Race {
         }
     }
 
-    /// Takes in the round of [`Race::next_step`].
+    /// Adds the round of [`Race::next_step`].
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -160,17 +157,15 @@ impl Race {
         Ok(())
     }
 
-    /// Time that is left of the budget, s.
+    /// Remaining time of the budget, s.
     pub fn left_s(&self) -> f64 {
         self.rules.budget_s - self.pace.spent_s
     }
 
-    /// Time of all rounds so far, s.
     pub fn spent_s(&self) -> f64 {
         self.pace.spent_s
     }
 
-    /// The arm that leads.
     pub fn leader(&self) -> Option<usize> {
         match &self.confirmation {
             Some(confirmation) => Some(confirmation.winner),
@@ -253,8 +248,8 @@ impl Race {
         Confirmation::new(winner, &others, design, n_before)
     }
 
-    /// If a rival seems to be better than the likely winner, it leads from here on, once. The stages so far are then as good
-    /// as rounds of selection, and what they spent stays spent.
+    /// Makes a rival that seems better than the likely winner the leader, once. The stages so far then count as rounds
+    /// of selection, and their share of the error stays spent.
     fn lead_again(&mut self) {
         let Some(old) = &self.confirmation else { return };
         if self.has_led_again {
@@ -268,7 +263,8 @@ impl Race {
         self.has_led_again = true;
     }
 
-    /// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over arms.
+    /// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over
+    /// arms.
     pub(super) fn scatter(&self, winner: usize) -> f64 {
         let Some(round) = self.rounds.last() else { return 0.0 };
         let others = round.arms.iter().filter(|&&arm| arm != winner).take(SCATTER_ARMS);

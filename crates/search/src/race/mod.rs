@@ -1,8 +1,7 @@
-//! A race: which of many arms is the best. Pure: it gets the times of finished rounds, and gives the next round and the
-//! answer.
+//! A race: which of many arms is the best? Pure: the times of finished rounds in, the next round and the answer out.
 //!
-//! Selection finds a likely winner and promises nothing. Confirmation measures it against all other arms on fresh blocks,
-//! and an arm leaves when a test shows that it is not better by the margin. docs/methodology.md has the proof.
+//! Selection finds a likely winner and promises nothing. Confirmation measures it against all other arms on fresh
+//! blocks. An arm leaves when a test shows that it is not better by the margin. docs/methodology.md has the proof.
 
 mod confirmation;
 mod course;

@@ -1,4 +1,4 @@
-//! What a race found.
+//! The result of a race.
 
 use rayon::prelude::*;
 use stats::verdict::{minimum_pairs, z};
@@ -9,19 +9,18 @@ use crate::race::course::Race;
 /// Where an arm ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinalStanding {
-    /// It was confirmed.
+    /// Confirmed as the best.
     Winner,
-    /// It leads, and was not confirmed.
+    /// Leads, but was not confirmed.
     Leader,
-    /// It is slower than the winner.
+    /// Slower than the winner.
     Slower,
-    /// It is not better than the winner by the margin, and not shown to be slower.
+    /// Not better than the winner by the margin, and not shown to be slower.
     Tied,
-    /// It may be better than the leader by the margin.
+    /// May be better than the leader by the margin.
     Open,
-    /// It takes several times as long as the reference, and was left out after the first round.
+    /// Takes several times as long as the reference, and was left out after the first round.
     Far,
-    /// It failed.
     Failed(String),
 }
 
@@ -30,32 +29,30 @@ pub enum FinalStanding {
 pub struct ArmStanding {
     pub arm: usize,
     pub standing: FinalStanding,
-    /// The round of selection after which it could not become the likely winner, from 1.
+    /// The round of selection after which the arm could no longer become the likely winner, from 1.
     pub out_after: Option<usize>,
-    /// The stage of confirmation that decided about it, from 1.
+    /// The stage of confirmation that decided about the arm, from 1.
     pub stage: Option<usize>,
     /// The arm ÷ the winner, at the race's error rate for this arm alone.
     pub to_winner: Option<LogRatio>,
-    /// The arm ÷ the reference, of the arms that were in the last stage; these intervals hold together.
+    /// The arm ÷ the reference, for arms in the last stage; these intervals hold together.
     pub to_reference: Option<LogRatio>,
 }
 
-/// The answer of a race.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceOutcome {
     /// The likely winner; `None` before the confirmation.
     pub winner: Option<usize>,
-    /// Whether it is the best within the margin, at the race's error rate.
+    /// Whether the winner is the best within the margin, at the race's error rate.
     pub is_confirmed: bool,
     /// Whether the budget ended the race.
     pub is_out_of_time: bool,
     /// Rounds of selection and stages of confirmation.
     pub n_rounds: usize,
     pub n_stages: usize,
-    /// Runs that were made, and those that `run` would have needed.
+    /// Number of runs, and the number that `run` would have needed.
     pub n_runs: usize,
     pub n_runs_of_run: Option<f64>,
-    /// Time of all rounds, s.
     pub seconds: f64,
 }
 
@@ -70,7 +67,6 @@ fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> Option<f
 }
 
 impl Race {
-    /// The answer so far.
     pub fn outcome(&self) -> RaceOutcome {
         let found = self.confirmation.as_ref();
         let scatter = found.map(|it| self.scatter(it.winner));

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::race::rounds::RoundTimes;
 
-/// The times of the arms so far, and what comes on top of them.
+/// The times of the arms so far, plus fixed overhead per round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RacePace {
     run_s: BTreeMap<usize, f64>,
-    /// Time of the last round ÷ that of its runs.
+    /// Time of the last round ÷ time of its runs.
     overhead: f64,
-    /// Time of all rounds, s.
     pub spent_s: f64,
-    /// Runs of all rounds.
     pub n_runs: usize,
 }
 

@@ -9,14 +9,13 @@ use record::Record;
 /// A run in its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedRun {
-    /// Its place in the order of the runs.
+    /// Place in the order of the runs.
     pub place: usize,
-    /// What is compared.
     pub cost: f64,
 }
 
 impl PlacedRun {
-    /// The benchmarks of an arm in one block: their geometric mean, at the place of the first. The coin of that one stands for
+    /// The geometric mean of an arm's benchmarks in one block, at the place of the first. That one's coin stands for
     /// the block, as in a session of `compare` (`analysis::walls`).
     fn mean_of(runs: &[Self]) -> Self {
         if let [only] = runs {
@@ -30,22 +29,21 @@ impl PlacedRun {
 /// The whole blocks of a round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTimes {
-    /// The arms of the round.
     pub arms: Vec<usize>,
     /// Block by block, the runs in the order of `arms`.
     pub blocks: Vec<Vec<PlacedRun>>,
     /// Mean wall time of a run of each arm, s.
     pub run_s: Vec<f64>,
-    /// Time that the round took, warm-ups and hooks included, s.
+    /// Time of the round, warm-ups and hooks included, s.
     pub seconds: f64,
-    /// Runs that were made, warm-ups included. On a suite, a run is one of each benchmark.
+    /// Number of runs, warm-ups included. On a suite, a run is one of each benchmark.
     pub n_runs: usize,
 }
 
 impl RoundTimes {
-    /// The blocks of a record in which each of its arms has a measurement. `arms` are the numbers of the record's arms in
-    /// the race; those with `false` failed, and are left out. On a suite, the record has these arms once for each benchmark;
-    /// the geometric mean of an arm's costs is its cost.
+    /// The blocks of a record in which each of its arms has a measurement. `arms` has the race's numbers of the
+    /// record's arms; those with `false` failed, and are left out. On a suite, the record has these arms once per
+    /// benchmark, and an arm's cost is the geometric mean.
     pub fn of(record: &Record, arms: &[(usize, bool)], seconds: f64) -> Self {
         let rows = &record.rows;
         let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].1).collect();
@@ -63,7 +61,7 @@ impl RoundTimes {
             let column = at * n_benchmarks + benchmark;
             wall_s[column] += rows.get(index, Metric::WallNs).unwrap_or(0) as f64 / 1e9;
             n_timed[column] += 1;
-            // A damaged record may skip blocks, but it has not more of them than rows.
+            // A damaged record may skip blocks, but it has at most as many blocks as rows.
             if block < rows.len() && cost.is_finite() && cost > 0.0 {
                 blocks.resize(blocks.len().max(block + 1), vec![None; n_columns]);
                 blocks[block][column] = Some(PlacedRun { place: rows.step(index) as usize, cost });
@@ -83,12 +81,11 @@ impl RoundTimes {
         }
     }
 
-    /// The place of an arm among those of the round.
+    /// The place of an arm among the round's.
     pub(super) fn column(&self, arm: usize) -> Option<usize> {
         self.arms.iter().position(|&other| other == arm)
     }
 
-    /// The log times of an arm.
     pub(super) fn logs(&self, arm: usize) -> Option<Vec<f64>> {
         let column = self.column(arm)?;
         Some(self.blocks.iter().map(|runs| runs[column].cost.ln()).collect())
@@ -103,7 +100,6 @@ impl RoundTimes {
     }
 }
 
-/// The runs of two arms in pairs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RacePairs {
     slot1: Vec<f64>,
@@ -127,17 +123,15 @@ impl RacePairs {
         pairs
     }
 
-    /// Whether there is no pair.
     pub(super) fn is_empty(&self) -> bool {
         self.slot1.is_empty()
     }
 
-    /// Number of pairs.
     pub(super) fn len(&self) -> usize {
         self.slot1.len()
     }
 
-    /// The pairs in the form that a test needs.
+    /// The pairs as a test needs them.
     ///
     /// # Errors
     /// There is none.

@@ -1,17 +1,17 @@
-//! Selection: which arm is likely to be the best. It may be as bold as it likes, because its times decide nothing else.
+//! Selects the arm that is likely to be the best. It may be bold, because its times decide nothing else.
 
 use stats::SortedSample;
 
 use crate::race::rounds::RoundTimes;
 
-/// An arm that takes so many times as long as the reference, in each run of the first round, is left out.
+/// An arm that takes this many times as long as the reference, in each run of the first round, is left out.
 pub(super) const FAR: f64 = 3.0;
-/// The leader is known when it is so many standard errors ahead of each other arm…
+/// The leader is known when it is this many standard errors ahead of each other arm…
 const CLEAR_ERRORS: f64 = 3.0;
 /// …or when the standard error to the others is this share of the margin.
 const NEAR_SHARE: f64 = 0.25;
 
-/// The arms that are still in, the fastest first, each with its log time relative to the middle of a block.
+/// The remaining arms, the fastest first, each with its log time relative to the middle of a block.
 pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<(usize, f64)> {
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); alive.len()];
     for round in rounds {
@@ -33,8 +33,8 @@ pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<(usize, f64
     ranking
 }
 
-/// Whether the first of the ranking is known well enough: each other arm is clearly behind it, or so near that the
-/// margin covers what is unknown.
+/// Whether the leader is known well enough: each other arm is clearly behind it, or so near that the margin covers the
+/// uncertainty.
 pub(super) fn is_clear(rounds: &[RoundTimes], ranking: &[(usize, f64)], margin: f64) -> bool {
     let Some((&(leader, best), others)) = ranking.split_first() else { return true };
     others.iter().all(|&(arm, estimate)| {

@@ -1,6 +1,6 @@
-//! Whole races through the decision code, on simulated times. `experiments/referee/race` runs thousands of them, by these
-//! variables: `STILLWELL_RACES` (their number), `STILLWELL_RACE_CASE` (a name of [`CASES`]), `STILLWELL_RACE_SEED`. Then it
-//! prints a line for each race.
+//! Whole races through the decision code, on simulated times. `experiments/referee/race` runs thousands. Variables:
+//! `STILLWELL_RACES` (number), `STILLWELL_RACE_CASE` (a name of [`CASES`]), `STILLWELL_RACE_SEED`. With them it prints
+//! a line for each race.
 #![expect(clippy::disallowed_methods, reason = "the experiment says how many races it wants")]
 #![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
 
@@ -14,18 +14,17 @@ use analysis::weather::normal;
 
 /// Log ratio within which a winner is the best.
 const MARGIN: f64 = 0.005;
-/// The time of one run of the reference, s.
 const RUN_S: f64 = 0.02;
 
 /// A kind of field and machine.
 struct RaceCase {
     name: &'static str,
     n_arms: usize,
-    /// Standard deviation of the log times of the arms, but of the reference.
+    /// Standard deviation of the log times of the arms, except the reference.
     spread: f64,
     /// Standard deviation of a run.
     noise: f64,
-    /// Share of the time in which a burst makes all runs longer.
+    /// Share of the time in which a burst lengthens all runs.
     bursts: f64,
     /// Times are whole multiples of this, s.
     clock_s: f64,
@@ -54,7 +53,7 @@ const CASES: [RaceCase; 9] = [
     RaceCase { name: "coarse clock", n_arms: 20, clock_s: 1e-3, ..PLAIN },
 ];
 
-/// Times of a machine that wanders: a slow drift, and bursts that last for some tens of runs.
+/// Times of a machine that wanders: a slow drift, and bursts of some tens of runs.
 struct RaceWeather {
     stream: Stream,
     drift: f64,
@@ -73,7 +72,7 @@ impl RaceWeather {
         } else if self.stream.unit() < case.bursts / (1.0 - case.bursts) / LENGTH {
             self.burst = 0.05 + 0.4 * self.stream.unit();
         }
-        // A burst takes a different part of each run.
+        // A burst affects only a part of each run.
         let burst = self.burst * self.stream.unit();
         let noise = case.noise * normal(&mut self.stream);
         let time = RUN_S * (level + self.drift + noise).exp() * (1.0 + burst);
@@ -137,26 +136,26 @@ fn raced(case: &RaceCase, seed: u64) -> Raced {
         race.take(weather.round(&arms, n_blocks, &levels, case)).unwrap();
     }
     let found = race.outcome();
-    // An interval takes longer than all of the race.
+    // An interval takes longer than the whole race.
     let size = found.winner.filter(|_| seed.is_multiple_of(4)).and_then(|winner| race.size(winner));
     Raced { levels, found, size, n_near: race.n_near() }
 }
 
-/// What became of the races of a case.
+/// The results of a case's races.
 #[derive(Debug, Default)]
 struct RaceTally {
     n: usize,
     /// A winner was confirmed.
     confirmed: usize,
-    /// A winner was confirmed that is worse than the best by more than the margin.
+    /// The confirmed winner is worse than the best by more than the margin.
     wrong: usize,
     /// The likely winner, confirmed or not, is within the margin of the best; and is the best.
     near: usize,
     best: usize,
-    /// The interval of the winner against the reference does not hold the truth, of those that have one.
+    /// The interval of the winner against the reference misses the truth.
     outside: usize,
     sizes: usize,
-    /// Mean error of that size, in percentage points.
+    /// Mean error of this size, in percentage points.
     bias_points: f64,
     /// Medians: runs, and runs of `run` ÷ these; the 9th decile of runs.
     runs: usize,

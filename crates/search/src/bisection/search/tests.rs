@@ -1,7 +1,7 @@
 use super::*;
 
-/// Answers the steps of a search among commits with these values. Two commits are told apart if their log ratio is above
-/// `error`; a probe may be answered otherwise by `lie`.
+/// Answers the steps of a search among commits with these values. Two commits are told apart if their log ratio exceeds
+/// `error`; `lie` may change a probe's answer.
 struct Machine<'a> {
     values: &'a [f64],
     error: f64,
@@ -21,7 +21,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The steps of the whole search, and what it found.
+    /// The steps and the result of the whole search.
     fn search(&self) -> (Vec<SearchStep>, SearchOutcome) {
         let last = self.values.len() - 1;
         let graph = CommitGraph::line(self.values.len());
@@ -60,7 +60,7 @@ fn heads(found: &SearchOutcome) -> Vec<usize> {
     found.culprits.iter().map(|culprit| culprit.head).collect()
 }
 
-/// A value without noise differs a little between any two commits: that is no change beside one of 5 %.
+/// A value without noise differs a little between any two commits. Beside a change of 5 % that is none.
 #[test]
 fn what_rounding_leaves_is_not_searched() {
     let values: Vec<f64> = (0..40)

@@ -107,13 +107,13 @@ fn a_value_that_is_no_number_is_refused() {
     assert!(error.contains("no number"), "{error}");
 }
 
-/// The history keeps the last state of a session, for any order of adding.
+/// The history keeps the last state of a session, in any order of adding.
 #[test]
 fn a_session_is_one_record() {
     const END: &str = "{\"event\":\"end\",\"reason\":\"interrupted\"}\n";
     let header = "{\"format\":\"stillwell\",\"seed\":1}\n";
     let whole = format!("{header}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
-    // `torn` is of a killed session, `cut` of an interrupted one.
+    // `torn`: a killed session; `cut`: an interrupted one.
     let (torn, cut) = (format!("{header}[1]\n[2"), format!("{header}[1]\n{END}"));
     let parted = format!("{header}[1]\n[3]\n{END}");
     let check = |states: &[(&str, AddOutcome)], expect: &[&str]| {
