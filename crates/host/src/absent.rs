@@ -1,4 +1,4 @@
-//! Files that wait for a CPU that is offline: they have vanished with it, or cannot name it now.
+//! Files that wait for an offline CPU: they vanished with it, or cannot name it now.
 
 use crate::Host;
 use crate::files::Unread;
@@ -8,12 +8,12 @@ use model::values::read_cpu_list;
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// A file that waits.
+/// A file that waits for CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Path below the root.
     pub path: String,
-    /// The CPUs that are offline.
+    /// The offline CPUs.
     pub cpus: Vec<usize>,
 }
 
@@ -21,7 +21,7 @@ fn list(host: &Host, name: &str) -> Vec<usize> {
     host.read(format!("{CPU}/{name}")).and_then(|list| read_cpu_list(&list)).unwrap_or_default()
 }
 
-/// The CPU of a file that vanishes with it, if that CPU is offline now.
+/// The offline CPU of a file that vanishes with its CPU.
 pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
     let patterns = [
         ("sys/devices/system/cpu/cpu", '/'),
@@ -38,25 +38,25 @@ pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
         .then(|| Waiting { path: path.to_owned(), cpus: vec![number] })
 }
 
-/// Whether a file has vanished with a CPU that is offline.
+/// Whether a file has vanished with an offline CPU.
 pub fn is_offline(host: &Host, path: &str) -> bool {
     of_path(host, path).is_some()
 }
 
 impl Host {
-    /// Calls `look`, and names the first file that it passed over although it is there, with the reason. So a caller
-    /// that must not miss anything needs no other functions than one that may.
+    /// Calls `look`, and returns the first existing file that could not be read, with the reason. So a caller that must
+    /// not miss anything uses the same functions as others.
     pub(super) fn watched<T>(&self, look: impl FnOnce() -> T) -> (T, Option<Unread>) {
         let outer = self.begin_unread();
         let value = look();
-        // The files of a CPU that is offline may stay, and no read of them succeeds.
+        // The files of an offline CPU may stay, but no read of them succeeds.
         let found = self.end_unread(outer);
         (value, found.into_iter().find(|(path, _)| !is_offline(self, path)))
     }
 }
 
-/// The CPUs that the kernel left out of a list because they are offline, although they were online when Stillwell
-/// began. Before Linux 6.2 it does so with the masks of tasks.
+/// The CPUs that the kernel omitted from a list because they are offline, although they were online when Stillwell
+/// began. Before Linux 6.2 this happens to the masks of tasks.
 pub(super) fn left_out(
     host: &Host,
     (path, format): (&str, Format),

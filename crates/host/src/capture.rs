@@ -1,5 +1,5 @@
-//! Writes a machine as one text, for a bug report or as a test fixture. The text holds every file that Stillwell
-//! reads. Data that identifies the machine, its disks or its owner is left out or replaced.
+//! Writes a machine as one text, for a bug report or as a test fixture: every file that Stillwell reads, without data
+//! that identifies the machine, its disks or its owner.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,11 @@ use crate::knobs::bench_cpus;
 use crate::processes::{Process, pid_of};
 use crate::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
 
-/// The name of the machine in the text.
 const NAME: &str = "machine";
-/// The fixtures need at most this much of a file. The longest file is /proc/interrupts of a big machine.
+/// Fixtures need at most this much of a file. The longest file is /proc/interrupts of a big machine.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Reads everything that `run`, `system show` and `system boot` read. Returns the contents in the form of
-/// `tests/hosts`.
+/// Reads everything that `run`, `system show` and `system boot` read. The text has the form of `tests/hosts`.
 pub fn capture(host: &Host, date: &str) -> String {
     let touched = PathLog::default();
     let host = Host { touched: Some(touched.clone()), ..host.clone() };
@@ -38,7 +36,7 @@ pub fn capture(host: &Host, date: &str) -> String {
     without_ids(&text)
 }
 
-/// Replaces IDs of containers and the like, 32 or more hexadecimal digits, with a word.
+/// Replaces IDs of containers and the like, 32 or more hexadecimal digits, by a word.
 fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -52,11 +50,11 @@ fn without_ids(text: &str) -> String {
     out + rest
 }
 
-/// A line of the text. It may be empty.
+/// A line of the text, possibly empty.
 struct Line(String);
 
 impl Line {
-    /// Skips short names like `a`, because they are parts of other words.
+    /// Skips short names like `a`, which are parts of other words.
     fn replace_name(self, name: &str) -> String {
         if name.len() < 4 || name == NAME { self.0 } else { self.0.replace(name, NAME) }
     }
@@ -69,7 +67,7 @@ fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
         return Line(String::new());
     }
     if full.is_dir() {
-        // A path that was looked for may not be there.
+        // A path that was looked for may not exist.
         let has_more = |path: &Path| {
             let below = paths.range(path.to_owned()..).skip(1);
             below
@@ -113,7 +111,7 @@ fn is_private(path: &Path) -> bool {
     ["etc/systemd", "home", "root"].iter().any(|start| path.starts_with(start))
 }
 
-/// Removes data that identifies the machine, its disks or its owner from a file.
+/// Removes data that identifies the machine, its disks or its owner.
 fn public(path: &Path, text: &str) -> String {
     let shown = path.to_str().unwrap_or_default();
     match shown {
@@ -150,7 +148,7 @@ fn lines(text: &str, keeps: impl Fn(&str) -> bool) -> String {
     text.lines().filter(|line| keeps(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces the first word of each line, which is the path of a file or a disk.
+/// Replaces the first word of each line: the path of a file or a disk.
 fn swaps(text: &str) -> String {
     let mut lines = text.lines();
     let heading = lines.next().unwrap_or_default().to_owned();
@@ -161,7 +159,7 @@ fn swaps(text: &str) -> String {
     std::iter::once(heading).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Selects parameters that affect noise. Others may hold names of disks, addresses or secrets.
+/// Parameters that affect noise. Others may hold names of disks, addresses or secrets.
 fn is_public_parameter(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "isolcpus",
@@ -229,7 +227,6 @@ mod tests {
     use crate::fixture::{expand, fixture};
     use crate::fixture_names;
 
-    /// A captured machine gives exactly the same report as the machine itself.
     #[test]
     fn a_captured_machine_is_the_same_machine() {
         for name in fixture_names() {

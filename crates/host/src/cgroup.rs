@@ -1,11 +1,11 @@
-//! The control group of this process and its limits, cgroups(7). It supports version 1, version 2, and "hybrid": a
-//! version 1 hierarchy for each controller beside an empty version 2 one.
+//! The control group of this process and its limits (cgroups(7)), in version 1, version 2, and "hybrid": a version 1
+//! hierarchy for each controller beside an empty version 2 one.
 
 use crate::mounts::{self, Mount};
 use crate::{Cgroup, Host};
 
-/// Reads the group and its tightest limits, up to the highest group visible from here. A limit of an ancestor binds
-/// as much as the group's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
+/// Reads the group and its tightest limits, up to the highest group visible from here. An ancestor's limit binds as
+/// much as the group's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
 pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     let text = host.read("proc/self/cgroup")?;
     let cpu = Membership::find(&text, "cpu");
@@ -32,13 +32,13 @@ pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     })
 }
 
-/// The tightest memory limit of the group of this process and of those above it, bytes.
+/// The tightest memory limit of this process's group and its ancestors, bytes.
 pub fn memory_limit_bytes(host: &Host) -> Option<u64> {
     read(host, &mounts::read(host))?.memory_max_bytes
 }
 
-/// The files that count for how long a CPU quota stopped this process: those of its group and of the groups above it that
-/// have a quota. Their paths are relative to the root of the host.
+/// Files that count how long a CPU quota stopped this process: of its group and of all ancestors with a quota. Paths
+/// are relative to the root of the host.
 pub fn quota_counts(host: &Host) -> Vec<String> {
     let Some(text) = host.read("proc/self/cgroup") else { return Vec::new() };
     let Some(cpu) = Membership::find(&text, "cpu") else { return Vec::new() };
@@ -50,18 +50,18 @@ pub fn quota_counts(host: &Host) -> Vec<String> {
 /// The group that counts the memory of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryGroup {
-    /// The version of its hierarchy.
+    /// Version of the hierarchy.
     pub version: u8,
-    /// Its directory, relative to the root of the host.
+    /// Directory, relative to the root of the host.
     pub directory: String,
     /// The directory in which a group for the runs can be made.
     pub above: String,
 }
 
-/// The group that counts the memory of this process; `None` where no group can be made that counts it too.
+/// The group that counts this process's memory; `None` if no such group can be made for the runs.
 ///
-/// In version 2 a group with processes has no groups below that count, so the new one is beside it. One of a shield must
-/// not be left: it has the CPUs.
+/// In version 2 a group with processes has no counting groups below, so the new one is beside it. A shield's group must
+/// not be left, because it has the CPUs.
 pub fn memory_group(host: &Host) -> Option<MemoryGroup> {
     let text = host.read("proc/self/cgroup")?;
     let memory = Membership::find(&text, "memory")?;
@@ -77,8 +77,8 @@ pub fn memory_group(host: &Host) -> Option<MemoryGroup> {
     can_be_made.then_some(MemoryGroup { version: memory.version, directory, above })
 }
 
-/// What to do when the kernel makes no process. Its answer is EAGAIN for each of the limits (fork(2)); that of a control
-/// group can be seen.
+/// What to do when the kernel refuses a new process. Its answer is EAGAIN for every limit (fork(2)), but a control
+/// group's limit can be read.
 pub fn why_no_process(host: &Host) -> String {
     match full_group(host) {
         Some((group, max)) => {
@@ -92,7 +92,7 @@ pub fn why_no_process(host: &Host) -> String {
     }
 }
 
-/// The nearest group with all the processes and threads that it may have, and their number.
+/// The nearest group that has reached its limit of processes and threads, with their number.
 fn full_group(host: &Host) -> Option<(String, u64)> {
     let text = host.read("proc/self/cgroup")?;
     let groups = Membership::find(&text, "pids")?.directories("pids", &mounts::read(host));
@@ -112,8 +112,8 @@ struct Membership<'a> {
 }
 
 impl<'a> Membership<'a> {
-    /// Parses lines like `4:cpu,cpuacct:/path` (version 1) and `0::/path` (version 2). A controller is in one
-    /// hierarchy only: if no line of version 1 has it, it is in version 2.
+    /// Parses lines like `4:cpu,cpuacct:/path` (version 1) and `0::/path` (version 2). A controller is in one hierarchy
+    /// only: version 2, if no line of version 1 has it.
     fn find(text: &'a str, controller: &str) -> Option<Self> {
         let lines = text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -130,7 +130,7 @@ impl<'a> Membership<'a> {
         })
     }
 
-    /// The directories of the group and of its ancestors, relative to the root of the host, nearest first.
+    /// The directories of the group and its ancestors, relative to the root of the host, nearest first.
     fn directories(&self, controller: &str, mounts: &[Mount]) -> Vec<String> {
         let mount = mounts.iter().find(|mount| match self.version {
             1 => mount.fs_type == "cgroup" && mount.options.iter().any(|name| name == controller),
@@ -148,8 +148,8 @@ impl<'a> Membership<'a> {
     }
 }
 
-/// Returns the part of `path` below the mounted group. A container may see a path outside of its mount: `/..`, or the
-/// host's path when it has no cgroup namespace of its own. Then the mounted group is the container's group.
+/// The part of `path` below the mounted group. Without its own cgroup namespace, a container may see a path outside of
+/// its mount: `/..`, or the host's path. Then the mounted group is the container's.
 fn below<'a>(path: &'a str, mounted: &str) -> &'a str {
     match path.strip_prefix(mounted.trim_end_matches('/')) {
         Some(rest)
@@ -162,7 +162,7 @@ fn below<'a>(path: &'a str, mounted: &str) -> &'a str {
     }
 }
 
-/// Returns quota and period in µs.
+/// Quota and period in µs.
 fn cpu_limit(host: &Host, directory: &str, version: u8) -> Option<(u64, u64)> {
     let (quota, period) = match version {
         // -1 means "no limit" (Documentation/scheduler/sched-bwc.rst). It does not parse.
@@ -192,7 +192,7 @@ fn memory_limit(host: &Host, directory: &str, version: u8) -> Option<u64> {
     }
 }
 
-/// Limit on the groups of one hierarchy, so that a strange tree ends.
+/// Limit on the groups of one hierarchy, so a strange tree ends.
 const GROUPS_MAX: usize = 1 << 16;
 
 /// All groups below the root of a hierarchy, parents first.

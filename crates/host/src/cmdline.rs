@@ -1,4 +1,4 @@
-//! The command line of the kernel (/proc/cmdline). Quotes work as in `next_arg` in lib/cmdline.c. The parameters that
+//! The kernel's command line (/proc/cmdline). Quotes work as in `next_arg` in lib/cmdline.c. The parameters that
 //! isolate CPUs are in kernel/sched/isolation.c.
 
 use crate::Host;
@@ -15,19 +15,19 @@ pub struct IsolatedCpus {
     pub domain: bool,
     /// Managed interrupts of device queues avoid the CPUs.
     pub managed_irq: bool,
-    /// The same as `nohz_full=`.
+    /// The effect of `nohz_full=`.
     pub nohz: bool,
-    /// The list as the user wrote it.
+    /// The list as written.
     pub list: String,
 }
 
 impl CommandLine {
-    /// Reads the command line of the running kernel. It is empty when the file cannot be read.
+    /// Reads the running kernel's command line. Empty if the file cannot be read.
     pub fn read(host: &Host) -> Self {
         Self::parse(&host.read("proc/cmdline").unwrap_or_default())
     }
 
-    /// Splits the text at white space outside of double quotes. Quotes around a parameter or its value are removed.
+    /// Splits the text at white space outside of double quotes, and removes quotes around a parameter or its value.
     /// Parameters after `--` are for the first process, not for the kernel.
     pub fn parse(text: &str) -> Self {
         let mut parameters = Vec::new();
@@ -52,7 +52,7 @@ impl CommandLine {
         Self(parameters)
     }
 
-    /// Returns the last value of a parameter: empty when it has no value, `None` when it is absent.
+    /// The last value of a parameter: empty without a value, `None` if the parameter is absent.
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(known, _)| is_same_name(known, name))?;
         Some(found.1.as_deref().unwrap_or_default())
@@ -66,8 +66,8 @@ impl CommandLine {
         self.0.iter().any(is_it)
     }
 
-    /// Parses `isolcpus=`: flags, then the list. Without a flag, `domain` applies. Like the kernel, it skips flags
-    /// that it does not know.
+    /// Parses `isolcpus=`: flags, then the list. Without a flag, `domain` applies. Unknown flags are skipped, as in the
+    /// kernel.
     pub fn isolated(&self) -> Option<IsolatedCpus> {
         let mut rest = self.value("isolcpus")?;
         let mut found =
@@ -91,14 +91,13 @@ impl CommandLine {
         Some(found)
     }
 
-    /// Returns the CPUs of a parameter whose value is a list. Empty when it is absent or when the kernel ignores the
-    /// list.
+    /// The CPUs of a list parameter. Empty if it is absent or the kernel ignores it.
     pub fn cpus(&self, name: &str, cpu_last: usize) -> Vec<usize> {
         let list = self.value(name).unwrap_or_default();
         parse_boot_cpu_list(list, cpu_last).unwrap_or_default()
     }
 
-    /// Formats the parameters, without those that `keeps` refuses.
+    /// Formats the parameters that `keeps` accepts.
     pub fn filtered(&self, keeps: impl Fn(&str) -> bool) -> String {
         let kept = self.0.iter().filter(|(name, _)| keeps(name));
         let words = kept.map(|(name, value)| match value {
@@ -152,7 +151,7 @@ mod tests {
         assert_eq!(line.isolated(), None);
     }
 
-    /// `isolcpus=managed_irq,2-3` and the like make other tools stop with an error.
+    /// Other tools stop at `isolcpus=managed_irq,2-3` and the like.
     #[test]
     fn isolcpus_with_flags() {
         let check = |value: &str, flags: [bool; 3], list: &str| {
@@ -189,7 +188,6 @@ mod tests {
             }
         }
 
-        /// Formatting and parsing again keeps the values.
         #[test]
         fn parameters_round_trip(
             parameters in proptest::collection::vec(("[a-z][a-z_.]{0,8}", "[a-z0-9,:/ -]{0,8}"), 0..8),

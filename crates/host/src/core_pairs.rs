@@ -1,5 +1,5 @@
-//! CPUs that slow each other although the machine calls them cores of their own: a virtual machine need not say which of
-//! its CPUs are hardware threads of one core. `noise::core_pairs` measures it.
+//! CPUs that slow each other although the machine calls them separate cores: a virtual machine need not say which of
+//! its CPUs are hardware threads of one core. `noise::core_pairs` measures this.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::{CpuRow, Host, recommend};
 use model::values::{CPUS_MAX, read_cpu_list};
 
-/// Two hardware threads of one core slow each other by 1.2 to 1.8 (experiments/results/busy.md, "Neighbours"). What is
-/// certainly less is no core that is shared.
+/// Two hardware threads of one core slow each other by 1.2 to 1.8 (experiments/results/busy.md, "Neighbours"). CPUs
+/// that certainly slow each other less do not share a core.
 const SIBLINGS_FACTOR: f64 = 1.1;
-/// Up to this number of CPUs every pair is measured; a pair takes some 120 ms.
+/// Up to this number of CPUs every pair is measured, in some 120 ms each.
 const ALL_PAIRS_MAX: usize = 8;
 
 /// How much two CPUs slow each other.
@@ -47,13 +47,13 @@ pub struct CorePairs {
 }
 
 impl CorePairs {
-    /// No pairs yet, of this boot and these CPUs.
+    /// No pairs, for this boot and these CPUs.
     pub fn empty(host: &Host) -> Self {
         let (boot_id, online) = (host.boot_id(), online(host));
         Self { boot_id, online, ..Self::default() }
     }
 
-    /// Whether they are of this boot and of the CPUs that are online now.
+    /// Whether the pairs belong to this boot and the present online CPUs.
     pub fn hold_for(&self, host: &Host) -> bool {
         !self.boot_id.is_empty() && self.boot_id == host.boot_id() && self.online == online(host)
     }
@@ -69,9 +69,8 @@ fn online(host: &Host) -> Vec<usize> {
     list.and_then(|list| read_cpu_list(&list)).unwrap_or_default()
 }
 
-/// The pairs to measure: CPUs that this process may use, of cores of their own by the table. Of more than
-/// [`ALL_PAIRS_MAX`] CPUs only the pairs in which hypervisors number the threads of a core: neighbours, and the first
-/// half beside the second.
+/// The pairs to measure: usable CPUs that the table puts on different cores. With more than [`ALL_PAIRS_MAX`] CPUs,
+/// only the pairs that hypervisors use for the threads of a core: neighbours, and the first half with the second.
 pub fn pairs_to_measure(table: &[CpuRow]) -> Vec<[usize; 2]> {
     let usable: Vec<&CpuRow> = table.iter().filter(|row| row.online && row.allowed).collect();
     let n = usable.len();
@@ -85,8 +84,8 @@ pub fn pairs_to_measure(table: &[CpuRow]) -> Vec<[usize; 2]> {
         .collect()
 }
 
-/// The table in which hidden siblings are siblings too. Without them, if nothing could be recommended any more: a core
-/// that others use at times is better than none.
+/// The table with hidden siblings as siblings. It stays unchanged if nothing could be recommended any more: a core that
+/// others use at times is better than none.
 pub fn with_hidden_siblings(table: Vec<CpuRow>, hidden: &[[usize; 2]]) -> Vec<CpuRow> {
     let hidden: Vec<_> =
         hidden.iter().filter(|pair| pair.iter().all(|&it| it < CPUS_MAX)).collect();
@@ -94,7 +93,7 @@ pub fn with_hidden_siblings(table: Vec<CpuRow>, hidden: &[[usize; 2]]) -> Vec<Cp
         return table;
     }
     let mut joined = table.clone();
-    // A core may have more than two threads, so all of both cores belong together.
+    // A core may have more than two threads, so both whole cores are joined.
     for [one, other] in hidden {
         let mut core: Vec<usize> = joined
             .iter()

@@ -5,8 +5,8 @@ use crate::Host;
 
 const CPUFREQ: &str = "sys/devices/system/cpu/cpufreq";
 
-/// Names the kinds of CPU, each once, in order of the CPUs, joined with ` + `. On a machine with a device tree, the
-/// board follows in parentheses.
+/// The different kinds of CPU in order of the CPUs, joined with ` + `. On a machine with a device tree, the board
+/// follows in parentheses.
 pub(super) fn model(host: &Host) -> Option<String> {
     let cpuinfo = host.read("proc/cpuinfo").unwrap_or_default();
     let mut kinds = arm_kinds(&cpuinfo);
@@ -27,13 +27,13 @@ pub(super) fn model(host: &Host) -> Option<String> {
     }
 }
 
-/// Returns all values of a key of `/proc/cpuinfo`, `key : value` in each line.
+/// All values of a key of `/proc/cpuinfo`, `key : value` in each line.
 fn values<'a>(cpuinfo: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     let pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
 
-/// Names the ARM cores by the numbers of MIDR_EL1, because ARM has no model names (arch/arm64/kernel/cpuinfo.c).
+/// Names of the ARM cores by the numbers of MIDR_EL1, because ARM has no model names (arch/arm64/kernel/cpuinfo.c).
 fn arm_kinds(cpuinfo: &str) -> Vec<String> {
     let mut kinds = Vec::new();
     for (implementer, part) in values(cpuinfo, "CPU implementer").zip(values(cpuinfo, "CPU part")) {
@@ -73,7 +73,7 @@ const ARM_PARTS: &[(&str, &str, &str)] = &[
     ("0xc0", "0xac3", "Ampere-1"),
 ];
 
-/// Lists the cpufreq directories in order of their first CPU. Empty when the kernel does not scale frequencies.
+/// The cpufreq directories in order of their first CPU. Empty if the kernel does not scale frequencies.
 pub(super) fn policies(host: &Host) -> Vec<String> {
     let names = host.list(CPUFREQ).into_iter();
     let numbers = names.filter_map(|name| name.strip_prefix("policy")?.parse::<u32>().ok());
@@ -82,12 +82,11 @@ pub(super) fn policies(host: &Host) -> Vec<String> {
     numbers.into_iter().map(|number| format!("{CPUFREQ}/policy{number}")).collect()
 }
 
-/// Returns the driver of the first CPU that has one.
 pub(super) fn scaling_driver(host: &Host) -> Option<String> {
     policies(host).iter().find_map(|policy| host.read(format!("{policy}/scaling_driver")))
 }
 
-/// Lists the governors in use, each once, in order of the CPUs.
+/// The different governors in use, in order of the CPUs.
 pub(super) fn governors(host: &Host) -> Vec<String> {
     let mut governors = Vec::new();
     for policy in policies(host) {
@@ -97,8 +96,8 @@ pub(super) fn governors(host: &Host) -> Vec<String> {
     governors
 }
 
-/// Tells if any CPU may run above its base frequency. Intel's driver has its own switch. The others share
-/// `cpufreq/boost` and a switch for each policy below it.
+/// Whether any CPU may exceed its base frequency. Intel's driver has its own switch. The others share `cpufreq/boost`
+/// and a switch for each policy below it.
 pub(super) fn turbo(host: &Host) -> Option<bool> {
     if let Some(no_turbo) = host.read_value::<u8>("sys/devices/system/cpu/intel_pstate/no_turbo") {
         return Some(no_turbo == 0);

@@ -1,4 +1,4 @@
-//! The table of CPUs, like `lscpu -a -e`, and the basis for the recommended benchmark CPUs.
+//! The table of CPUs, like `lscpu -a -e`: the basis for the recommended benchmark CPUs.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +86,8 @@ impl CpuRow {
     }
 }
 
-/// Lists every present CPU in order. Empty when the kernel shows none.
-/// `interrupts`: the interrupt counts of each CPU and their duration in seconds.
+/// Every present CPU in order. Empty if the kernel shows none. `interrupts`: the interrupt counts of each CPU and their
+/// duration in seconds.
 pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Vec<CpuRow> {
     let list = |path: &str| host.read(path).and_then(|list| read_cpu_list(&list));
     let online = list(&format!("{CPU}/online")).unwrap_or_default();
@@ -123,7 +123,7 @@ pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Ve
     rows
 }
 
-/// Returns the uptime, over which /proc/interrupts counts. The counts of a CPU that came online later are younger.
+/// The uptime, over which /proc/interrupts counts. A CPU that came online later has younger counts.
 pub fn read_uptime_seconds(host: &Host) -> Option<f64> {
     let text = host.read("proc/uptime")?;
     text.split_ascii_whitespace().next()?.parse().ok().filter(|seconds: &f64| *seconds > 0.0)
@@ -141,7 +141,7 @@ fn siblings(host: &Host, cpu: usize, online: &[usize]) -> Vec<usize> {
     found.filter(|found| found.contains(&cpu)).unwrap_or_else(|| vec![cpu])
 }
 
-/// Maps each CPU to its NUMA node. Empty without NUMA.
+/// The NUMA node of each CPU. Empty without NUMA.
 fn nodes(host: &Host) -> BTreeMap<usize, usize> {
     let nodes = host.read("sys/devices/system/node/online").and_then(|list| read_cpu_list(&list));
     let mut of_cpu = BTreeMap::new();
@@ -153,7 +153,7 @@ fn nodes(host: &Host) -> BTreeMap<usize, usize> {
     of_cpu
 }
 
-/// Reads each policy once: the CPUs of a policy share the file.
+/// Reads each policy once: its CPUs share the file.
 fn max_khz(host: &Host) -> BTreeMap<usize, u64> {
     let mut of_cpu = BTreeMap::new();
     for name in host.list(format!("{CPU}/cpufreq")) {
@@ -169,7 +169,7 @@ fn max_khz(host: &Host) -> BTreeMap<usize, u64> {
     of_cpu
 }
 
-/// Numbers the cores. `core_id` repeats in every package and, on some machines, in every die; a count does not.
+/// Numbers the cores by counting. `core_id` repeats in every package and, on some machines, in every die.
 fn number_cores(rows: &mut [CpuRow]) {
     let mut keys: Vec<usize> = rows.iter().filter(|row| row.online).map(CpuRow::core_key).collect();
     keys.sort_unstable();
@@ -179,8 +179,8 @@ fn number_cores(rows: &mut [CpuRow]) {
     }
 }
 
-/// Finds the kind of each core. Intel's PMUs name the kinds. Elsewhere the scheduler's capacity distinguishes them
-/// (Documentation/arch/arm64, "capacity"; Documentation/scheduler/sched-capacity.rst).
+/// Finds the kind of each core, by the names of Intel's PMUs or by the scheduler's capacity (Documentation/arch/arm64,
+/// "capacity"; Documentation/scheduler/sched-capacity.rst).
 fn classify(host: &Host, rows: &mut [CpuRow]) {
     let list = |path| host.read(path).and_then(|list: String| read_cpu_list(&list));
     let kinds = (list("sys/devices/cpu_core/cpus"), list("sys/devices/cpu_atom/cpus"));

@@ -1,4 +1,4 @@
-//! The facts that a reader needs with a result: the machine, its settings and its load at the start.
+//! Facts that the reader of a result needs: the machine, its settings and its load at the start.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

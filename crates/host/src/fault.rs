@@ -1,7 +1,6 @@
 //! Fault points: one before each call by which `host` reads or changes a machine or its journal. A test makes one of
-//! them fail, or ends the process there. The program has none of this: outside of tests a fault point does nothing.
-//!
-//! Each thread has its own points, because tests run side by side.
+//! them fail, or ends the process there; outside of tests a fault point does nothing. Each thread has its own points,
+//! because tests run side by side.
 
 #[cfg(test)]
 pub(super) use armed::{
@@ -29,37 +28,36 @@ mod armed {
     use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
 
-    /// What happens at a point.
+    /// The effect of a fault point.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Fault {
         /// The call fails with this error, once.
         Once(i32),
-        /// It fails from now on, and so does each call with the same path.
+        /// The call fails from now on, and so does each call with the same path.
         Lasting(i32),
         /// The front end of this guardian dies: the kernel closes its end of the socket.
         FrontEndDies,
-        /// This process dies: nothing of it goes on. The thread unwinds, and no destructor in `host` changes anything.
+        /// This process dies: the thread unwinds, and no destructor in `host` changes anything.
         Dies,
-        /// Both die.
         BothDie,
         /// This process is killed by a signal.
         Killed,
     }
 
-    /// What a process that dies unwinds with.
+    /// The panic payload of a process that dies.
     pub(crate) const DEAD: &str = "dead";
 
     /// Kinds of points.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum FaultPoints {
-        /// All of them, those of calls that only read included.
+        /// All points, also of calls that only read.
         All,
-        /// Those of calls that change something. A process that dies at another one leaves nothing else behind.
+        /// Points of calls that change something. A process that dies elsewhere leaves nothing different.
         Changes,
     }
 
     struct Armed {
-        /// The number of the point, from 0 on, and what happens there.
+        /// Number of the point, from 0, and its effect.
         at: u64,
         fault: Fault,
         /// The points that count.
@@ -97,7 +95,7 @@ mod armed {
         point(path.as_ref(), FaultPoints::Changes)
     }
 
-    /// A change that the imitation of a kernel makes: one point, because what it does within is not ours.
+    /// A change by the imitation of a kernel: one point, because its inner steps are not ours.
     pub(crate) fn by_kernel<T>(
         path: impl AsRef<Path>,
         change: impl FnOnce() -> io::Result<T>,

@@ -1,4 +1,4 @@
-//! Access to the files of a machine: `/proc`, `/sys` and the like, below a root.
+//! Access to the files of a machine below a root: `/proc`, `/sys` and the like.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
@@ -14,16 +14,16 @@ use crate::value_format::Format;
 use model::values::CPUS_MAX;
 use model::words::reason;
 
-/// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, and a directory
-/// of captured files in tests.
+/// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, a directory of
+/// captured files in tests.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(super) root: PathBuf,
     /// Log of the paths that were read.
     pub(super) touched: Option<PathLog>,
-    /// Files that could not be read although they are there, while somebody watches.
+    /// Existing files that could not be read, while a caller watches.
     pub(super) unread: UnreadLog,
-    /// The simulated kernel of a captured machine. It answers writes.
+    /// The simulated kernel of a captured machine, which answers writes.
     #[cfg(test)]
     pub(super) kernel: Option<Kernel>,
     /// The simulated kernel's delayed effect, a moment after a write.
@@ -35,15 +35,15 @@ pub struct Host {
 #[cfg(test)]
 pub(super) type Kernel = fn(&Host, Format, &str, &str) -> io::Result<()>;
 
-/// Limit for a read. It covers the part that Stillwell needs of every kernel file. A read of an unknown file without
-/// a limit might never end.
+/// Limit for a read, enough for the relevant part of every kernel file. Without it, reading an unknown file might never
+/// end.
 pub(super) const READ_BYTES_MAX: u64 = 64 << 10;
 
 /// /proc lists about ten kernel threads for each CPU. The rest is room for processes.
 const LIST_ENTRIES_MAX: usize = 32 * CPUS_MAX;
 
 impl Host {
-    /// Creates a machine whose files are below `root`.
+    /// A machine whose files are below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -56,12 +56,12 @@ impl Host {
         }
     }
 
-    /// Whether its files are those of the machine that this program runs on.
+    /// Whether the files belong to the machine that this program runs on.
     pub fn is_this_machine(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// Reads a file as text, without the white space at its end. `None` when it cannot be read.
+    /// Reads a file as text, without trailing white space. `None` if it cannot be read.
     pub fn read(&self, relative: impl AsRef<Path>) -> Option<String> {
         let mut text = self.read_long(relative, READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
@@ -83,8 +83,8 @@ impl Host {
         self.with_rights(|| read_capped(&self.below_root(relative), bytes_max))
     }
 
-    /// Looks at files with all rights of this process if they are those of the machine. A directory that the user named
-    /// is looked at with the rights that the user has (docs/security.md).
+    /// Reads with all rights of this process if the files are the machine's. A directory that the user named is read
+    /// with the user's rights (docs/security.md).
     pub(super) fn with_rights<T>(&self, look: impl FnOnce() -> T) -> T {
         if self.is_this_machine() { sys::with_own_files(look) } else { look() }
     }
@@ -94,13 +94,13 @@ impl Host {
         self.read(relative)?.parse().ok()
     }
 
-    /// Lists the names in a directory, sorted. Empty when it cannot be read.
+    /// The sorted names in a directory. Empty if it cannot be read.
     pub fn list(&self, relative: impl AsRef<Path>) -> Vec<String> {
         let relative = relative.as_ref();
         self.note(relative, self.try_list(relative)).unwrap_or_default()
     }
 
-    /// Lists the names in a directory, sorted.
+    /// The sorted names in a directory.
     ///
     /// # Errors
     /// The kernel's error.
@@ -114,13 +114,13 @@ impl Host {
         Ok(names)
     }
 
-    /// Tells if the file or directory exists.
+    /// Whether the file or directory exists.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
         let relative = relative.as_ref();
         self.note(relative, self.try_exists(relative)).unwrap_or(false)
     }
 
-    /// Tells if the file or directory exists.
+    /// Whether the file or directory exists.
     ///
     /// # Errors
     /// The kernel cannot tell.
@@ -129,18 +129,18 @@ impl Host {
         self.with_rights(|| self.below_root(relative).try_exists())
     }
 
-    /// Begins to note files that are passed over although they are there. Returns what was noted before.
+    /// Begins to note existing files that cannot be read. Returns the notes so far.
     pub(super) fn begin_unread(&self) -> Option<Vec<Unread>> {
         self.unread.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Vec::new())
     }
 
-    /// Ends it, goes on with `outer`, and returns what was noted.
+    /// Ends this, restores the notes in `outer`, and returns the new ones.
     pub(super) fn end_unread(&self, outer: Option<Vec<Unread>>) -> Vec<Unread> {
         let mut log = self.unread.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *log, outer).unwrap_or_default()
     }
 
-    /// Notes an error that the caller takes for an absence.
+    /// Notes an error that the caller treats as absence.
     fn note<T>(&self, relative: &Path, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && !is_absence(error)
@@ -160,8 +160,8 @@ impl Host {
     }
 }
 
-/// Reads the first `bytes_max` bytes of a file as text. A FIFO in the place of a file has none. Bytes that are not UTF-8
-/// are replaced, because the cap may cut a character.
+/// Reads the first `bytes_max` bytes of a file as text. A FIFO in place of a file yields none. Invalid UTF-8 is
+/// replaced, because the cap may cut a character.
 pub(super) fn read_capped(path: &Path, bytes_max: u64) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = std::fs::File::from(openat(CWD, path, flags, Mode::empty())?);
@@ -170,22 +170,22 @@ pub(super) fn read_capped(path: &Path, bytes_max: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A file that is there and could not be read: its path below the root, and the reason.
+/// An existing file that could not be read: path below the root, and reason.
 pub(super) type Unread = (String, String);
 
-/// Whether an error says that a file is gone: it does not exist (ENOENT), or its device (ENODEV) or process (ESRCH, as
-/// proc(5) files give it) has ended. Any other error may pass.
+/// Whether an error means that a file is gone: it does not exist (ENOENT), or its device (ENODEV) or process (ESRCH,
+/// for proc(5) files) has ended. Any other error may pass.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ESRCH))
 }
 
-/// Whether it says that there is nothing to read: no file, or one that has no content.
+/// Whether there is nothing to read: no file, or one without content.
 fn is_absence(error: &io::Error) -> bool {
     let none = [libc::ENOTDIR, libc::EISDIR, libc::EOPNOTSUPP];
     is_gone(error) || error.raw_os_error().is_some_and(|errno| none.contains(&errno))
 }
 
-/// Says why a file could not be read.
+/// Why a file could not be read.
 pub fn reason_unread(error: &io::Error) -> String {
     format!("it cannot be read: {}", reason(error))
 }
@@ -193,7 +193,6 @@ pub fn reason_unread(error: &io::Error) -> String {
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnreadLog(Arc<Mutex<Option<Vec<Unread>>>>);
 
-/// A log of the paths that were read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathLog(Arc<Mutex<BTreeSet<PathBuf>>>);
 

@@ -1,4 +1,4 @@
-//! Captured machines for tests: `tests/hosts/NAME.txt`. [`super::fixture_text`] describes the format.
+//! Captured machines for tests: `tests/hosts/NAME.txt`, in the format of [`super::fixture_text`].
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub fn fixture(name: &str) -> (TempDir, Host) {
     expand(&fixture_text(name))
 }
 
-/// Reads the text of that machine.
+/// The text of that machine.
 #[cfg(test)]
 pub fn fixture_text(name: &str) -> String {
     let path = directory().join(format!("{name}.txt"));
@@ -28,7 +28,7 @@ pub fn fixture_text(name: &str) -> String {
     text
 }
 
-/// Lists the names of all machines in `tests/hosts`, sorted.
+/// The sorted names of all machines in `tests/hosts`.
 pub fn fixture_names() -> Vec<String> {
     let entries = std::fs::read_dir(directory()).expect("the directory of the machines");
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -45,7 +45,7 @@ fn directory() -> PathBuf {
 
 /// Unpacks the machine with the files in `text`.
 pub fn expand(text: &str) -> (TempDir, Host) {
-    // Prefer a file system in memory: Stillwell syncs a journal to disk for each line.
+    // Prefers a file system in memory: Stillwell syncs a journal to disk for each line.
     let directory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let directory = directory.expect("a directory for the machine");
     unpack(text, directory.path());

@@ -1,4 +1,4 @@
-//! Finds the gaps of this machine that affect the reading of a timing.
+//! Finds this machine's gaps that affect the reading of a timing.
 
 use crate::mounts::Mount;
 use crate::{Facts, Gap, Host};
@@ -7,7 +7,7 @@ use model::values::parse_cpu_list;
 /// Bits of capabilities(7), linux/capability.h.
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// Lists the gaps, the most harmful first.
+/// The gaps, the most harmful first.
 pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
     let Some(status) = host.read("proc/self/status") else {
         // The other checks need /proc.
@@ -31,7 +31,7 @@ fn gap(what: &str, why: impl Into<String>, fix: &str) -> Gap {
     Gap { what: what.to_owned(), why: why.into(), fix: fix.to_owned() }
 }
 
-/// Returns the value of a line `name:\tvalue` of proc_pid_status(5).
+/// The value of a line `name:\tvalue` of proc_pid_status(5).
 pub(super) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
@@ -64,8 +64,8 @@ fn cpufreq(host: &Host, facts: &Facts) -> Option<Gap> {
     }
 }
 
-/// Clock sources that are slow to read, or that only count ticks. The slow ones need a device access or a trap, about
-/// a microsecond. Programs read all others in user space in about 30 ns.
+/// Clock sources that are slow to read (about a microsecond, by a device access or a trap), or that only count ticks.
+/// Programs read all others in user space in about 30 ns.
 pub(super) const SLOW_CLOCK_SOURCES: &[&str] =
     &["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"];
 

@@ -1,6 +1,6 @@
-//! Reads the commit of a directory from git's own files (gitrepository-layout(5)). Starting git would cost
-//! milliseconds and require git.
-//! This cannot detect changed files: that needs git's index, its filters and its ignore rules.
+//! Reads the commit of a directory from git's own files (gitrepository-layout(5)), because starting git would cost
+//! milliseconds and require git. It cannot detect changed files: that needs git's index, its filters and its ignore
+//! rules.
 //!
 //! These files belong to the user, not to the machine, so they do not go through [`Host`](crate::Host).
 
@@ -18,12 +18,12 @@ const PACKED_REFS_BYTES_MAX: u64 = 128 << 20;
 /// A symbolic ref may point to another one. Git has the same limit (`SYMREF_MAXDEPTH`).
 const SYMBOLIC_REFS_MAX: usize = 5;
 
-/// Finds the commit of the work tree around `start`. `None` outside of one, before its first commit, and with refs in
-/// the format "reftable".
+/// The commit of the work tree around `start`. `None` outside of one, before its first commit, and with refs in the
+/// format "reftable".
 pub fn find(start: &Path) -> Option<Git> {
     let (directory, head) = start.ancestors().find_map(|tree| {
         let directory = git_directory(&tree.join(".git"))?;
-        // Like git, continue upwards when this is not a git directory.
+        // Like git, continues upwards if this is no git directory.
         let head = read_line(&directory.join("HEAD"))?;
         Some((directory, head))
     })?;
@@ -42,7 +42,7 @@ pub fn find(start: &Path) -> Option<Git> {
     None
 }
 
-/// Finds the git directory. `.git` is a directory, or a file `gitdir: PATH` in submodules and linked work trees.
+/// The git directory. `.git` is a directory, or a file `gitdir: PATH` in submodules and linked work trees.
 fn git_directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_owned());
@@ -130,7 +130,6 @@ mod tests {
         check(".git/HEAD = ref: refs/heads/a\n.git/refs/heads/a = ref: refs/heads/a\n", "", None);
         check(&format!(".git/HEAD = ref: ../secret\nsecret = {ONE}\n"), "", None);
         check(".git/HEAD = no commit\n", "", None);
-        // Reftable.
         check(
             ".git/HEAD = ref: refs/heads/.invalid\n.git/refs/heads = this repository uses the reftable format\n",
             "",

@@ -18,7 +18,7 @@ const IRQ_FILES: &[&str] = &[
 ];
 
 impl Host {
-    /// The id of this boot (proc(5), `random/boot_id`). Empty where it cannot be read.
+    /// The id of this boot (proc(5), `random/boot_id`). Empty if it cannot be read.
     pub fn boot_id(&self) -> String {
         self.read(BOOT_ID).unwrap_or_default()
     }
@@ -35,11 +35,11 @@ impl Host {
         }
     }
 
-    /// Returns the identity of a file whose path may come to mean something else. An interrupt is identified by its
-    /// devices, the directories beside the file. A process is identified by its start time.
+    /// The identity of a file whose path may come to mean something else. An interrupt is identified by its devices,
+    /// the directories beside the file; a process by its start time.
     ///
     /// # Errors
-    /// The kernel's error: it tells a file that is gone.
+    /// The kernel's error, which shows if the file is gone.
     pub(super) fn identity(&self, path: &str) -> io::Result<Option<String>> {
         if let Some(pid) = pid_of(path) {
             return Process::try_read(self, pid).map(|it| Some(it.start_ticks.to_string()));

@@ -1,5 +1,5 @@
-//! `/proc/interrupts` (proc_interrupts(5), kernel/irq/proc.c `show_interrupts`): the number of interrupts of each
-//! kind on each CPU since the CPU came online.
+//! `/proc/interrupts` (proc_interrupts(5), kernel/irq/proc.c `show_interrupts`): how often each interrupt came on each
+//! CPU since the CPU came online.
 
 use crate::Host;
 
@@ -9,7 +9,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// The table of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
-    /// The CPUs of the columns. Only online CPUs have a column, so the numbers have holes.
+    /// The CPUs of the columns. Offline CPUs have no column, so the numbers have holes.
     pub cpus: Vec<usize>,
     /// The rows, one for each line.
     pub rows: Vec<InterruptRow>,
@@ -27,12 +27,12 @@ pub struct InterruptRow {
 }
 
 impl Interrupts {
-    /// Reads the current table. `None` when it cannot be read.
+    /// Reads the current table. `None` if it cannot be read.
     pub fn read(host: &Host) -> Option<Self> {
         Self::parse(&host.read_long("proc/interrupts", BYTES_MAX)?)
     }
 
-    /// Parses the table. `None` when the text does not start with a line of CPUs.
+    /// Parses the table. `None` if the text does not start with a line of CPUs.
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let header = lines.next()?.split_ascii_whitespace();
@@ -57,12 +57,12 @@ impl Interrupts {
         self
     }
 
-    /// Returns the row of an interrupt.
+    /// The row of an interrupt.
     pub fn row(&self, name: &str) -> Option<&InterruptRow> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Sums all interrupts of a CPU, including the local timer's. `None` when it has no column.
+    /// All interrupts of a CPU, including the local timer's. `None` if it has no column.
     pub fn of_cpu(&self, cpu: usize) -> Option<u64> {
         let column = self.cpus.iter().position(|&known| known == cpu)?;
         let counts = self.rows.iter().filter_map(|row| row.counts.get(column));
@@ -72,7 +72,7 @@ impl Interrupts {
 
 impl InterruptRow {
     /// Parses a row with a count for each CPU, or one for the whole machine. If a CPU goes off- or online while the
-    /// kernel writes the file, the rows differ in length. Such counts cannot be assigned to CPUs.
+    /// kernel writes the file, rows differ in length and their counts cannot be assigned.
     fn parse(line: &str, n_cpus: usize) -> Option<Self> {
         let (name, rest) = line.split_once(':')?;
         let mut counts = Vec::new();
@@ -163,7 +163,6 @@ mod tests {
             let _ = Interrupts::parse(&format!("  CPU0 CPU3\n{rows}\n{text}"));
         }
 
-        /// Parsing the kernel's form gives the values that were written.
         #[test]
         fn tables_round_trip(
             cpus in proptest::collection::btree_set(0_usize..2048, 1..40),

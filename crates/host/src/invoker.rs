@@ -20,7 +20,7 @@ enum Invoker {
     NotBorrowed,
     /// A user, by sudo, doas or pkexec. `account` is `None` if the user database does not have the user.
     User { user: User, account: Option<Account> },
-    /// A user of whom the environment does not say enough. The text names the reason.
+    /// A user about whom the environment does not say enough. The text names the reason.
     Unresolved(String),
 }
 
@@ -114,7 +114,7 @@ static IS_ROOT_ACCEPTED: AtomicBool = AtomicBool::new(false);
 /// Checks that the user who called sudo, doas or pkexec is known. With `--as-root` an unknown one does not matter.
 ///
 /// # Errors
-/// The user is not known; the text says why and what to do.
+/// The user is unknown; the text says why and what to do.
 pub fn check_invoker(as_root: bool) -> Result<(), String> {
     IS_ROOT_ACCEPTED.store(as_root, Ordering::Relaxed);
     match invoker() {
@@ -126,16 +126,16 @@ pub fn check_invoker(as_root: bool) -> Result<(), String> {
     }
 }
 
-/// Whether somebody called sudo, doas or pkexec of whom the environment does not say enough.
+/// Whether sudo, doas or pkexec was called by a user about whom the environment does not say enough.
 pub fn is_caller_unknown() -> bool {
     matches!(invoker(), Invoker::Unresolved(_))
 }
 
-/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly, and
-/// after `--as-root` also if the user is not known.
+/// The user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly, and after
+/// `--as-root` also if the user is unknown.
 ///
 /// # Panics
-/// The user is not known, and [`check_invoker`] did not allow that.
+/// The user is unknown, and [`check_invoker`] did not allow that.
 pub fn invoking_user() -> Option<User> {
     match invoker() {
         Invoker::NotBorrowed => None,
@@ -147,7 +147,7 @@ pub fn invoking_user() -> Option<User> {
     }
 }
 
-/// The user of the commands that the user gave, if it is not the user of this process. This is the rule for all verbs
+/// The user for the commands that the user gave, if not this process's. This is the rule for all verbs
 /// (docs/security.md).
 pub fn user_of_commands(as_root: bool) -> Option<User> {
     invoking_user().filter(|_| !as_root)
@@ -157,8 +157,8 @@ pub fn user_of_commands(as_root: bool) -> Option<User> {
 const LENDERS_VARIABLES: [&str; 7] =
     ["DOAS_USER", "PKEXEC_UID", "SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID", "SUDO_USER"];
 
-/// The variable by which a process knows that it has become the caller. Its value is the number of the process, so it
-/// means nothing to any other.
+/// The variable by which a process knows that it has become the caller. Its value is the process id, so it means
+/// nothing to any other process.
 const BECAME_CALLER: &str = "STILLWELL_BECAME_CALLER";
 
 /// The environment of this program when it is executed again as the caller.
@@ -168,7 +168,7 @@ pub fn environment_as_caller(user: &User) -> Vec<(OsString, OsString)> {
     environment
 }
 
-/// The user as whom files are opened, if this process has or had the rights of another one.
+/// The user as whom files are opened, if this process has or had another one's rights.
 pub fn user_of_files() -> Option<u32> {
     match invoker() {
         Invoker::User { user, .. } => Some(user.uid),
@@ -180,21 +180,21 @@ pub fn user_of_files() -> Option<u32> {
     }
 }
 
-/// The environment of a command that runs as `user`; `None` is the user of this process.
+/// The environment of a command that runs as `user`; `None` is this process's user.
 pub fn environment_for(user: Option<&User>) -> Vec<(OsString, OsString)> {
     let variables = std::env::vars_os();
     match (user, invoker()) {
         (Some(_), Invoker::User { account, .. }) => {
             environment_of(variables, sys::account_of(0).as_ref(), account.as_ref())
         }
-        // `--as-root` stays in force for this program when it is executed again.
+        // `--as-root` stays in force when this program is executed again.
         (_, Invoker::Unresolved(_)) => environment_of(variables, None, None),
         _ => variables.collect(),
     }
 }
 
-/// Makes an environment of root that of a user. A variable with root's value gets the user's. A variable with another
-/// value stays, because the user or the administrator chose it (sudoers(5), `env_keep`).
+/// Turns root's environment into a user's. A variable with root's value gets the user's. Another value stays, because
+/// the user or the administrator chose it (sudoers(5), `env_keep`).
 fn environment_of(
     variables: impl Iterator<Item = (OsString, OsString)>,
     root: Option<&Account>,
@@ -218,8 +218,8 @@ fn environment_of(
     kept.map(own).collect()
 }
 
-/// Variables that set the repository of git, whatever the directory (`git rev-parse --local-env-vars`). Git sets them
-/// for hooks. The list omits the variables of the configuration, because a user may set `safe.directory` there.
+/// Variables that set git's repository, whatever the directory (`git rev-parse --local-env-vars`). Git sets them for
+/// hooks. The variables of the configuration are omitted, because a user may set `safe.directory` there.
 const PLACE_OF_GIT: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -236,16 +236,15 @@ const PLACE_OF_GIT: [&str; 13] = [
     "GIT_WORK_TREE",
 ];
 
-/// Removes the variables that set git's repository. Git then uses the repository of the directory, not the one of a
-/// calling hook.
+/// Removes the variables that set git's repository, so git uses the directory's, not a calling hook's.
 pub fn without_place_of_git(command: &mut Command) {
     for name in PLACE_OF_GIT {
         command.env_remove(name);
     }
 }
 
-/// Creates a command that Stillwell needs for itself, as the invoking user and without a way back to root. Git obeys
-/// the configuration of the repository that it reads, and refuses a repository of another user (git-config(1),
+/// A command that Stillwell needs for itself, as the invoking user and without a way back to root. Git obeys the
+/// configuration of the repository that it reads, and refuses another user's repository (git-config(1),
 /// `safe.directory`).
 pub fn command_of_invoker(program: &str) -> Command {
     let mut command = Command::new(program);
@@ -257,19 +256,19 @@ pub fn command_of_invoker(program: &str) -> Command {
     command
 }
 
-/// Directories of the programs that root executes. The caller chooses `PATH`, unless sudo is told a `secure_path`.
+/// Directories of the programs that root executes. The caller chooses `PATH`, unless sudo has a `secure_path`.
 const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
-/// Creates a command of the system for the guardian, with nothing of the caller's environment.
+/// A system command for the guardian, without the caller's environment.
 pub(super) fn system_command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", SYSTEM_PATH);
-    // The guardian blocks its signals, and systemctl is to end like any other program.
+    // The guardian blocks its signals, but systemctl must end like any other program.
     sys::let_signals_arrive(&mut command);
     command
 }
 
-/// Returns the home directory of the invoking user, if it exists.
+/// The home directory of the invoking user, if it exists.
 pub fn invoking_home() -> Option<PathBuf> {
     let Invoker::User { account: Some(account), .. } = invoker() else { return None };
     Some(PathBuf::from(&account.home)).filter(|home| home.is_absolute() && home.is_dir())

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
+//!
 //! The machine: its properties ([`Facts`]), its missing capabilities ([`Gap`]) and its sources of noise ([`knobs`]).
 //! Reading never writes and never fails: unreadable data becomes `None` or a gap. Tuning writes only the files of the
 //! knob table, and the journal restores them.

@@ -10,9 +10,7 @@ use model::values::{format_cpu_list, read_cpu_list};
 /// A survey of the machine.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Its properties.
     pub facts: Facts,
-    /// The missing capabilities.
     pub gaps: Vec<Gap>,
 }
 
@@ -70,13 +68,13 @@ fn look_from(host: &Host, directory: Option<&Path>) -> Survey {
     Survey { facts, gaps }
 }
 
-/// Reads `kernel.arch`, the output of `uname -m`. Kernels have it since 6.1.
+/// `kernel.arch`, the output of `uname -m`. Kernels have it since 6.1.
 fn architecture(host: &Host) -> String {
     host.read("proc/sys/kernel/arch")
         .unwrap_or_else(|| rustix::system::uname().machine().to_string_lossy().into_owned())
 }
 
-/// Reads os-release(5). The second file is for systems with an empty `/etc`. Values may be quoted as in a shell.
+/// os-release(5). The second file is for systems with an empty `/etc`. Values may be quoted as in a shell.
 fn os(host: &Host) -> Option<String> {
     let text = host.read("etc/os-release").or_else(|| host.read("usr/lib/os-release"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
@@ -90,7 +88,7 @@ fn os(host: &Host) -> Option<String> {
     }
 }
 
-/// Formats a list of CPUs in its shortest form.
+/// A list of CPUs in its shortest form.
 fn cpu_list(host: &Host, path: &str) -> Option<String> {
     Some(format_cpu_list(&read_cpu_list(&host.read(path)?)?))
 }
@@ -101,7 +99,7 @@ fn load_average(host: &Host) -> Option<[f64; 3]> {
     Some([averages.next()??, averages.next()??, averages.next()??])
 }
 
-/// Reads the fourth field of proc_loadavg(5), `runnable/all`.
+/// The fourth field of proc_loadavg(5), `runnable/all`.
 fn runnable_threads(host: &Host) -> Option<u32> {
     let text = host.read("proc/loadavg")?;
     text.split(' ').nth(3)?.split_once('/')?.0.parse().ok()

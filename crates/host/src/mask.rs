@@ -3,7 +3,6 @@
 
 use model::values::CPUS_MAX;
 
-/// CPUs in a group.
 const GROUP_CPUS: usize = 32;
 
 /// Parses a mask like `3` or `0000000f,ffffffff` into ascending CPU numbers.
@@ -26,7 +25,7 @@ pub fn parse_cpu_mask(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Formats these CPUs as a mask for [`parse_cpu_mask`]. The kernel pads a short mask with zeros.
+/// Formats CPUs as a mask for [`parse_cpu_mask`]. The kernel pads a short mask with zeros.
 pub fn format_cpu_mask(cpus: &[usize]) -> String {
     let n_groups = cpus.iter().max().map_or(1, |last| last / GROUP_CPUS + 1);
     let mut groups = vec![0_u32; n_groups];

@@ -6,13 +6,12 @@ use model::values::{parse_cpu_list, read_cpu_list};
 /// A node with memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryNode {
-    /// Its number.
     pub node: usize,
-    /// Its CPUs; none on a node of memory only.
+    /// CPUs of the node; none if it has only memory.
     pub cpus: Vec<usize>,
 }
 
-/// The nodes that have memory, by their numbers. A kernel without NUMA has one, with all CPUs.
+/// The nodes with memory, by number. A kernel without NUMA has one, with all CPUs.
 pub fn memory_nodes(host: &Host) -> Vec<MemoryNode> {
     const NODES: &str = "sys/devices/system/node";
     // Linux 2.6.24 and later.

@@ -2,23 +2,20 @@
 
 use crate::Host;
 
-/// One mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     /// The directory of the file system at the root of this mount.
     pub(super) root: String,
-    /// The mount point.
     pub(super) point: String,
     /// `proc`, `cgroup2` and so on.
     pub(super) fs_type: String,
-    /// True if the mount is read-only.
     pub(super) read_only: bool,
     /// Options of the file system. For cgroup v1 they name the controllers.
     pub(super) options: Vec<String>,
 }
 
 impl Mount {
-    /// Returns the mount point relative to the root of a [`Host`].
+    /// The mount point relative to the root of a [`Host`].
     pub(super) fn relative_point(&self) -> &str {
         match self.point.trim_start_matches('/') {
             // In a strange mount namespace, something is mounted on the root itself.
@@ -27,13 +24,13 @@ impl Mount {
         }
     }
 
-    /// Returns the value of an option `name=value`.
+    /// The value of an option `name=value`.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
-/// Reads all mounts in the order of mounting. Invalid lines are skipped.
+/// All mounts in the order of mounting, without invalid lines.
 pub(super) fn read(host: &Host) -> Vec<Mount> {
     host.read("proc/self/mountinfo").unwrap_or_default().lines().filter_map(parse).collect()
 }

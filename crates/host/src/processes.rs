@@ -22,19 +22,18 @@ pub struct Process {
     pub name: String,
     /// The process that made it, or that adopted it.
     pub parent: u32,
-    /// Its process group.
     pub group: u32,
-    /// Its session, setsid(2).
+    /// The session (setsid(2)).
     pub session: u32,
     flags: u64,
-    /// The CPU of its last run. `None` in a shorter text.
+    /// The CPU of the last run. `None` in a shorter text.
     pub cpu: Option<usize>,
-    /// Start time in clock ticks since boot. With the process id it identifies a process, because the kernel reuses
-    /// ids.
+    /// Start time in clock ticks since boot. Together with the process id, which the kernel reuses, it identifies a
+    /// process.
     pub(super) start_ticks: u64,
-    /// True if a signal or a tracer has stopped it.
+    /// Whether a signal or a tracer has stopped it.
     pub is_stopped: bool,
-    /// True for a zombie: it has ended, and its parent has not waited for it.
+    /// Whether it is a zombie: it has ended, and its parent has not waited for it.
     pub has_ended: bool,
 }
 
@@ -76,26 +75,24 @@ impl Process {
         })
     }
 
-    /// Formats the text for [`Process::parse`] without names of this machine: names of threads contain names of
-    /// disks.
+    /// The text for [`Process::parse`] without names of this machine: names of threads contain names of disks.
     pub(super) fn without_names(&self) -> String {
         let name = if self.is_of_interrupt() { "irq/" } else { "thread" };
         let (flags, start_ticks) = (self.flags, self.start_ticks);
         format!("0 ({name}) S 0 0 0 0 -1 {flags}{} {start_ticks}", " 0".repeat(12))
     }
 
-    /// True for a kernel thread.
     pub(super) fn is_kernel_thread(&self) -> bool {
         self.flags & KERNEL_THREAD != 0 && !self.has_ended
     }
 
-    /// True if sched_setaffinity(2) may move it. Most kernel threads belong to one CPU.
+    /// Whether sched_setaffinity(2) may move it. Most kernel threads belong to one CPU.
     pub(super) fn is_movable(&self) -> bool {
         self.flags & NOT_MOVABLE == 0
     }
 
-    /// True for the thread of an interrupt. The kernel moves it with the interrupt (`irq_thread_check_affinity()` in
-    /// kernel/irq/manage.c).
+    /// Whether it is the thread of an interrupt, which the kernel moves with the interrupt
+    /// (`irq_thread_check_affinity()` in kernel/irq/manage.c).
     fn is_of_interrupt(&self) -> bool {
         self.name.starts_with("irq/")
     }
@@ -104,20 +101,18 @@ impl Process {
 /// A thread and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// Id of the process.
     pub process: u32,
-    /// Id of the thread.
     pub thread: u32,
 }
 
 impl Thread {
-    /// Returns its directory. Every thread has one, though /proc lists only leaders (proc(5)).
+    /// The thread's directory. Every thread has one, though /proc lists only leaders (proc(5)).
     pub fn directory(self) -> String {
         format!("proc/{}/task/{}", self.process, self.thread)
     }
 }
 
-/// Lists every visible thread of the machine. Any of them may end before it is read.
+/// Every visible thread of the machine. Any of them may end before it is read.
 pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
     let numbers =
         |path: String| host.list(path).into_iter().filter_map(|name| name.parse::<u32>().ok());
@@ -126,7 +121,7 @@ pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
     })
 }
 
-/// Lists the affinity files of the movable kernel threads. `None` when they are not visible.
+/// The affinity files of the movable kernel threads. `None` if they are not visible.
 pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     // In a container, process 2 is another program.
     Process::read(host, KTHREADD).filter(Process::is_kernel_thread)?;
@@ -142,17 +137,16 @@ pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     Some(pids.map(|pid| format!("proc/{pid}/status")).collect())
 }
 
-/// Returns the process of such a file.
 pub(super) fn pid_of(path: &str) -> Option<u32> {
     path.strip_prefix("proc/")?.strip_suffix("/status")?.parse().ok()
 }
 
-/// Returns the allowed CPUs of the process of such a file, as a list.
+/// The allowed CPUs of the process of such a file, as a list.
 pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
     allowed_in(&host.read(path)?)
 }
 
-/// Returns them too.
+/// The allowed CPUs of the process of such a file, as a list.
 ///
 /// # Errors
 /// The kernel's error, or the file does not say it.

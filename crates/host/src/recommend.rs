@@ -5,8 +5,7 @@ use serde::Serialize;
 
 use crate::cpu_table::{CpuClass, CpuRow};
 
-/// Number of recommended cores on a machine without isolated CPUs: one for the benchmark, and one for a second
-/// thread.
+/// Recommended cores on a machine without isolated CPUs: one for the benchmark, and one for a second thread.
 const CORES_MAX: usize = 2;
 
 /// The recommended CPUs and the reasons.
@@ -23,7 +22,7 @@ pub struct Recommendation {
 /// Recommends CPUs by these rules:
 /// - Whole cores, because the threads of a core share all its units.
 /// - Never the core of CPU 0, the default place for work of the kernel and the firmware.
-/// - One node and one kind, so that the times do not depend on the chosen CPU.
+/// - One node and one kind, so times do not depend on the chosen CPU.
 /// - Isolated cores first, then the fastest kind, then the highest numbers: interrupts gather at the low ones.
 pub fn recommend(table: &[CpuRow]) -> Recommendation {
     let none = |why: String| Recommendation { cpus: Vec::new(), n_cores: 0, why: vec![why] };
@@ -91,8 +90,8 @@ fn cores(table: &[CpuRow]) -> Vec<Core> {
     cores
 }
 
-/// Selects the cores of one node and one kind: the fastest kind, then the node with the most cores, then the last
-/// node. The disks are less likely to be at the last node.
+/// The cores of one node and one kind: the fastest kind, then the node with the most cores, then the last node, which
+/// is less likely to have the disks.
 fn best_group<'a>(cores: &[&'a Core]) -> Vec<&'a Core> {
     let same = |a: &Core, b: &Core| a.node == b.node && a.class == b.class;
     let group =

@@ -48,7 +48,7 @@ pub enum CpusFrom {
 /// A knob and its state.
 #[derive(Debug)]
 pub struct KnobReport {
-    /// Its row of the knob table.
+    /// The knob's row of the table.
     pub knob: &'static Knob,
     /// The state read from the machine.
     pub reading: Reading,
@@ -110,7 +110,7 @@ impl SystemReport {
         Self { cpus, cpus_from, is_tuned, command, knobs, table, core_pairs, recommended }
     }
 
-    /// Returns the knobs with this standing, in order.
+    /// The knobs with this standing, in order.
     pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &KnobReport> {
         self.knobs.iter().filter(move |knob| knob.standing == standing)
     }
@@ -219,13 +219,13 @@ impl Serialize for KnobReport {
     }
 }
 
-/// Tests for kernel files that are easy to misread. The machines are those of tests/hosts with a few files changed.
+/// Kernel files that are easy to misread, on machines of tests/hosts with a few files changed.
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{expand, fixture_text};
 
-    /// Returns the standing of a knob on a machine with these files in place of its own.
+    /// The standing of a knob on a machine with these files changed.
     fn stands(name: &str, files: &str, bench: &[usize], knob: &str) -> (Standing, State) {
         let (_directory, host) = expand(&format!("{}\n{files}", fixture_text(name)));
         let report = SystemReport::new(&host, bench.to_vec(), false, None, None);
@@ -257,8 +257,7 @@ mod tests {
         check("amd-pstate-6.12", "", "turbo", Standing::NotTuned);
     }
 
-    /// The files show the effective limit. Saving it now would freeze a limit of the firmware or of the thermal
-    /// control.
+    /// The files show the limit in force. Saving it would freeze a limit of the firmware or of the thermal control.
     #[test]
     fn a_limit_of_the_moment_is_not_the_users() {
         let capped = "sys/devices/system/cpu/cpufreq/policy{0-7}/bios_limit = 2000000\n";
@@ -297,23 +296,22 @@ mod tests {
         check("wsl2", "", "smt", Standing::CannotSet);
         check("intel-passive", "", "smt", Standing::Absent);
         check("smt-off-sparse", "", "smt", Standing::Fine);
-        // The kernel does not let any user undo `forceoff`, so the report only says that it is off.
+        // The kernel lets no user undo `forceoff`, so the report only says that it is off.
         let forced = "sys/devices/system/cpu/smt/control = forceoff\n";
         check("smt-off-sparse", forced, "smt", Standing::Fine);
     }
 
-    /// Turbo is a bit in a register of each CPU, and only root may read it.
+    /// Turbo is a bit in a register of each CPU, which only root may read.
     #[test]
     fn turbo_of_acpi_cpufreq_is_a_bit_of_a_register() {
         check("intel-acpi-msr", "", "turbo-register", Standing::OnRequest);
         let off =
             format!("dev/cpu/{{0-15}}/msr = {}\\0\\0\\0\\0\\x40\\0\\0\\0\n", "\\0".repeat(0x1a0));
         check("intel-acpi-msr", &off, "turbo-register", Standing::Fine);
-        // A write to the register taints the kernel, so the limits of the frequency do it by default.
+        // A write to the register taints the kernel, so the frequency limits do it by default.
         check("intel-acpi-msr", "", "turbo", Standing::Shown);
     }
 
-    /// An unreadable file does not mean that the feature is absent.
     #[test]
     fn unreadable_is_not_absent() {
         check("container-ro", "", "nmi-watchdog", Standing::CannotSet);
@@ -328,8 +326,7 @@ mod tests {
         check("intel-passive", full, "perf-rate", Standing::CannotSet);
     }
 
-    /// The kernel writes `(null)` for a list that was never made. A kernel without the file was built without the
-    /// feature.
+    /// The kernel writes `(null)` for a list that was never made. A kernel without the file lacks the feature.
     #[test]
     fn no_tickless_cpus() {
         check("intel-passive", "", "nohz-full", Standing::ByHand);

@@ -1,7 +1,7 @@
-//! Restores the files in the journal. It restores only files that still hold Stillwell's value. The order ensures
-//! that no step undoes an earlier one. It continues after a failure.
+//! Restores the files in the journal that still hold Stillwell's value, in an order in which no step undoes an earlier
+//! one. It continues after a failure.
 //!
-//! What cannot be read is not gone: it stays in the journal, and so does everything that depends on it.
+//! Whatever cannot be read is not gone: it stays in the journal, and so does everything that depends on it.
 
 use std::io;
 
@@ -26,7 +26,6 @@ const ROUNDS: usize = 3;
 /// The part of the changes that a session puts back.
 #[derive(Debug)]
 pub enum Extent {
-    /// Everything.
     All,
     /// The shield, and these knobs that were turned for it. Another session has tuned the machine for longer.
     Shield(Vec<String>),
@@ -34,20 +33,19 @@ pub enum Extent {
     Nothing,
 }
 
-/// The state of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// It has its original value.
+    /// The original value.
     Original,
-    /// It has Stillwell's value, or a value that the kernel set in consequence.
+    /// Stillwell's value, or a value that the kernel set in consequence.
     Ours,
-    /// It has another program's value.
+    /// Another program's value.
     Foreign(String),
-    /// It does not exist.
+    /// The file does not exist.
     Missing,
-    /// It exists, but belongs to something else.
+    /// The file exists, but belongs to something else.
     Replaced,
-    /// It exists and cannot be read, for this reason.
+    /// The file exists and cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -58,7 +56,6 @@ pub enum Reset {
     Nothing,
     /// The journal is of an earlier boot, and is set aside.
     OfAnotherBoot,
-    /// It was restored.
     Restored(Box<Restoration>),
 }
 
@@ -102,7 +99,7 @@ pub fn take_down(host: &Host, store: &mut Store) -> Restoration {
     put_back(host, store, &Extent::Shield(knobs))
 }
 
-/// Ends a change that failed in the middle: puts back at once what was changed.
+/// Undoes a change that failed in the middle.
 pub fn undo(host: &Host, store: &mut Store, extent: &Extent) -> Aftermath {
     let is_untouched = store.journal.is_untouched();
     let restored = put_back(host, store, extent);
@@ -133,7 +130,7 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
     let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
     result.failed.extend(unread);
     let is_whole = paths.len() == store.journal.items.len();
-    // Sets of CPUs take only CPUs that are online, and a write to a set changes the masks of its tasks.
+    // Sets of CPUs take only online CPUs, and a write to a set changes the masks of its tasks.
     if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
         let (mut left, unread) = host.watched(|| unplug::put_back(host, &unplugged));
         left.failed.extend(unread);
@@ -240,7 +237,7 @@ fn restore_items(
     paths
 }
 
-/// The CPU that a file waits for. The switch of a CPU stays when it goes.
+/// The CPU that a file waits for. The switch of a CPU stays when the CPU goes.
 fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
     let is_switch = matches!(item.file.undo, Undo::Smt | Undo::Cpus);
     absent::of_path(host, &item.kept.path).filter(|_| !is_switch)
@@ -286,7 +283,7 @@ fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
     errors
 }
 
-/// Looks at a file after it was written, and says how it is.
+/// Checks a file after it was written.
 fn judge(
     host: &Host,
     item: &Item,
@@ -324,7 +321,7 @@ fn judge(
     }
 }
 
-/// Tells if the error means an interrupt (kernel/irq/proc.c) or a kernel thread that cannot be moved
+/// Whether the error means an interrupt (kernel/irq/proc.c) or a kernel thread that cannot be moved
 /// (`PF_NO_SETAFFINITY` in `__sched_setaffinity()`).
 pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
     match error.raw_os_error() {
@@ -334,7 +331,7 @@ pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
     }
 }
 
-/// Describes the kernel's error, and its cause if known.
+/// The kernel's error, and its cause if known.
 pub(super) fn explain(path: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
         // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c. A user without root fails at open instead: EACCES.

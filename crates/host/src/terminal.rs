@@ -1,5 +1,5 @@
-//! The way to standard output and standard error. A file, a command or an error of another program may contain escape
-//! sequences; this is the one place that keeps them from the terminal.
+//! The way to standard output and standard error: the one place that keeps escape sequences of files, commands and
+//! other programs' errors from the terminal.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
@@ -12,8 +12,8 @@ use rustix::termios::{Winsize, tcgetwinsize};
 
 use model::words::byte_of;
 
-/// The beginning of our own escape sequences inside this program: a random number, so that no file can contain it. It is
-/// a valid sequence, so width and colour filters treat it as one.
+/// The beginning of our own escape sequences inside this program: a random number, so no file can contain it. It is a
+/// valid sequence, so width and colour filters treat it as one.
 static OURS: LazyLock<String> =
     LazyLock::new(|| format!("\u{1b}[{:020};", RandomState::new().hash_one("stillwell")));
 /// The sequence that [`OURS`] stands for.
@@ -99,13 +99,12 @@ impl<W: Write> Drop for Escaping<W> {
     }
 }
 
-/// Standard error, for one message.
 pub fn stderr() -> Escaping<impl Write> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     Escaping::new(anstream::stderr())
 }
 
-/// Whether standard output is thrown away, so that a fuzzer can run verbs.
+/// Whether standard output is thrown away, so a fuzzer can run verbs.
 #[cfg(any(test, feature = "fixtures"))]
 static IS_MUTE: AtomicBool = AtomicBool::new(false);
 
@@ -122,7 +121,7 @@ fn is_mute() -> bool {
     false
 }
 
-/// Writes finished text to standard output. Colours are taken out unless it is a terminal that wants them.
+/// Writes finished text to standard output, without colours unless it is a terminal that wants them.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -170,12 +169,12 @@ pub fn escaping_on_terminal(to: impl Write + IsTerminal + 'static) -> Box<dyn Wr
     if to.is_terminal() { Box::new(Escaping::new(to)) } else { Box::new(to) }
 }
 
-/// Columns of the terminal that standard output is, if it is one that knows.
+/// Columns of the terminal on standard output, if it is one that knows.
 pub fn columns() -> Option<usize> {
     size().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// Lines of the terminal that standard output is, if it is one that knows.
+/// Lines of the terminal on standard output, if it is one that knows.
 pub fn lines() -> Option<usize> {
     size().map(|size| usize::from(size.ws_row)).filter(|&lines| lines > 0)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{Host, Topology};
 use model::values::parse_cpu_list;
 
-/// Counts sockets, cores, CPUs and nodes. `None` when the kernel does not show them.
+/// Number of sockets, cores, CPUs and nodes. `None` if the kernel does not show them.
 pub(super) fn read(host: &Host) -> Option<Topology> {
     let online = parse_cpu_list(&host.read("sys/devices/system/cpu/online")?).ok()?;
     let mut sockets = BTreeSet::new();
@@ -26,8 +26,8 @@ pub(super) fn read(host: &Host) -> Option<Topology> {
     })
 }
 
-/// Returns a key that only the threads of one core share: the list of its threads. `core_id` alone repeats in every
-/// package and, on some machines, in every die (Documentation/ABI/stable/sysfs-devices-system-cpu).
+/// A key that only the threads of one core share: the list of its threads. `core_id` alone repeats in every package
+/// and, on some machines, in every die (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn core(host: &Host, directory: &str) -> Option<String> {
     let read = |file: &str| host.read(format!("{directory}/{file}"));
     // Before Linux 5.3 the name is `thread_siblings_list`.

@@ -1,4 +1,4 @@
-//! How tracefs describes the kernel's tracepoints (Documentation/trace/events.rst).
+//! The kernel's tracepoints, as tracefs describes them (Documentation/trace/events.rst).
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct EventFormat {
 }
 
 impl EventFormat {
-    /// Reads it; `name` is for example `sched/sched_switch`.
+    /// Reads the format of an event, for example `sched/sched_switch`.
     pub fn read(host: &Host, events: &str, name: &str) -> Option<Self> {
         Some(Self { text: host.read(format!("{events}/{name}/format"))? })
     }
@@ -37,7 +37,7 @@ impl EventFormat {
     }
 }
 
-/// The event at which a task becomes ready: its number, and the place of the task's number.
+/// The event at which a task becomes ready: its number, and the offset of the task's number.
 pub fn wake_tracepoint(host: &Host) -> Option<(u64, usize)> {
     let find = |host: &Host| {
         let mut found = EVENT_FOLDERS.iter();

@@ -17,16 +17,14 @@ use model::words::in_words;
 /// A knob to tune, with its state.
 #[derive(Debug)]
 pub struct KnobPlan {
-    /// The knob.
     pub knob: &'static Knob,
-    /// Its state and the values to write.
+    /// The state, and the values to write.
     pub reading: Reading,
 }
 
 /// The outcome for a knob.
 #[derive(Debug)]
 pub struct KnobResult {
-    /// The knob.
     pub knob: &'static Knob,
     /// The state before.
     pub state: State,
@@ -34,7 +32,7 @@ pub struct KnobResult {
     pub n_set: usize,
     /// Number of files that the kernel refuses to change: interrupts and threads that cannot be moved.
     pub n_unmovable: usize,
-    /// Files that another program has changed since an earlier tuning: the path, its value, and the value that is put
+    /// Files that another program has changed since an earlier tuning: the path, its value, and the value to be put
     /// back.
     pub foreign: Vec<Foreign>,
     /// Files that could not be set, and the reasons.
@@ -42,13 +40,13 @@ pub struct KnobResult {
 }
 
 impl KnobResult {
-    /// True if the knob has the right value, as far as this machine allows.
+    /// Whether the knob has the right value, as far as this machine allows.
     pub fn is_good(&self) -> bool {
         self.failed.is_empty() && !matches!(self.state, State::CannotSet { .. })
     }
 }
 
-/// Selects the knobs in `only`, or the default ones, in order.
+/// The knobs in `only`, or the default ones, in order.
 ///
 /// # Errors
 /// A name is not a knob.
@@ -83,13 +81,12 @@ fn unknown(name: &str) -> String {
 /// The outcome of [`apply`].
 #[derive(Debug)]
 pub struct Tuned {
-    /// What an earlier session had left, if it was killed.
+    /// What a killed earlier session had left.
     pub earlier: Option<Restoration>,
-    /// The knobs.
     pub turned: Vec<KnobResult>,
 }
 
-/// Turns the knobs until they are put back. First it puts back the changes of a session that was killed.
+/// Turns the knobs until they are put back. First it puts back the changes of a killed session.
 ///
 /// # Errors
 /// The journal cannot be written. The error says whether that has left anything.
@@ -141,7 +138,7 @@ pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<KnobPlan> {
 /// Sets the knobs. If one fails, it reports the failure and continues.
 ///
 /// # Errors
-/// The journal cannot be written. Then nothing more is changed, and the caller puts back what was.
+/// The journal cannot be written. Nothing more is changed then, and the caller puts back what was.
 pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Vec<KnobResult>> {
     let before: HashMap<String, String> = store
         .journal
@@ -188,8 +185,8 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
     Ok(all)
 }
 
-/// Notes what the knob changes beside its own files: what other programs lose with CPUs that go, and its companions. The
-/// inner error is a file that could not be read.
+/// Notes what the knob changes beside its own files: what other programs lose with departing CPUs, and its companions.
+/// The inner error is a file that could not be read.
 fn note_losses(
     host: &Host,
     store: &mut Store,
@@ -236,7 +233,7 @@ fn changed_since(host: &Host, store: &Store, path: &str) -> Option<Foreign> {
     }
 }
 
-/// Records the current content of a file.
+/// The current content of a file.
 fn kept(host: &Host, knob: &Knob, path: &str) -> io::Result<SavedFile> {
     let file = knob.file(path).ok_or(io::ErrorKind::NotFound)?;
     let old = host.read_original(file.format, path)?;
@@ -246,7 +243,7 @@ fn kept(host: &Host, knob: &Knob, path: &str) -> io::Result<SavedFile> {
 /// The outcome for one file.
 enum Set {
     Written,
-    /// It already has the value, or it disappeared with a CPU.
+    /// The file already has the value, or disappeared with a CPU.
     Needless,
     Unmovable,
     Failed(String),
@@ -319,7 +316,7 @@ fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>
         }
     }
     store.saw(seen)?;
-    // Any value of a file whose value is not known now may be ours.
+    // The value is unknown now, so any value may be ours.
     for (knob, file) in unread {
         store.keep(knob, vec![file])?;
     }

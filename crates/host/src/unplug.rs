@@ -1,9 +1,9 @@
 //! CPUs that are unplugged by name (`--only siblings`, `--only smt`): what other programs lose with them, and how they
 //! get it back.
 //!
-//! The kernel takes an unplugged CPU out of every version 1 set for good, and moves the tasks of a set that becomes empty
-//! to its parent (`hotplug_update_tasks_legacy()` in kernel/cgroup/cpuset.c). A task that is bound to that CPU alone may
-//! run anywhere from then on (`select_fallback_rq()` in kernel/sched/core.c).
+//! The kernel takes an unplugged CPU out of every version 1 set for good, and moves the tasks of a set that becomes
+//! empty to its parent (`hotplug_update_tasks_legacy()` in kernel/cgroup/cpuset.c). A task that was bound to that CPU
+//! alone may then run anywhere (`select_fallback_rq()` in kernel/sched/core.c).
 
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +26,8 @@ const TASKS_BYTES_MAX: u64 = 1 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unplugged {
-    /// The CPUs.
     pub cpus: Vec<usize>,
-    /// Groups of other programs that have one of them, parents first.
+    /// Groups of other programs with one of these CPUs, parents first.
     pub sets: Vec<CpuSet>,
     /// CPU masks of users' tasks.
     pub masks: Masks,
@@ -38,20 +37,19 @@ pub struct Unplugged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuSet {
-    /// The file with its CPUs.
+    /// The file with the group's CPUs.
     pub path: String,
-    /// Its CPUs.
     pub cpus: String,
     /// The kind of partition, if it is one (version 2).
     pub partition: Option<String>,
-    /// Its tasks, if it has no other CPU: the kernel moves them away. Each with its start time.
+    /// The group's tasks with their start times, if it has no other CPU and the kernel moves them away.
     pub tasks: Vec<(i32, u64)>,
 }
 
 /// What could not be put back.
 #[derive(Debug, Default)]
 pub struct Unrestored {
-    /// Files that hold what another program wrote since: the path, the value now, the value before.
+    /// Files that another program wrote since: the path, the value now, the value before.
     pub foreign: Vec<(String, String, String)>,
     /// Files that the kernel refused, with the reason.
     pub failed: Vec<(String, String)>,
@@ -60,7 +58,7 @@ pub struct Unrestored {
 }
 
 impl Unplugged {
-    /// Adds what a later unplugging takes. What was noted first stays.
+    /// Adds what a later unplugging takes. Earlier notes stay.
     pub fn merge(&mut self, later: Self) {
         self.cpus.extend(later.cpus);
         self.cpus.sort_unstable();
@@ -80,7 +78,7 @@ impl Unplugged {
         }
     }
 
-    /// Takes the masks that a shield has noted before it narrowed them.
+    /// Takes the masks that a shield noted before it narrowed them.
     pub fn prefer(&mut self, earlier: &Masks) {
         for mask in &mut self.masks.0 {
             let is_it =
@@ -119,7 +117,7 @@ pub fn look(host: &Host, gone: &[usize]) -> Unplugged {
         hierarchies(host).iter().flat_map(|mount| sets_of(host, mount, gone)).collect();
     sets.sort_by_key(|set| set.path.matches('/').count());
     let mut masks = bound(host, &online(host));
-    // The knob `kthreads` and the companions of a knob have those of the kernel.
+    // The knob `kthreads` and the companions of a knob cover the kernel's threads.
     masks.0.retain(|mask| {
         let place = format!("proc/{}", mask.tid);
         Process::read_at(host, &place).is_some_and(|process| !process.is_kernel_thread())
@@ -146,7 +144,7 @@ fn hierarchies(host: &Host) -> Vec<Mount> {
 fn sets_of(host: &Host, mount: &Mount, gone: &[usize]) -> Vec<CpuSet> {
     let mut found = Vec::new();
     for group in groups(host, mount.relative_point()) {
-        // Sets that were mounted as a file system of their own have names without a prefix.
+        // Sets that were mounted as a separate file system have names without a prefix.
         let names = ["cpuset.cpus", "cpus"];
         let path =
             names.map(|name| format!("{group}/{name}")).into_iter().find(|path| host.exists(path));
@@ -173,8 +171,8 @@ fn tasks_of(host: &Host, group: &str) -> Vec<(i32, u64)> {
         .collect()
 }
 
-/// Puts back what other programs lost, when the CPUs are online again: sets, then their tasks, then masks. A write to a
-/// set changes the masks of its tasks.
+/// Puts back what other programs lost, when the CPUs are online again: sets, then their tasks, then masks, because a
+/// write to a set changes the masks of its tasks.
 pub fn put_back(host: &Host, unplugged: &Unplugged) -> Unrestored {
     let mut left = Unrestored::default();
     for set in &unplugged.sets {
@@ -255,8 +253,8 @@ fn is_in_parent(host: &Host, tid: i32, group: &str) -> bool {
     })
 }
 
-/// Whether the kernel itself may have given a task this mask: all CPUs of its set, or of the machine, with or without the
-/// unplugged ones.
+/// Whether the kernel itself may have given a task this mask: all CPUs of its set, or of the machine, with or without
+/// the unplugged ones.
 fn is_of_kernel(host: &Host, unplugged: &Unplugged, mask: &Mask, now: &[usize]) -> bool {
     let list = |path: &str| host.read(path).and_then(|list| read_cpu_list(&list));
     let mut whole = vec![parse_cpu_list(&mask.cpus).unwrap_or_default(), online(host)];

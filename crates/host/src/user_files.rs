@@ -1,8 +1,8 @@
-//! Files that a user names, and those that Stillwell keeps in a user's directories: the one way to open them.
+//! The one way to open files that a user names, and those that Stillwell keeps in a user's directories.
 //!
-//! Under sudo, doas and pkexec each is opened with the rights of the caller, by a descriptor of its directory. A link in
-//! the place of the file is refused then, and so is all but a regular file. So a link that a benchmark makes leads
-//! nowhere that its user could not write to, and a FIFO hangs nothing (docs/security.md).
+//! Under sudo, doas and pkexec each is opened with the caller's rights, by a descriptor of its directory. A link in the
+//! file's place is refused then, and so is anything but a regular file. So a benchmark's link leads nowhere that its
+//! user could not write to, and a FIFO hangs nothing (docs/security.md).
 #![expect(clippy::disallowed_methods, reason = "this is where files of the user are opened")]
 
 use std::ffi::OsStr;
@@ -22,8 +22,8 @@ use rustix::io::Errno;
 use crate::sys::{has_files_of_another, with_files_of};
 use crate::{invoking_user, user_of_files};
 
-/// Calls `act` with the file rights of the caller. The front end and the launcher have them anyway; a verb that changes
-/// the machine has not.
+/// Calls `act` with the caller's file rights. The front end and the launcher have them anyway; a verb that changes the
+/// machine does not.
 fn as_caller<T>(act: impl FnOnce() -> T) -> T {
     match invoking_user().filter(|_| !has_files_of_another()) {
         Some(user) => with_files_of(&user, act),
@@ -31,7 +31,7 @@ fn as_caller<T>(act: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A directory that stays the same one, also if another takes its name.
+/// A directory that stays the same one, even if another takes its name.
 #[derive(Debug)]
 pub struct UserDirectory(OwnedFd);
 
@@ -54,19 +54,20 @@ impl UserDirectory {
         .map_err(explained)
     }
 
-    /// The directory of a file, and the name of the file in it.
+    /// The directory of a file, and the file's name in it.
     ///
     /// # Errors
-    /// As [`UserDirectory::open`], or the path has no name.
+    /// See [`UserDirectory::open`]; or the path has no name.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((Self::open(directory_of(path))?, name))
     }
 
-    /// Tells, before anything is measured, if a file can be made or replaced.
+    /// Checks, before anything is measured, that a file can be made or replaced.
     ///
     /// # Errors
-    /// The user may not write to the directory, the name is too long, or with lent rights what is there is no regular file.
+    /// The user may not write to the directory, the name is too long, or with lent rights there is something else than
+    /// a regular file.
     pub fn check_place(&self, name: &OsStr) -> io::Result<()> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) | Err(Errno::NOENT) => {}
@@ -87,7 +88,7 @@ impl UserDirectory {
     /// Opens a regular file. It never waits: a FIFO is opened at once, and refused.
     ///
     /// # Errors
-    /// The kernel's answer, or what is there is no regular file.
+    /// The kernel's answer, or it is no regular file.
     pub fn open_file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         as_caller(|| {
@@ -115,8 +116,8 @@ impl UserDirectory {
         (found != FileType::RegularFile).then(|| refusal(found))
     }
 
-    /// Writes a file under another name, and gives it this one when it is complete. A file that is there is replaced, and
-    /// keeps its mode; what is not a regular file is refused.
+    /// Writes a file under another name, and renames it when it is complete. An existing file is replaced, and keeps
+    /// its mode; anything but a regular file is refused.
     ///
     /// # Errors
     /// The kernel's answer, or the error of `write`.
@@ -153,32 +154,31 @@ impl UserDirectory {
     }
 }
 
-/// The directory of a file.
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens a file for writing, with more flags. Only a regular file is opened.
+/// Opens a regular file for writing, with more flags.
 ///
 /// # Errors
-/// As [`UserDirectory::open_file`].
+/// See [`UserDirectory::open_file`].
 pub fn open_to_write(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     let (directory, name) = UserDirectory::of(path)?;
     directory.open_file(name, flags | OFlags::WRONLY, mode)
 }
 
-/// Makes a new file; what is there, a link included, stays.
+/// Makes a new file. Anything in its place, even a link, stays.
 ///
 /// # Errors
-/// `AlreadyExists`, or as [`UserDirectory::open_file`].
+/// `AlreadyExists`; or see [`UserDirectory::open_file`].
 pub fn create_new(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     open_to_write(path, flags | OFlags::CREATE | OFlags::EXCL, mode)
 }
 
-/// Replaces a file as a whole ([`UserDirectory::replace`]).
+/// Replaces a whole file ([`UserDirectory::replace`]).
 ///
 /// # Errors
-/// As there.
+/// See there.
 pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
     let (directory, name) = UserDirectory::of(path)?;
     directory.replace(name, mode, |file| {
@@ -187,7 +187,7 @@ pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Makes a directory, and those that it is in. One that exists keeps its mode.
+/// Makes a directory and its missing parents. An existing one keeps its mode.
 ///
 /// # Errors
 /// The kernel's answer.
@@ -220,10 +220,10 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Most that is read of a file as a whole: a suite, a manifest, a list. None is nearly so long, but one with a hole is.
+/// Most that is read of a whole file: a suite, a manifest, a list. None is nearly so long, but one with a hole is.
 const WHOLE_MIB_MAX: u64 = 64;
 
-/// Reads a regular file as a whole, or a pipe that this process was given: `<(…)` of a shell, `/dev/stdin`. A link is
+/// Reads a whole regular file, or a pipe that this process was given: `<(…)` of a shell, `/dev/stdin`. A link is
 /// followed, as the caller may follow it. It does not wait for the writer of a FIFO, and reads no device.
 ///
 /// # Errors
@@ -232,10 +232,10 @@ pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     read_limited(path, WHOLE_MIB_MAX)
 }
 
-/// As [`read_whole`], with a limit of so many MiB.
+/// [`read_whole`] with a limit in MiB.
 ///
 /// # Errors
-/// As there.
+/// See there.
 pub fn read_limited(path: &Path, mib_max: u64) -> io::Result<Vec<u8>> {
     let bytes_max = mib_max << 20;
     let mut bytes = Vec::new();
@@ -249,10 +249,10 @@ pub fn read_limited(path: &Path, mib_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`read_whole`], of a text.
+/// [`read_whole`] for text.
 ///
 /// # Errors
-/// As there, or it is not UTF-8.
+/// See there; or it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_whole(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text: it is not UTF-8"))
@@ -261,9 +261,9 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// Opens a file for reading, as [`read_whole`] does.
 ///
 /// # Errors
-/// As there.
+/// See there.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
-    // To open the pipe of a descriptor does not wait for its writer, and to read it does.
+    // Opening the pipe of a descriptor does not wait for its writer, but reading it does.
     let is_descriptor = is_descriptor(path);
     let waits = if is_descriptor { OFlags::empty() } else { OFlags::NONBLOCK };
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC | waits;
@@ -300,7 +300,7 @@ fn refusal(found: FileType) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-/// Whose rights were missing for a file, and what to do. `None` if they were those of this process.
+/// Whose rights were missing for a file, and what to do. `None` if they were this process's.
 pub fn whose_rights() -> Option<String> {
     user_of_files().map(|uid| {
         format!(
@@ -309,7 +309,7 @@ pub fn whose_rights() -> Option<String> {
     })
 }
 
-/// Adds to an error of missing rights whose rights they were.
+/// Adds to a permission error whose rights were missing.
 fn explained(error: io::Error) -> io::Error {
     match whose_rights() {
         Some(whose) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -371,7 +371,6 @@ mod tests {
         replace(&path, 0o666, b"new").unwrap();
         assert_eq!(io::read_to_string(open_regular(&path).unwrap()).unwrap(), "new");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        // Nothing else is left.
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     }
 }

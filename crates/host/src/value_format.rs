@@ -1,6 +1,5 @@
-//! Formats of the values in files. Stillwell compares values by their meaning, not by their text.
-//!
-//! For example, the kernel writes `0-1` where `0,1` was written, and `00000003` for `3`.
+//! Formats of the values in files. Stillwell compares values by their meaning: the kernel writes `0-1` for `0,1`, and
+//! `00000003` for `3`.
 
 use crate::mask::parse_cpu_mask;
 use model::values::parse_cpu_list;
@@ -21,22 +20,21 @@ pub enum Format {
     /// CPUs as a hexadecimal mask in `workqueue/cpumask`. Since Linux 6.8 that file shows the mask in force, without
     /// isolated CPUs, and `cpumask_requested` shows what was written.
     RequestedMask,
-    /// CPUs like `0-3,6` that a kernel thread may run on. Stillwell reads them in its `/proc/PID/status` and sets
-    /// them with sched_setaffinity(2).
+    /// CPUs like `0-3,6` that a kernel thread may run on. Stillwell reads them in `/proc/PID/status` and sets them with
+    /// sched_setaffinity(2).
     Affinity,
-    /// Microseconds in `pm_qos_resume_latency_us`. There `0` means "no limit" and `n/a` means zero
+    /// Microseconds in `pm_qos_resume_latency_us`, where `0` means "no limit" and `n/a` means zero
     /// (Documentation/ABI/testing/sysfs-devices-power).
     Latency,
     /// One bit of a model-specific register, `0` or `1`. The file is a `/dev/cpu/N/msr`.
     MsrBit {
         /// Number of the register, which is the offset in the file (msr(4)).
         register: u64,
-        /// Number of the bit.
         bit: u8,
     },
     /// A timer of systemd, `active` or `inactive`. The last part of the path is its name; systemctl reads and sets it.
     Timer,
-    /// A systemd unit, `active` or `inactive`. The path is that of its control group.
+    /// A systemd unit, `active` or `inactive`. The path is its control group's.
     Unit,
 }
 

@@ -1,9 +1,9 @@
-//! Detects a virtual machine or a container, and its kind. It reads only files that every user may read, so that root
-//! sees the same machine. The names are those of systemd-detect-virt(1) if it has one.
+//! Detects a virtual machine or a container, and its kind. It reads only files that every user may read, so root sees
+//! the same machine. The names are those of systemd-detect-virt(1), where it has one.
 
 use crate::Host;
 
-/// Returns the kind of virtual machine. `None` on bare metal or without a sign of one.
+/// The kind of virtual machine. `None` on bare metal or without a sign of one.
 pub(super) fn machine(host: &Host) -> Option<String> {
     if let Some(kind) = host.read("sys/hypervisor/type") {
         return Some(kind);
@@ -20,7 +20,7 @@ pub(super) fn machine(host: &Host) -> Option<String> {
     kind.or((flag == Some(true)).then_some("unknown hypervisor")).map(str::to_owned)
 }
 
-/// Reads CPUID leaf 1, ECX bit 31. Hypervisors set it, hardware leaves it zero. `None` if it does not exist.
+/// CPUID leaf 1, ECX bit 31. Hypervisors set it, hardware leaves it zero. `None` if it does not exist.
 fn hypervisor_flag(host: &Host) -> Option<bool> {
     let cpuinfo = host.read("proc/cpuinfo")?;
     let (_, flags) = cpuinfo
@@ -35,7 +35,7 @@ fn wsl(host: &Host) -> Option<&'static str> {
     release.to_ascii_lowercase().contains("microsoft").then_some("wsl")
 }
 
-/// Reads the firmware's names, with the table in systemd's src/basic/virt.c.
+/// The firmware's names, with the table in systemd's src/basic/virt.c.
 fn dmi(host: &Host) -> Option<&'static str> {
     let read = |name: &str| host.read(format!("sys/class/dmi/id/{name}")).unwrap_or_default();
     let (product, vendor) = (read("product_name"), read("sys_vendor"));
@@ -86,8 +86,8 @@ fn device_tree(host: &Host) -> Option<&'static str> {
     board.starts_with("linux,dummy-virt").then_some("unknown hypervisor")
 }
 
-/// Detects a hypervisor by the clock that it offers to its guest. Firecracker on x86 has neither DMI nor a device
-/// tree. The clock is its only sign for a user, because only root may read ACPI tables.
+/// Detects a hypervisor by the clock for its guest. Firecracker on x86 has neither DMI nor a device tree, and only root
+/// may read ACPI tables.
 fn clock_source(host: &Host) -> Option<&'static str> {
     let sources = host.read("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "microsoft"), ("xen", "xen")];
@@ -97,7 +97,7 @@ fn clock_source(host: &Host) -> Option<&'static str> {
     sources.split_ascii_whitespace().find_map(kind)
 }
 
-/// Returns the kind of container. `None` without a sign of one.
+/// The kind of container. `None` without a sign of one.
 pub(super) fn container(host: &Host) -> Option<String> {
     // systemd copies the variable below to a file that every user may read.
     if let Some(kind) = host.read("run/systemd/container").filter(|kind| !kind.is_empty()) {
@@ -122,8 +122,8 @@ pub(super) fn container(host: &Host) -> Option<String> {
     kind.map(str::to_owned)
 }
 
-/// Detects the manager by the cgroup name: managers name the group after themselves. A container with a cgroup
-/// namespace sees only `/`.
+/// Detects the manager by the cgroup name: managers name the group after themselves. With its own cgroup namespace, a
+/// container sees only `/`.
 fn cgroup_kind(host: &Host) -> Option<&'static str> {
     let groups = host.read("proc/self/cgroup")?;
     let kinds = [

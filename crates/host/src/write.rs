@@ -20,19 +20,18 @@ use model::values::read_cpu_list;
 
 /// Enough time for a busy machine. The imitation of the kernel in tests takes none.
 const SETTLE_MS_MAX: u32 = if cfg!(test) { 2 } else { 500 };
-/// Bytes of a model-specific register (msr(4)).
 const REGISTER_BYTES: usize = 8;
 
 impl Host {
-    /// Reads a file of a knob, without white space at its end. `None` when it cannot be read.
+    /// Reads a file of a knob, without trailing white space. `None` if it cannot be read.
     pub(super) fn read_knob(&self, format: Format, path: &str) -> Option<String> {
         self.try_read_knob(format, path).ok()
     }
 
-    /// Reads a file of a knob, without white space at its end.
+    /// Reads a file of a knob, without trailing white space.
     ///
     /// # Errors
-    /// As [`Host::read_original`].
+    /// See [`Host::read_original`].
     pub(super) fn try_read_knob(&self, format: Format, path: &str) -> io::Result<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
     }
@@ -40,7 +39,7 @@ impl Host {
     /// Reads the current content of a file in the journal.
     ///
     /// # Errors
-    /// As [`Host::read_original`].
+    /// See [`Host::read_original`].
     pub fn read_item(&self, item: &Item) -> io::Result<String> {
         self.try_read_knob(item.file.format, &item.kept.path)
     }
@@ -71,7 +70,7 @@ impl Host {
         }
     }
 
-    /// Tells if a file still holds the written value, as far as the kernel could take it. Before Linux 6.2 the kernel
+    /// Whether a file still holds the written value, as far as the kernel could take it. Before Linux 6.2 the kernel
     /// removed offline CPUs from the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
     pub(super) fn is_still(&self, format: Format, written: &str, now: &str) -> bool {
         let online =
@@ -102,8 +101,8 @@ impl Host {
         }
     }
 
-    /// Writes a value. It refuses a path that does not belong to this knob. It also refuses a symbolic link anywhere
-    /// in the path, which could lead outside of the root.
+    /// Writes a value. It refuses a path that does not belong to this knob, and a symbolic link anywhere in the path,
+    /// which could lead outside of the root.
     ///
     /// # Errors
     /// The kernel's error.
@@ -136,8 +135,8 @@ impl Host {
         }
     }
 
-    /// Opens one component at a time with openat(2). `O_NOFOLLOW` checks only the last component, and containers
-    /// often forbid openat2(2).
+    /// Opens one component at a time with openat(2). `O_NOFOLLOW` checks only the last component, and containers often
+    /// forbid openat2(2).
     fn open_without_links(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -149,7 +148,7 @@ impl Host {
         Ok(openat(&at, name, flags, Mode::empty())?)
     }
 
-    /// Writes a set of CPUs of another program, to put back what the kernel took from it.
+    /// Writes another program's set of CPUs, to put back what the kernel took from it.
     pub(super) fn write_set(&self, path: &str, value: &str) -> io::Result<()> {
         let names = ["cpuset.cpus", "cpus", "tasks", "cpuset.cpus.partition"];
         let is_group = |mount: &Mount| {
@@ -165,7 +164,7 @@ impl Host {
         self.write_value(Format::Word, path, value)
     }
 
-    /// Makes a directory with one of these names.
+    /// Makes a directory, if it has one of these names.
     pub(super) fn make_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
         let (parent, name) = self.parent_of(path, names)?;
         fault::changes(path)?;
@@ -219,7 +218,7 @@ impl Host {
         file.write_all_at(&new.to_ne_bytes(), register)
     }
 
-    /// Moves only kernel threads. The kernel may have given the id of an ended thread to a user's process.
+    /// Moves only kernel threads. The kernel may have given an ended thread's id to a user's process.
     fn move_kernel_thread(&self, path: &str, value: &str) -> io::Result<()> {
         let is_it = |pid: &u32| Process::read(self, *pid).is_some_and(|it| it.is_kernel_thread());
         let pid = processes::pid_of(path).filter(is_it);
@@ -230,13 +229,13 @@ impl Host {
         sys::bind(Some(pid), &read_cpu_list(value).ok_or(io::ErrorKind::InvalidInput)?)
     }
 
-    /// Tells if a service is active: it is while it has processes. Version 1 of control groups has systemd's groups
+    /// Whether a service is active: it is while it has processes. Version 1 of control groups has systemd's groups
     /// below `systemd`.
     pub(super) fn is_active(&self, path: &str) -> bool {
         self.try_active(path).unwrap_or(false)
     }
 
-    /// Tells if a service is active.
+    /// Whether a service is active.
     ///
     /// # Errors
     /// The kernel cannot tell.

@@ -1,5 +1,5 @@
-//! An additional entry in the menu of the boot loader. The entry is a copy of that of the running kernel with further
-//! parameters, and never becomes the default.
+//! An additional entry in the boot loader's menu: a copy of the running kernel's entry with further parameters. It
+//! never becomes the default.
 #![expect(clippy::disallowed_methods, reason = "writes into the directory of the boot loader")]
 
 use std::io::{self, Write as _};
@@ -15,7 +15,7 @@ const GRUB_CONFIGS: [&str; 2] = ["boot/grub/grub.cfg", "boot/grub2/grub.cfg"];
 const LOADER_DIRECTORIES: [&str; 3] = ["boot/loader", "efi/loader", "boot/efi/loader"];
 const BEGIN: &str = "### BEGIN stillwell-quiet ###";
 const END: &str = "### END stillwell-quiet ###";
-/// Limit on a configuration. That of a machine with many kernels has some ten kilobytes.
+/// Limit on a configuration. With many kernels it has some ten kilobytes.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 /// The loader that has the entry.
@@ -25,10 +25,10 @@ pub enum EntryLoader {
     SystemdBoot,
 }
 
-/// An entry: the loader and the file, below the root.
+/// Loader and file of an entry, below the root.
 pub type BootEntry = (EntryLoader, String);
 
-/// Adds the entry, or replaces an earlier one.
+/// Adds or replaces the entry.
 ///
 /// # Errors
 /// No loader is known here, the entry might become the default, or the file cannot be written; a sentence.
@@ -50,7 +50,7 @@ pub fn add_entry(host: &Host, advice: &BootAdvice) -> Result<BootEntry, String> 
     Ok((EntryLoader::Grub, path))
 }
 
-/// Removes the entry. Returns its file; `None` if there is no such entry.
+/// Removes the entry. Returns its file; `None` if there is none.
 ///
 /// # Errors
 /// The file cannot be written; a sentence.
@@ -95,7 +95,7 @@ fn without_ours(text: &str) -> String {
     out
 }
 
-/// The parameters of an entry: those of the running kernel's entry, without those that are set anew.
+/// The parameters of the running kernel's entry, without those that are set anew.
 fn options(old: &str, advice: &BootAdvice) -> String {
     let ours: Vec<&str> = advice
         .parameters
@@ -112,7 +112,7 @@ fn options(old: &str, advice: &BootAdvice) -> String {
     kept.chain(ours.iter().copied()).collect::<Vec<_>>().join(" ")
 }
 
-/// The name of the running kernel's file, as the loader passes it, or by the release.
+/// The running kernel's file, as the loader passes it, or by the release.
 fn kernel_name(host: &Host) -> String {
     let line = host.read("proc/cmdline").unwrap_or_default();
     let image = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("BOOT_IMAGE="));
@@ -122,7 +122,7 @@ fn kernel_name(host: &Host) -> String {
     }
 }
 
-/// A copy of the menu entry of the running kernel, for `custom.cfg`, which the script 41_custom of GRUB reads.
+/// A copy of the running kernel's menu entry for `custom.cfg`, which GRUB's script 41_custom reads.
 fn grub_entry(
     host: &Host,
     config: &str,
@@ -155,7 +155,7 @@ fn grub_entry(
         if line.trim_start().starts_with("menuentry ") {
             body.clear();
         } else if line.trim() == "}" && body.iter().any(|line| is_linux(line)) {
-            // The first entry of a kernel is the usual one; those to recover come later.
+            // The first entry of a kernel is the usual one; recovery entries come later.
             let lines =
                 body.iter().filter(|line| !changes_default(line)).map(|line| {
                     match is_linux(line) {
@@ -175,7 +175,7 @@ fn grub_entry(
     ))
 }
 
-/// Lines that write the environment of GRUB: the next boot would be this entry again.
+/// Lines that write GRUB's environment would boot this entry again.
 fn changes_default(line: &str) -> bool {
     matches!(line.trim(), "savedefault" | "recordfail")
 }
@@ -195,7 +195,7 @@ fn systemd_boot(host: &Host) -> Option<&'static str> {
     })
 }
 
-/// A copy of the entry of the running kernel (the Boot Loader Specification).
+/// A copy of the running kernel's entry (the Boot Loader Specification).
 fn systemd_boot_entry(host: &Host, directory: &str, advice: &BootAdvice) -> Result<String, String> {
     let release = host.read("proc/sys/kernel/osrelease").unwrap_or_default();
     let entries = host.list(format!("{directory}/entries")).into_iter();
@@ -213,7 +213,7 @@ fn systemd_boot_entry(host: &Host, directory: &str, advice: &BootAdvice) -> Resu
         format!("/{directory}/entries has no entry of the running kernel {release}")
     })?;
     let has_key = |text: &str, name: &str| text.lines().any(|line| key(line) == name);
-    // Without a default the first entry is it, in the order of sort-key, or else of versions, the highest first.
+    // Without a default, the first entry is the default: by sort-key, or else the highest version.
     let config = host.read(format!("{directory}/loader.conf")).unwrap_or_default();
     if !has_key(&source, "sort-key") && !has_key(&config, "default") {
         return Err(format!(
@@ -241,7 +241,7 @@ fn systemd_boot_entry(host: &Host, directory: &str, advice: &BootAdvice) -> Resu
     Ok(out)
 }
 
-/// Replaces a file as a whole: a machine that stops in the middle has the old one or the new one.
+/// Replaces a whole file: a machine that stops in the middle has the old one or the new one.
 fn write(host: &Host, path: &str, text: &str) -> Result<(), String> {
     let target = host.below_root(path.as_ref());
     let new = target.with_extension("stillwell-new");

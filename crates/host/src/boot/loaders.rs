@@ -1,4 +1,4 @@
-//! Explains how to set kernel parameters with each boot loader. Stillwell recognizes a loader by its files.
+//! How to set kernel parameters with each boot loader. A loader is recognised by its files.
 
 use serde::Serialize;
 
@@ -8,15 +8,15 @@ use crate::{Host, virtualisation};
 /// A way to set kernel parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loader {
-    /// The loader's name, with the systems that use it.
+    /// Name of the loader, with the systems that use it.
     pub name: &'static str,
-    /// Steps that set the parameters; each is a command or a sentence.
+    /// Steps that set the parameters, as commands or sentences.
     pub apply: Vec<String>,
     /// Steps that remove the parameters.
     pub undo: Vec<String>,
 }
 
-/// Lists the loaders that this machine seems to have. If it finds none, it lists the usual ones.
+/// The boot loaders that this machine seems to have, or else the usual ones.
 pub(super) fn find(host: &Host, missing: &[&BootParameter]) -> Vec<Loader> {
     if missing.is_empty() {
         return Vec::new();
@@ -78,7 +78,7 @@ fn is_like(host: &Host, name: &str) -> bool {
     words.into_iter().any(|id| id == name)
 }
 
-/// The grub-mkconfig of Debian and Ubuntu reads these files after /etc/default/grub. So the user need not edit that
+/// The grub-mkconfig of Debian and Ubuntu reads these files after /etc/default/grub, so the user need not edit that
 /// file.
 fn grub_debian(line: &str) -> Loader {
     let file = "/etc/default/grub.d/stillwell.cfg";
@@ -111,7 +111,7 @@ fn grub(line: &str) -> Loader {
     }
 }
 
-/// grubby replaces a parameter of the same name. So the undo step has to restore the old value.
+/// grubby replaces a parameter of the same name, so the undo step restores the old value.
 fn grubby(missing: &[&BootParameter], line: &str) -> Loader {
     let names: Vec<&str> =
         missing.iter().map(|p| p.text.split('=').next().unwrap_or(&p.text)).collect();

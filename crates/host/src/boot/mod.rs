@@ -1,5 +1,5 @@
-//! The report of `system boot`: kernel parameters that keep noise off some CPUs until the next reboot. It says which
-//! of them the running kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
+//! `system boot`: kernel parameters that keep noise off some CPUs until the next reboot, and which of them the running
+//! kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
 
 mod entry;
 mod loaders;
@@ -23,15 +23,14 @@ pub struct BootAdvice {
     pub cpus: Vec<usize>,
     /// The CPUs for everything else.
     pub others: Vec<usize>,
-    /// Reasons for these CPUs, if the user named none; pieces of a sentence.
+    /// Why these CPUs were chosen, if the user named none; pieces of a sentence.
     pub recommended: Option<Recommendation>,
     /// The recommended parameters, in the order of the command line.
     pub parameters: Vec<BootParameter>,
-    /// The parameters that are missing or different now, as the user writes them on the command line.
+    /// The missing or different parameters, as text for the command line.
     pub line: String,
-    /// Parameters that the line leaves out, and why.
+    /// Parameters that the line leaves out, with reasons.
     pub others_known: Vec<BootParameter>,
-    /// Warnings about these CPUs.
     pub warnings: Vec<String>,
     /// Instructions for each boot loader that was found.
     pub loaders: Vec<Loader>,
@@ -92,7 +91,7 @@ impl BootAdvice {
     }
 }
 
-/// Checks that the CPUs exist, that none is in the boot CPU's core, and that they are not all CPUs.
+/// Checks that the CPUs exist, that none is in the boot CPU's core, and that other CPUs remain.
 fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, String> {
     let online: Vec<usize> = table.iter().filter(|row| row.online).map(|row| row.cpu).collect();
     let list = format_cpu_list(asked);
@@ -141,7 +140,7 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     warnings
 }
 
-/// State of the running kernel.
+/// The running kernel's settings.
 struct Running {
     line: CommandLine,
     cpu_last: usize,
@@ -161,7 +160,7 @@ impl Running {
             cpu_last: possible.last().copied().unwrap_or(0),
             nohz: list("sys/devices/system/cpu/nohz_full"),
             isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
-            // ARM's /proc/cpuinfo has no vendor_id, and that of s390x has IBM's.
+            // ARM's /proc/cpuinfo has no vendor_id, and s390x has IBM's.
             is_x86: host
                 .read("proc/cpuinfo")
                 .is_some_and(|text| text.contains("vendor_id") && !text.contains("IBM/S390")),
@@ -170,7 +169,7 @@ impl Running {
         }
     }
 
-    /// State of a parameter whose value is a list of CPUs.
+    /// State of a parameter with a list of CPUs.
     fn list(&self, name: &str, cpus: &[usize]) -> BootState {
         match self.line.value(name) {
             None => BootState::Missing,
@@ -199,7 +198,7 @@ impl Running {
         }
     }
 
-    /// State of `rcu_nocbs=`. `nohz_full=` implies it (kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
+    /// State of `rcu_nocbs=`, which `nohz_full=` implies (kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
     fn rcu_nocbs(&self, cpus: &[usize], nohz_full: &BootState) -> BootState {
         let set = self.line.cpus("rcu_nocbs", self.cpu_last);
         if cpus.iter().all(|cpu| set.contains(cpu)) {

@@ -5,13 +5,11 @@ use serde::Serialize;
 /// A kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BootParameter {
-    /// Its text on the command line.
+    /// Text on the command line.
     pub text: String,
-    /// The noise that it removes.
+    /// The noise that the parameter removes.
     pub what: &'static str,
-    /// Its cost.
     pub cost: &'static str,
-    /// Its present state.
     pub now: BootState,
 }
 
@@ -19,14 +17,14 @@ pub struct BootParameter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootState {
-    /// It has the recommended value.
+    /// The recommended value.
     Set,
     /// Another parameter has the same effect.
     Implied { by: String },
-    /// It has another value.
+    /// Another value.
     Different { value: String },
     /// It is not set.
     Missing,
-    /// This kernel is built without it and ignores it.
+    /// This kernel is built without the parameter and ignores it.
     Unsupported,
 }

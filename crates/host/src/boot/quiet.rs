@@ -1,11 +1,10 @@
-//! A quiet boot: no graphical session, no timers, and none of the services that make noise (systemd(1),
-//! systemd-debug-generator(8)).
+//! A quiet boot, without graphical session, timers and noisy services (systemd(1), systemd-debug-generator(8)).
 
 use crate::boot::{BootParameter, BootState};
 use crate::{CommandLine, Host};
 
-/// Services that start work by themselves, and that a machine does without for a day. None of them mounts anything, is a
-/// way to log in, or protects the machine.
+/// Services that start work by themselves, and that a machine does without for a day. None of them mounts anything,
+/// provides a login, or protects the machine.
 const NOISY: [&str; 31] = [
     "anacron",
     "atd",
@@ -40,7 +39,7 @@ const NOISY: [&str; 31] = [
     "upower",
 ];
 
-/// The running services that a quiet boot leaves out. `None` without services of systemd.
+/// The running services that a quiet boot omits. `None` without systemd.
 pub(crate) fn noisy_services(host: &Host) -> Option<Vec<&'static str>> {
     let slices = ["sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice"];
     let has_services =
@@ -50,7 +49,7 @@ pub(crate) fn noisy_services(host: &Host) -> Option<Vec<&'static str>> {
     has_services.then(|| NOISY.into_iter().filter(is_running).collect())
 }
 
-/// The parameters of a quiet boot beside those that isolate CPUs.
+/// The parameters of a quiet boot, besides those that isolate CPUs.
 pub(super) fn parameters(host: &Host, line: &CommandLine) -> Vec<BootParameter> {
     let parameter = |text: String, what, cost| {
         let (name, value) = text.split_once('=').unwrap_or((&text, ""));

@@ -45,7 +45,7 @@ fn what_is_set_already_is_seen_in_any_notation() {
     assert!(undo.contains("isolcpus=managed_irq,domain,6-7,14-N nohz_full=6-7,14-15"), "{undo}");
 }
 
-/// A kernel without CONFIG_NO_HZ_FULL has no such file and would pass the parameter to init.
+/// Without CONFIG_NO_HZ_FULL the kernel lacks the file and would pass the parameter to init.
 #[test]
 fn what_the_kernel_does_not_know_is_not_written() {
     let found = advice("wsl2", None, false).unwrap();

@@ -1,4 +1,4 @@
-//! The front end's side of the guardian: it starts the guardian with root rights, sends requests and ends it.
+//! The front end's side of the guardian: starts it with root rights, sends requests and ends it.
 #![expect(clippy::disallowed_methods, reason = "this module starts the guardian")]
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
@@ -18,11 +18,11 @@ use crate::shield::Isolation;
 use crate::sys;
 use crate::terminal;
 
-/// Time after which the front end looks whether the guardian is stopped.
+/// Time after which the front end checks whether the guardian is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 const OUT_OF_TURN: &str = "the guardian answered out of turn";
 
-/// The front end's handle of a guardian. The guardian restores the knobs when this is dropped.
+/// The front end's handle of a guardian. Dropping it makes the guardian restore the knobs.
 #[derive(Debug)]
 pub struct Guardian {
     child: Child,
@@ -30,7 +30,6 @@ pub struct Guardian {
     reader: BufReader<UnixStream>,
     /// Number of files that the guardian changed.
     pub n_set: usize,
-    /// Notes for the user.
     pub notes: Vec<String>,
     /// The shield that the front end requested.
     pub isolation: Option<Isolation>,
@@ -39,8 +38,8 @@ pub struct Guardian {
 impl Guardian {
     /// Starts a guardian and makes it turn the knobs.
     ///
-    /// The guardian runs with our own rights if we are root or if the machine is a directory. Otherwise it runs
-    /// through a program that gives root rights without a password.
+    /// It runs with our own rights if we are root or the machine is a directory, otherwise through a program that gives
+    /// root rights without a password.
     ///
     /// # Errors
     /// No program gives root rights, or the guardian refuses.
@@ -61,8 +60,8 @@ impl Guardian {
         sys::run_as_ourselves(&mut command);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
-        // The command holds the guardian's side of the socket. While it is open here, we would not notice that the
-        // guardian has ended.
+        // The command holds the guardian's side of the socket. While it is open here, the guardian's end would go
+        // unnoticed.
         drop(command);
         let reader = BufReader::new(socket.try_clone()?);
         let mut guardian =
@@ -111,8 +110,8 @@ impl Guardian {
         }
     }
 
-    /// Makes the guardian restore everything, and waits for it. Returns notes for the user, and an error about what could
-    /// not be put back.
+    /// Makes the guardian restore everything, and waits for it. Returns notes for the user, and an error about what
+    /// could not be put back.
     ///
     /// # Errors
     /// The guardian died.
@@ -176,17 +175,17 @@ impl Drop for Guardian {
     }
 }
 
-/// Whether root is the machine's root. In another user namespace root has no rights over anything outside it
-/// (user_namespaces(7)). Only the first namespace maps every user to itself.
+/// Whether root is the machine's root. In another user namespace root has no rights outside it (user_namespaces(7)).
+/// Only the first namespace maps every user to itself.
 fn is_of_machine(uid_map: &str) -> bool {
     uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The words that make this program a guardian, before the root of the machine. A rule of sudo or doas may allow them
-/// alone (docs/security.md).
+/// The words that make this program a guardian, before the root of the machine. A rule of sudo or doas may allow only
+/// these (docs/security.md).
 const VERB: [&str; 3] = ["system", "guard", "--host-root"];
 
-/// Finds a program that lets this program be a guardian without a password.
+/// A program that lets this program be a guardian without a password.
 fn lender(program: &Path) -> Option<&'static [&'static str]> {
     const LENDERS: &[&[&str]] = &[&["sudo", "-n"], &["doas", "-n"]];
     LENDERS.iter().copied().find(|lender| {

@@ -1,11 +1,10 @@
 //! The guardian: a process that turns the knobs and restores them when the front end ends.
 //!
-//! It holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`.
-//! The guardian is a session leader, blocks all signals that can be blocked and raises its limits. So the events that
-//! end the front end do not end the guardian.
+//! It holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`. The
+//! guardian is a session leader, blocks all signals that can be blocked and raises its limits, so it survives the
+//! events that end the front end.
 //!
-//! The front end sends names of knobs and numbers of CPUs, but never a path. The guardian may have rights that the
-//! front end does not have.
+//! The front end sends names of knobs and numbers of CPUs, but never a path: the guardian may have more rights.
 
 mod front_end;
 
@@ -32,7 +31,7 @@ pub use front_end::Guardian;
 
 /// Longest wake-up time while a benchmark runs, µs, as in the knob `idle-states`.
 const LATENCY_US: i32 = 10;
-/// Limit on a request, which contains only names of knobs and numbers of CPUs.
+/// Limit on a request, which has only names of knobs and numbers of CPUs.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
 
 /// The front end's request, in one line.
@@ -61,23 +60,23 @@ enum GuardianOrder {
     Enter(i32),
 }
 
-/// The guardian's answer, in one line. It sends one after turning the knobs, one after each order and one at the end.
+/// The guardian's answer, in one line: one after turning the knobs, one after each order and one at the end.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// The knobs are turned. The notes list knobs that could not be set, and other news for the user.
     Turned { n_set: usize, notes: Vec<String>, isolation: Option<Box<Isolation>> },
-    /// The knobs or the shield cannot be had, for this reason. The aftermath tells whether the attempt changed anything,
-    /// and whether that is put back.
+    /// Why the knobs or the shield cannot be had. The aftermath tells whether the attempt changed anything, and whether
+    /// that is put back.
     Failed { why: String, aftermath: Aftermath },
     /// The process is in the shield.
     Entered,
-    /// The order is refused, for this reason. Everything stays as it is.
+    /// Why the order is refused. Everything stays as it is.
     Refused(String),
-    /// The session is over, and everything is restored but `left`: files, each with the reason. The notes list other news.
+    /// The session is over, and everything is restored but `left`: files with reasons. The notes list other news.
     Restored { notes: Vec<String>, left: Vec<(String, String)> },
 }
 
-/// Serves the front end on standard input until it closes. The value is an exit code.
+/// Serves the front end on standard input until it closes. Returns an exit code.
 ///
 /// # Errors
 /// Standard input is not a socket.
@@ -221,7 +220,6 @@ fn read_request(reader: &mut BufReader<UnixStream>) -> Result<GuardianRequest> {
     serde_json::from_str(&line).context("this is no request")
 }
 
-/// The knobs and the CPUs of a request.
 struct Wanted {
     knobs: Vec<&'static Knob>,
     bench: Vec<usize>,
@@ -229,7 +227,7 @@ struct Wanted {
     placement: Option<Result<Placement, String>>,
 }
 
-/// Chooses them. It changes nothing.
+/// Chooses knobs and CPUs, without changing anything.
 fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wanted> {
     let placement = match &request.isolate {
         None => None,
@@ -247,7 +245,7 @@ fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wan
     Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
 }
 
-/// What was changed for a request.
+/// The changes for a request.
 struct Changed {
     n_set: usize,
     notes: Vec<String>,
@@ -285,8 +283,8 @@ fn change(
     Ok(changed)
 }
 
-/// Selects the knobs of `--tune` and those of a shield. If another session has tuned the machine for longer, the
-/// knobs of the shield are left to it.
+/// The knobs of `--tune` and of a shield. If another session has tuned the machine for longer, the shield's knobs are
+/// left to it.
 fn wanted_knobs(request: &GuardianRequest, is_shared: bool) -> Result<Vec<&'static Knob>> {
     let asked = match (request.tunes || request.isolate.is_none(), &request.knobs) {
         (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!(why))?,
@@ -300,8 +298,7 @@ fn wanted_knobs(request: &GuardianRequest, is_shared: bool) -> Result<Vec<&'stat
     Ok(knobs().filter(is_wanted).collect())
 }
 
-/// Lists the knobs that could not be set. It leaves out knobs that the user did not request and knobs that this
-/// machine does not have.
+/// The knobs that could not be set, without those that the user did not request or this machine lacks.
 fn unset(turned: &[KnobResult], tunes: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for knob in turned {
@@ -349,10 +346,8 @@ fn borrow(
     Ok((held, Answer::Turned { n_set: 0, notes, isolation }))
 }
 
-/// Keeps CPUs out of deep idle states as long as a descriptor is open.
-///
-/// The kernel drops this limit when the process ends (Documentation/power/pm_qos_interface.rst). Files would have to
-/// be restored.
+/// Keeps CPUs out of deep idle states while a descriptor is open. The kernel drops this limit when the process ends
+/// (Documentation/power/pm_qos_interface.rst); files would have to be restored.
 fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::File> {
     let is_wanted = |planned: &KnobPlan| {
         planned.knob.name == "idle-states" && !planned.reading.settings.is_empty()

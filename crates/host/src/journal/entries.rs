@@ -7,10 +7,8 @@ use crate::knobs::{File, Knob, knob};
 use crate::shield::ShieldPlan;
 use crate::unplug::Unplugged;
 
-/// Version of the journal's format.
 pub(super) const VERSION: u32 = 1;
 
-/// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum JournalEntry {
@@ -30,13 +28,13 @@ pub(super) enum JournalEntry {
     Lowered,
     /// CPUs that are about to be unplugged, and what other programs lose with them.
     Unplug(Unplugged),
-    /// Other programs have it back.
+    /// Other programs have those CPUs back.
     Plugged,
     /// Files that were restored and need no more care.
     Forgotten { paths: Vec<String> },
-    /// Files that wait for a CPU that is offline.
+    /// Files that wait for an offline CPU.
     Waiting { paths: Vec<String> },
-    /// Files that are about to be restored. From now on Stillwell may have written any value in them.
+    /// Files that are about to be restored. From now on Stillwell may have written any value to them.
     Restoring { paths: Vec<String> },
 }
 
@@ -48,8 +46,8 @@ pub struct SavedFile {
     pub path: String,
     /// The whole content.
     pub old: String,
-    /// Identity of the subject, if the path may come to mean another one: the devices of an interrupt, the start time
-    /// of a process.
+    /// Identity of the subject, if the path may come to mean another one: an interrupt's devices, a process's start
+    /// time.
     pub identity: Option<String>,
 }
 
@@ -69,7 +67,6 @@ pub struct Begin {
     pub user_id: u32,
     /// Start time of the session, in seconds since 1970.
     pub time_s: i64,
-    /// CPUs that were online.
     #[serde(default)]
     pub online: String,
 }
@@ -89,9 +86,9 @@ pub struct Item {
     pub is_written: bool,
     /// Whether a knob that changes the file is being turned. If so, any value in it counts as ours.
     pub is_pending: bool,
-    /// Whether Stillwell has begun to restore it.
+    /// Whether Stillwell has begun to restore the file.
     pub is_restoring: bool,
-    /// Whether it could not be restored because its CPU is offline. The kernel chooses its value when the CPU comes.
+    /// Whether the file waits for its offline CPU. The kernel chooses the value when the CPU comes.
     pub is_waiting: bool,
 }
 
@@ -102,7 +99,6 @@ pub struct Journal {
     pub begun: Vec<Begin>,
     /// The changed files, in the order of the changes.
     pub items: Vec<Item>,
-    /// The shield, if there is one.
     pub shield: Option<ShieldPlan>,
     /// What other programs lost with unplugged CPUs.
     pub unplugged: Option<Unplugged>,
@@ -111,20 +107,20 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Whether the owner died before it restored its changes. The caller must hold the lock: a session that tunes
-    /// only for a benchmark holds the lock until its end.
+    /// Whether the owner died before it restored its changes. The caller must hold the lock: a session that tunes only
+    /// for a benchmark holds it until its end.
     pub fn is_stale(&self) -> bool {
         !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped) || self.only_waits()
     }
 
-    /// Whether all that is left waits for CPUs that are offline.
+    /// Whether everything that is left waits for offline CPUs.
     fn only_waits(&self) -> bool {
         self.shield.is_none()
             && !self.items.is_empty()
             && self.items.iter().all(|item| item.is_waiting)
     }
 
-    /// Whether it lists no change.
+    /// Whether the journal lists no change.
     pub fn is_untouched(&self) -> bool {
         self.items.is_empty() && self.shield.is_none() && self.unplugged.is_none()
     }
@@ -134,7 +130,7 @@ impl Journal {
         self.items.iter().any(|item| item.is_pending)
     }
 
-    /// The item of a path. If the path has had several subjects, it is the last item.
+    /// The item of a path: the last one, if the path has had several subjects.
     pub fn item(&self, path: &str) -> Option<&Item> {
         self.items.iter().rfind(|item| item.kept.path == path)
     }

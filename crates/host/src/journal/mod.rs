@@ -30,7 +30,7 @@ use entries::{JournalEntry, VERSION};
 use trust::{check_owner, not_opened};
 
 const NAME: &str = "journal";
-/// Its path below the root, and that of the directory.
+/// Paths of the journal and its directory below the root.
 const PATH: &str = "run/stillwell/journal";
 const DIRECTORY: &str = "run/stillwell";
 /// Limit on the journal. It has a few MiB on a machine with thousands of interrupts.
@@ -43,18 +43,17 @@ pub struct Store {
     shown: PathBuf,
     /// The content of the journal.
     pub journal: Journal,
-    /// Length of its whole lines. A torn line may follow, until the next one is written.
+    /// Length of the whole lines. A torn line may follow, until the next one is written.
     n_bytes: u64,
     _lock: OwnedFd,
 }
 
 impl Store {
-    /// Locks the journal and reads it. It sets aside the journal of an earlier boot, because the reboot undid the
-    /// changes.
+    /// Locks the journal and reads it. Sets aside the journal of an earlier boot, because the reboot undid the changes.
     ///
     /// # Errors
-    /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc a journal
-    /// could not be told from that of an earlier boot.
+    /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc, a journal
+    /// of an earlier boot could not be recognised.
     pub fn open(host: &Host) -> Result<Self> {
         let boot_id = host.try_boot_id().context("cannot tell this boot from an earlier one")?;
         ensure!(
@@ -93,7 +92,7 @@ impl Store {
     fn load(&mut self, boot_id: &str) -> Result<()> {
         let Some((journal, n_bytes)) = read(&self.directory, &self.shown)? else { return Ok(()) };
         if n_bytes == 0 {
-            // The first line could not be written, or its writer was killed. So nothing has been changed.
+            // The first line could not be written, or its writer was killed: nothing has been changed.
             return self.remove();
         }
         if journal.begun.iter().any(|begin| begin.boot_id != boot_id) {
@@ -141,7 +140,7 @@ impl Store {
         self.append(JournalEntry::Change { knob, path, old, new, identity })
     }
 
-    /// Notes the files that the kernel changed. Any later change of them comes from another program.
+    /// Notes the files that the kernel changed. Any later change comes from another program.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -168,7 +167,7 @@ impl Store {
         }
     }
 
-    /// Notes files that wait for CPUs that are offline.
+    /// Notes files that wait for offline CPUs.
     pub fn waiting(&mut self, paths: Vec<String>) {
         if !paths.is_empty() {
             self.note(JournalEntry::Waiting { paths });
@@ -227,7 +226,7 @@ impl Store {
     }
 
     /// Notes a step of putting back. Without the line a later run only repeats the step or reports it, so a full disk
-    /// does not keep Stillwell from putting back.
+    /// does not stop the work.
     fn note(&mut self, entry: JournalEntry) {
         if self.append(entry.clone()).is_err() {
             self.journal.take(entry).expect("it adds no file");
@@ -259,7 +258,8 @@ impl Store {
         self.journal.take(entry)
     }
 
-    /// Opens the journal and cuts off what a failed or killed writer left of a line: the next one must not become its end.
+    /// Opens the journal and cuts off a failed or killed writer's unfinished line, so the next line does not become its
+    /// end.
     fn open_for_appending(&self) -> std::io::Result<OwnedFd> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -268,7 +268,7 @@ impl Store {
         if rustix::fs::fstat(&file)?.st_size.cast_unsigned() > self.n_bytes {
             fault::changes(PATH)?;
             rustix::fs::ftruncate(&file, self.n_bytes)?;
-            // That gave the reserved space away.
+            // The cut gave up the reserved space.
             space::reserve(&file, self.n_bytes + space::to_put_back(&self.journal)).ok();
         }
         Ok(file)
@@ -297,7 +297,7 @@ pub fn look(host: &Host) -> Result<Option<Journal>> {
     Ok(journal.filter(|journal| journal.begun.iter().all(|begin| begin.boot_id == boot_id)))
 }
 
-/// Whether the journal of an earlier boot is there. The boot has undone what it lists.
+/// Whether there is a journal of an earlier boot, whose changes the reboot has undone.
 pub fn is_of_another_boot(host: &Host) -> Result<bool> {
     Ok(look(host)?.is_none() && host.exists(format!("run/stillwell/{NAME}")))
 }
@@ -307,7 +307,7 @@ pub fn is_alive(begin: &Begin) -> bool {
     start_ticks(begin.pid) == Some(begin.start_ticks)
 }
 
-/// Whether that process is stopped, so that it neither goes on nor ends.
+/// Whether that process is stopped, so it neither continues nor ends.
 pub fn is_stopped(begin: &Begin) -> bool {
     is_alive(begin)
         && Process::read(&Host::new("/"), begin.pid).is_some_and(|process| process.is_stopped)
@@ -372,8 +372,7 @@ fn open_directory(host: &Host) -> std::io::Result<OwnedFd> {
     Ok(openat(CWD, host.below_root(DIRECTORY.as_ref()), flags, Mode::empty())?)
 }
 
-/// Start time of a process of this machine. It is `None` for a process that has ended, even before its parent reaps
-/// it.
+/// Start time of a process. `None` once it has ended, even before its parent reaps it.
 fn start_ticks(pid: u32) -> Option<u64> {
     let process = Process::read(&Host::new("/"), pid).filter(|process| !process.has_ended);
     process.map(|process| process.start_ticks)

@@ -1,5 +1,5 @@
-//! Space for the journal. `/run` is a small file system that others may fill. Each line of tuning reserves the space that
-//! putting back will need, so putting back needs no new space.
+//! Space for the journal. `/run` is a small file system that others may fill. Each line of tuning reserves the space
+//! that putting back will need.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +11,7 @@ use crate::journal::entries::{Journal, JournalEntry};
 
 /// Room for the lines without paths.
 const FIXED_BYTES: u64 = 4096;
-/// Lines of putting back that may name a file: that it is about to be restored, was restored, or waits.
+/// Lines of putting back that may name a file: about to be restored, restored, or waiting.
 const N_LINES: u64 = 3;
 /// Quotes and a comma.
 const AROUND_PATH: u64 = 3;
@@ -23,7 +23,7 @@ const AROUND_PATH: u64 = 3;
 pub(super) fn reserve(file: impl AsFd, n_bytes: u64) -> std::io::Result<()> {
     fault::changes(super::PATH)?;
     match fallocate(file, FallocateFlags::KEEP_SIZE, 0, n_bytes) {
-        // Not every file system can. Then putting back goes on without its lines.
+        // Not every file system can. Putting back then goes on without its lines.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -35,13 +35,13 @@ pub(super) fn to_put_back(journal: &Journal) -> u64 {
     FIXED_BYTES + N_LINES * paths.sum::<u64>()
 }
 
-/// An upper limit for what a line of this length adds to that.
+/// Upper limit for the additional space that a line of this length makes necessary.
 pub(super) fn for_entry(line_bytes: u64) -> u64 {
     N_LINES * line_bytes
 }
 
 impl JournalEntry {
-    /// Whether it may be left out when the file system is full.
+    /// Whether the line may be left out when the file system is full.
     pub(super) fn is_of_putting_back(&self) -> bool {
         matches!(
             self,

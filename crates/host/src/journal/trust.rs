@@ -1,4 +1,5 @@
-//! Whether a file of the journal is ours. Putting back writes its values as root, so another user may not have written it.
+//! Checks that a file of the journal is ours. Putting back writes its values as root, so no other user may have written
+//! it.
 
 use std::fmt;
 use std::io;

@@ -147,7 +147,7 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// Explains why there is no cpufreq.
+/// Why there is no cpufreq.
 pub(super) fn without_cpufreq(machine: &Machine<'_>) -> String {
     match &machine.virtualisation {
         Some(kind) => format!("the hypervisor ({kind}) sets the frequency and does not show it"),
@@ -155,8 +155,7 @@ pub(super) fn without_cpufreq(machine: &Machine<'_>) -> String {
     }
 }
 
-/// Lists a file of each policy. It uses policies because CPUs share them, and a policy goes offline with its last
-/// CPU.
+/// A file of each policy. CPUs share policies, and a policy goes offline with its last CPU.
 fn per_policy(machine: &Machine<'_>, name: &str) -> Vec<String> {
     machine.policies.iter().map(|policy| format!("{policy}/{name}")).collect()
 }
@@ -176,8 +175,7 @@ fn governor(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     let wanted = per_policy(machine, "scaling_governor");
     let wanted = wanted.into_iter().map(|path| (path, "performance".to_owned()));
-    // With this governor intel_pstate and amd-pstate set the preference to performance. They refuse any other
-    // (EBUSY).
+    // With this governor intel_pstate and amd-pstate set the preference to performance, and refuse any other (EBUSY).
     let energy = existing(host, per_policy(machine, "energy_performance_preference"));
     let reading = knob.compare(host, wanted, &without_cpufreq(machine));
     reading.keeping(energy).keeping(tunables(machine))
@@ -203,10 +201,8 @@ fn epb(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "this processor has no energy bias")
 }
 
-/// Turns turbo off with the one switch that the driver has.
-///
-/// intel_pstate (in active and passive mode) and cpufreq each have a switch. Some Intel processors have a bit in a
-/// register instead.
+/// Turns turbo off with the driver's switch. intel_pstate (in active and passive mode) and cpufreq each have one; some
+/// Intel processors have a bit in a register instead.
 fn turbo(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let one = |path: &str, wanted: &str| vec![(path.to_owned(), wanted.to_owned())];
@@ -244,8 +240,8 @@ fn is_intel(host: &Host) -> bool {
     host.read("proc/cpuinfo").is_some_and(|text| text.contains("GenuineIntel"))
 }
 
-/// A write to the register taints the kernel (`msr_write()` in arch/x86/kernel/msr.c). A maximum below the entry of turbo
-/// does the same without that.
+/// A write to the register taints the kernel (`msr_write()` in arch/x86/kernel/msr.c). A maximum below the turbo entry
+/// has the same effect without that.
 fn without_switch(machine: &Machine<'_>) -> Reading {
     let is_below = |policy: &&String| below_turbo_khz(machine.host, policy).is_some();
     // A policy whose CPUs are offline keeps its files, and reading them fails (EBUSY).
@@ -288,9 +284,8 @@ fn pstate_limits(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "only intel_pstate has them, unless each CPU has its own")
 }
 
-/// Sets minimum and maximum to the frequency that the processor can always hold.
-///
-/// If that is unknown, it writes nothing. The processor may hold the top frequency only while it is cool.
+/// Sets minimum and maximum to the frequency that the processor can always hold. If that is unknown, it writes nothing:
+/// the processor may hold the top frequency only while it is cool.
 fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     if machine.policies.is_empty() {
@@ -327,8 +322,8 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(host, wanted, "")
 }
 
-/// The frequency that the processor can always hold. intel_pstate and amd-pstate report it. In the table of
-/// acpi-cpufreq, turbo is an entry of its own.
+/// The frequency that the processor can always hold. intel_pstate and amd-pstate report it. In acpi-cpufreq's table,
+/// turbo is a separate entry.
 fn base_khz(host: &Host, policy: &str) -> Option<u64> {
     let cpu = policy.rsplit_once("policy")?.1;
     let nominal_mhz = || {
@@ -343,8 +338,8 @@ fn base_khz(host: &Host, policy: &str) -> Option<u64> {
     (min..=max).contains(&base).then_some(base)
 }
 
-/// The highest frequency without turbo. By convention ACPI shows the whole range of turbo as one state, 1 MHz above
-/// it (Documentation/admin-guide/pm/intel_pstate.rst, "intel_pstate vs acpi-cpufreq").
+/// The highest frequency without turbo. By convention ACPI shows the whole turbo range as one state, 1 MHz above it
+/// (Documentation/admin-guide/pm/intel_pstate.rst, "intel_pstate vs acpi-cpufreq").
 fn below_turbo_khz(host: &Host, policy: &str) -> Option<u64> {
     let list = host.read(format!("{policy}/scaling_available_frequencies"))?;
     let mut khz: Vec<u64> =
@@ -354,10 +349,10 @@ fn below_turbo_khz(host: &Host, policy: &str) -> Option<u64> {
     (turbo == base + 1000).then_some(base)
 }
 
-/// Explains that heat or the firmware limits the frequency now.
+/// Whether heat or the firmware limits the frequency now, in words.
 ///
-/// The files show the limit in force, but a write sets the user's limit. So restoring them would make the present
-/// limit permanent (drivers/cpufreq/cpufreq.c).
+/// The files show the limit in force, but a write sets the user's limit. So restoring them would make the present limit
+/// permanent (drivers/cpufreq/cpufreq.c).
 fn capped(machine: &Machine<'_>) -> Option<String> {
     let host = machine.host;
     for policy in &machine.policies {
@@ -373,7 +368,7 @@ fn capped(machine: &Machine<'_>) -> Option<String> {
     let devices = host.list("sys/class/thermal").into_iter();
     let hot = devices.filter(|name| name.starts_with("cooling_device")).find(|name| {
         let read = |file| host.read(format!("sys/class/thermal/{name}/{file}"));
-        // ACPI calls it `Processor`, and device trees call it `cpufreq-cpu0`.
+        // ACPI calls it `Processor`, device trees `cpufreq-cpu0`.
         let kind = read("type").unwrap_or_default();
         (kind == "Processor" || kind.contains("cpufreq"))
             && read("cur_state").is_some_and(|state| state != "0")

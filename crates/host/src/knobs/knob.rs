@@ -7,22 +7,21 @@ use crate::value_format::Format;
 /// One row of the table.
 #[derive(Debug)]
 pub struct Knob {
-    /// Its name on the command line and in the journal.
+    /// Name on the command line and in the journal.
     pub name: &'static str,
-    /// The group that the output shows it in.
+    /// The group in the output.
     pub group: Group,
-    /// The noise that it removes; one sentence.
+    /// The noise that the knob removes; one sentence.
     pub noise: &'static str,
-    /// Files that it may write, and files that change with them. Empty for a row that is only reported.
+    /// Files that the knob may write, and files that change with them. Empty for a row that is only reported.
     pub files: &'static [File],
-    /// The rights or features that writing it needs.
+    /// The rights or features that writing needs.
     pub needs: &'static str,
-    /// The evidence that it helps and can be restored.
+    /// The evidence that the knob helps and can be restored.
     pub sure: Confidence,
-    /// Whether `tune` turns it if the user names no knobs. A machine counts as tuned even if the other rows
-    /// are not set.
+    /// Whether `tune` turns the knob if the user names none. A machine counts as tuned even if other rows are not set.
     pub by_default: bool,
-    /// The function that reads it.
+    /// The function that reads the knob.
     pub(super) look: fn(&Knob, &Machine<'_>) -> Reading,
 }
 
@@ -57,14 +56,13 @@ pub enum Confidence {
 pub struct File {
     /// Path below the root. In a component, `#` stands for a number and `*` for any name.
     pub path: &'static str,
-    /// The format of its value.
     pub format: Format,
-    /// Its place in the order of restoring.
+    /// Place in the order of restoring.
     pub undo: Undo,
 }
 
-/// The order in which files are restored. It is not the reverse order of tuning: restoring CPUs, turbo or the
-/// governor changes files of later classes.
+/// The order in which files are restored. It is not the reverse order of tuning: restoring CPUs, turbo or the governor
+/// changes files of later classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Undo {
     Workqueues,
@@ -72,7 +70,7 @@ pub enum Undo {
     Smt,
     Cpus,
     Turbo,
-    /// The switch of each policy. The global switch sets it too. The kernel refuses it while the global one is off.
+    /// The switch of each policy. The global switch sets it too, and the kernel refuses it while the global one is off.
     PolicyTurbo,
     Governor,
     /// The governor's own settings, which come with it.
@@ -111,10 +109,8 @@ pub struct Setting {
     pub wanted: String,
 }
 
-/// The reading of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The state of the knob.
     pub state: State,
     /// The writes of `tune`, in this order. Empty unless the knob is not tuned.
     pub settings: Vec<Setting>,
@@ -141,8 +137,7 @@ impl Knob {
         self.files.iter().find(|file| file.matches(path))
     }
 
-    /// Compares files with the values that they should hold. It leaves out missing files. `absent` is the reason if
-    /// all of them are missing.
+    /// Compares existing files with the values that they should hold. `absent`: the reason if all are missing.
     pub(super) fn compare(
         &self,
         host: &Host,
@@ -227,7 +222,6 @@ fn component_matches(pattern: &str, part: &str) -> bool {
     number.is_some_and(|n| (1..=9).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Lists each value once, in order.
 pub(super) fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for value in values {

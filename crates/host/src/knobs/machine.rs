@@ -10,22 +10,17 @@ const CPU: &str = "sys/devices/system/cpu";
 /// A machine, and the CPUs for its benchmarks.
 #[derive(Debug)]
 pub struct Machine<'a> {
-    /// Its files.
     pub host: &'a Host,
-    /// CPUs that are online.
     pub online: Vec<usize>,
     /// The benchmark's CPUs. Empty if the user named none and none is isolated.
     pub bench: Vec<usize>,
-    /// CPUs for everything else. They exclude the benchmark's CPUs and, if other CPUs are left, their siblings.
+    /// CPUs for everything else, without the benchmark's CPUs and, if other CPUs are left, their siblings.
     pub others: Vec<usize>,
-    /// Directories of the cpufreq policies.
     pub policies: Vec<String>,
-    /// The cpufreq driver.
     pub driver: Option<String>,
-    /// The kind of virtual machine, if it is one.
     pub virtualisation: Option<String>,
     mounts: Vec<Mount>,
-    /// A file with such a fact that could not be read, although it is there.
+    /// A file with such a fact that exists but could not be read.
     pub(crate) unread: Option<Unread>,
 }
 
@@ -72,7 +67,7 @@ impl<'a> Machine<'a> {
         idle
     }
 
-    /// CPUs that nothing but the benchmark should use: its own and, if other CPUs are left, their siblings.
+    /// CPUs for the benchmark alone: its own and, if other CPUs are left, their siblings.
     pub(super) fn spared(&self) -> Vec<usize> {
         self.online.iter().copied().filter(|cpu| !self.others.contains(cpu)).collect()
     }

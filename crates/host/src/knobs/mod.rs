@@ -1,9 +1,8 @@
-//! The knobs: settings of the machine that make benchmark times vary. Each has one row, in the order of tuning.
+//! The knobs: settings of the machine that make benchmark times vary, one row each, in the order of tuning. None
+//! survives a reboot.
 //!
 //! Only this table names files of the machine that Stillwell may write. Tuning, restoring and the privileged helper
 //! take a knob and a path, and refuse a path that is not in the table.
-//!
-//! No setting survives a reboot.
 
 mod frequency;
 mod kernel;

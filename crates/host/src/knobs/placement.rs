@@ -1,4 +1,4 @@
-//! The online CPUs, and other work that runs on the benchmark's CPUs.
+//! The online CPUs, and other work on the benchmark's CPUs.
 
 use crate::knobs::frequency::{
     EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
@@ -144,7 +144,7 @@ fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "there is no such service of systemd")
 }
 
-/// Lists files that change when CPUs go offline and come back.
+/// Files that change when CPUs go offline and come back.
 ///
 /// The interrupts of an offline CPU move to another CPU and stay there. Its policy vanishes and comes back with the
 /// kernel's defaults. The CPU masks of some kernel threads change too (`kswapd_cpu_online()` in mm/vmscan.c).
@@ -272,7 +272,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     reading
 }
 
-/// Removes the benchmark's CPUs from the mask. The mask must not become empty.
+/// Removes the benchmark's CPUs from the mask, which must not become empty.
 fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let parse = |mask: &str| crate::mask::parse_cpu_mask(mask).ok();
     let in_force = machine.host.read(WORKQUEUES);
@@ -285,8 +285,8 @@ fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     let now = machine.host.read_knob(Format::RequestedMask, WORKQUEUES);
     let cpus = now.as_deref().and_then(parse);
-    // A write sets the mask in force too (`workqueue_set_unbound_cpumask()` in kernel/workqueue.c), so it would give the CPUs
-    // of a partition back to the work queues.
+    // A write also sets the mask in force (`workqueue_set_unbound_cpumask()` in kernel/workqueue.c), so it would give a
+    // partition's CPUs back to the work queues.
     if !spared.is_empty() && in_force.as_deref().and_then(parse) != cpus {
         return Reading::cannot(
             "a partition keeps CPUs from the work queues, and a write would give them back",

@@ -1,5 +1,5 @@
-//! Settings that matter to real-time engineers. Most of them cost something or only explain a pause, so `tune` turns them
-//! by name or shows them (docs/machine.md compares them with the profiles of tuned).
+//! Settings that matter to real-time engineers. Most cost something or only explain a pause, so `tune` turns them by
+//! name or shows them (docs/machine.md compares them with the profiles of tuned).
 
 use crate::knobs::kernel::switch;
 use crate::knobs::knob::distinct;
@@ -11,9 +11,9 @@ use model::values::name_cpus;
 const CPU: &str = "sys/devices/system/cpu";
 const QUEUES: &str = "sys/devices/virtual/workqueue";
 const NET: &str = "sys/class/net";
-/// Centiseconds between two rounds of writing back. One minute leaves room for a benchmark, and loses no more than that.
+/// Centiseconds between two rounds of writing back: one minute leaves room for a benchmark, and loses no more.
 const WRITEBACK_CS: u64 = 6000;
-/// Longest wake-up time that stays allowed, µs, as in the knob `idle-states`.
+/// Longest allowed wake-up time, µs, as in the knob `idle-states`.
 const LATENCY_US_MAX: u64 = 10;
 
 const fn number(path: &'static str) -> File {
@@ -137,11 +137,11 @@ fn workqueue_masks(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-/// The masks of a queue of a network device, with the way of the packets
-/// (Documentation/networking/scaling.rst, "RPS" and "XPS").
+/// The masks of a network device's queue, with the direction of the packets (Documentation/networking/scaling.rst,
+/// "RPS" and "XPS").
 const QUEUE_MASKS: [(&str, &str); 2] = [("rps_cpus", "to"), ("xps_cpus", "from")];
 
-/// Names the queues that may hand received packets to the benchmark's CPUs, and those that send from them.
+/// The queues that may hand received packets to the benchmark's CPUs, and those that send from them.
 fn network_queues(_: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let (mut n_queues, mut found) = (0, Vec::new());

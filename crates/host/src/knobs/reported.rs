@@ -193,8 +193,7 @@ fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-/// Counts how often each CPU and package was throttled since boot
-/// (Documentation/ABI/stable/sysfs-devices-system-cpu).
+/// How often each CPU and package was throttled since boot (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn throttling(_: &Knob, machine: &Machine<'_>) -> Reading {
     let counts = machine.cpu_directories().filter_map(|cpu| {
         machine.host.read_value::<u64>(format!("{cpu}/thermal_throttle/core_throttle_count"))

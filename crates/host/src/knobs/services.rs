@@ -3,7 +3,7 @@
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, State, Undo};
 use crate::services::{CRON_SERVICES, DueUnit, Jobs, jobs, when};
 
-/// Stands for the timers of systemd, which have no file of their own.
+/// Stands for systemd's timers, which have no files.
 const TIMERS: File =
     File { path: "run/systemd/timers/*", format: Format::Timer, undo: Undo::Daemons };
 

@@ -1,5 +1,5 @@
-//! Settings of a governor. They vanish when the last policy leaves the governor, and come back with the kernel's defaults
-//! (`cpufreq_dbs_governor_exit()` in drivers/cpufreq/cpufreq_governor.c).
+//! Settings of a governor. They vanish when the last policy leaves the governor, and come back with the kernel's
+//! defaults (`cpufreq_dbs_governor_exit()` in drivers/cpufreq/cpufreq_governor.c).
 
 use crate::knobs::{File, Format, Machine, Undo};
 
@@ -33,7 +33,7 @@ pub(super) const fn with_tunables<const N: usize, const M: usize>(files: [File; 
     all
 }
 
-/// The settings of the governors that are in use.
+/// The settings of the governors in use.
 pub(super) fn tunables(machine: &Machine<'_>) -> Vec<String> {
     let host = machine.host;
     let mut paths = Vec::new();

@@ -141,8 +141,8 @@ fn divide(
         .collect())
 }
 
-/// The blocks of `n` ways at both ends of what all these masks have. A block leaves each of them a valid rest. The block
-/// with fewer ways of devices is first.
+/// The blocks of `n` ways at both ends of what all these masks have, if each mask keeps a valid rest. The block with
+/// fewer ways of devices comes first.
 fn ends(before: &[u64], n: u32, resource: &Resource) -> Vec<u64> {
     let free = before.iter().fold(u64::MAX, |free, mask| free & mask);
     if free == 0 || n >= free.count_ones() {

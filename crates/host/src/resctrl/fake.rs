@@ -1,5 +1,5 @@
-//! A directory that behaves like the kernel's resctrl, for tests: it checks each write as fs/resctrl/ctrlmondata.c and
-//! fs/resctrl/rdtgroup.c do, and says why it refuses in `last_cmd_status`.
+//! A directory that behaves like the kernel's resctrl, for tests. It checks writes as fs/resctrl/ctrlmondata.c and
+//! fs/resctrl/rdtgroup.c do, and explains refusals in `last_cmd_status`.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::io;
@@ -11,7 +11,6 @@ use crate::resctrl::layout::{
 };
 use model::values::{format_cpu_list, parse_cpu_list};
 
-/// Bytes of one way in this fake.
 const WAY_BYTES: u64 = 1 << 20;
 
 fn put(host: &Host, path: &str, text: &str) {
@@ -92,7 +91,7 @@ fn check_mask(host: &Host, resource: &Resource, text: &str) -> io::Result<u64> {
     Ok(mask)
 }
 
-/// `parse_cbm()`: a group may not get ways of an exclusive one, nor an exclusive one those of another.
+/// `parse_cbm()`: neither may a group get ways of an exclusive one, nor an exclusive group those of another.
 fn check_overlap(host: &Host, group: &str, key: &(String, u32), mask: u64) -> io::Result<()> {
     let mode = |group: &str| host.read(format!("{group}/mode")).unwrap_or_default();
     for other in groups(host).iter().filter(|other| *other != group) {
@@ -110,7 +109,7 @@ fn check_overlap(host: &Host, group: &str, key: &(String, u32), mask: u64) -> io
     Ok(())
 }
 
-/// Shows the masks of a group as the kernel formats them, and their sizes.
+/// Shows the masks and sizes of a group in the kernel's format.
 fn show(host: &Host, group: &str, table: &MaskTable) {
     let old = host.read(format!("{group}/schemata")).unwrap_or_default();
     // Memory bandwidth is not ours to change.
@@ -214,8 +213,8 @@ pub(super) fn remove(host: &Host, group: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Files of resctrl as it is after it was mounted, on a machine with four CPUs, one L3 cache of 12 ways of which devices use
-/// the upper two, and a memory bandwidth that can be divided.
+/// resctrl just after mounting, on a machine with four CPUs, one L3 cache of 12 ways (devices use the upper two), and
+/// divisible memory bandwidth.
 pub(crate) const MOUNTED: &str = "\
     sys/fs/resctrl/info/last_cmd_status = ok\n\
     sys/fs/resctrl/info/L3/cbm_mask = fff\n\

@@ -1,4 +1,4 @@
-//! The resctrl file system as it is: the caches that can be divided, and the groups that share them.
+//! The present resctrl file system: the caches that can be divided, and the groups that share them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use crate::Host;
 use model::values::read_cpu_list;
 
 pub(super) const POINT: &str = "sys/fs/resctrl";
-/// Name of our group.
 pub(super) const GROUP: &str = "stillwell";
 pub(super) const OURS: &str = "sys/fs/resctrl/stillwell";
 /// The ways of the default group.
@@ -24,7 +23,6 @@ pub(super) type MaskTable = BTreeMap<(String, u32), u64>;
 pub(super) struct Resource {
     /// Name in the file `schemata`.
     pub name: String,
-    /// All ways.
     pub full: u64,
     /// Fewest ways of a group.
     pub min_ways: u32,
@@ -32,12 +30,11 @@ pub(super) struct Resource {
     pub shareable: u64,
     /// Whether the ways of a group may have gaps.
     pub is_sparse: bool,
-    /// Number of groups that the hardware can have, the default group included.
+    /// Largest number of groups in hardware, the default group included.
     pub n_classes: usize,
 }
 
-/// The resources of the last level that the kernel can divide, `L3` or else `L2`. With CDP they are two, for code and for
-/// data.
+/// The divisible resources of the last level, `L3` or else `L2`. With CDP there are two, for code and for data.
 pub(super) fn resources(host: &Host) -> Vec<Resource> {
     let named = |names: [&str; 3]| -> Vec<Resource> {
         names.iter().filter_map(|name| resource(host, name)).collect()
@@ -61,7 +58,7 @@ fn resource(host: &Host, name: &str) -> Option<Resource> {
     })
 }
 
-/// The masks in a file `schemata`. Lines of other resources are left out: those of memory bandwidth are no masks.
+/// The masks in a file `schemata`. Lines of other resources are left out; memory bandwidth has no masks.
 pub(super) fn masks(host: &Host, path: &str) -> MaskTable {
     parse(&host.read(path).unwrap_or_default(), 16)
 }
@@ -98,7 +95,7 @@ pub(super) fn groups(host: &Host) -> Vec<String> {
     std::iter::once(POINT.to_owned()).chain(groups).collect()
 }
 
-/// The groups other than the default one that have one of these CPUs, groups that only monitor included.
+/// The groups other than the default one that have one of these CPUs, including groups that only monitor.
 pub(super) fn groups_with(host: &Host, cpus: &[usize]) -> Vec<String> {
     let monitoring = groups(host).into_iter().flat_map(|group| {
         let directory = format!("{group}/mon_groups");

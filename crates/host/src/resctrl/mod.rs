@@ -1,10 +1,10 @@
-//! Ways of the last-level cache for the benchmark's CPUs alone, by the kernel's resctrl file system: Intel's CAT and CDP,
-//! AMD's QoS, Arm's MPAM (Documentation/filesystems/resctrl.rst).
+//! Ways of the last-level cache for the benchmark's CPUs alone, by the kernel's resctrl file system: Intel's CAT and
+//! CDP, AMD's QoS, Arm's MPAM (Documentation/filesystems/resctrl.rst).
 //!
 //! Stillwell makes one group, takes ways from the default group for it and gives the CPUs to it. Everything else keeps
-//! the other ways. Removing the group gives its CPUs back to the default group. The group stays `shareable`: a mode of
-//! `exclusive` would take ways of every cache of the machine, not only of those that the CPUs use
-//! (`rdtgroup_mode_test_exclusive()` in fs/resctrl/rdtgroup.c).
+//! the other ways. Removing the group returns its CPUs to the default group. The group stays `shareable`: `exclusive`
+//! would take ways of every cache of the machine, not only of those that the CPUs use (`rdtgroup_mode_test_exclusive()`
+//! in fs/resctrl/rdtgroup.c).
 
 mod choice;
 #[cfg(test)]
@@ -36,7 +36,7 @@ pub const CPUS_OF_CACHE: &str = "sys/fs/resctrl/stillwell/cpus_list";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CachePlan {
-    /// The CPUs that get it.
+    /// The CPUs that get this part.
     pub cpus: Vec<usize>,
     /// The ways of each cache that these CPUs use.
     pub caches: Vec<CacheWays>,
@@ -50,7 +50,6 @@ pub struct CacheWays {
     pub resource: String,
     /// The kernel's number of the cache.
     pub id: u32,
-    /// All ways.
     pub full: u64,
     /// The ways of the default group before.
     pub before: u64,
@@ -67,7 +66,7 @@ pub struct CacheInForce {
     pub resource: String,
     /// The kernel's numbers of the caches that the CPUs use.
     pub ids: Vec<u32>,
-    /// The ways of the benchmark's CPUs in each of them.
+    /// The ways of the benchmark's CPUs in each cache.
     pub ways: u32,
     /// All ways of such a cache.
     pub of_ways: u32,
@@ -80,7 +79,7 @@ pub struct CacheInForce {
 pub struct CacheReturn {
     /// Files that could not be put back, and why.
     pub failed: Vec<(String, String)>,
-    /// Masks of the default group that somebody else has changed: the path, the mask now, and the mask before.
+    /// Masks of the default group that another program has changed: the path, the mask now, and the mask before.
     pub foreign: Vec<(String, String, String)>,
 }
 
@@ -106,7 +105,7 @@ pub fn is_mounted(host: &Host) -> bool {
 pub fn make(host: &Host, plan: &CachePlan) -> Result<(), String> {
     let explain = |what: &str, error: &io::Error| explain(host, what, error);
     host.make_cache_group().map_err(|error| explain("make a group", &error))?;
-    // The group's ways first: with those of everybody it disturbs nobody.
+    // The group's ways first: while they are everyone's, this disturbs nobody.
     host.write_cache(&format!("{OURS}/schemata"), &plan.lines(|cache| cache.ours))
         .map_err(|error| explain("give ways to the group", &error))?;
     host.write_cache(ROOT_SCHEMATA, &plan.lines(|cache| cache.rest))
@@ -119,7 +118,7 @@ pub fn make(host: &Host, plan: &CachePlan) -> Result<(), String> {
     }
 }
 
-/// Describes how the division of the cache was lost, or returns `None` if it still holds.
+/// How the division of the cache was lost, or `None` if it still holds.
 pub fn lost(host: &Host, plan: &CachePlan) -> Option<String> {
     let holds = |table: &MaskTable, mask: &dyn Fn(&CacheWays) -> u64| {
         plan.caches.iter().all(|it| table.get(&(it.resource.clone(), it.id)) == Some(&mask(it)))
@@ -146,7 +145,7 @@ pub fn lost(host: &Host, plan: &CachePlan) -> Option<String> {
 /// Removes the group and gives its ways back. It looks at the machine, so it also undoes a part of [`make`].
 pub fn remove(host: &Host, plan: &CachePlan) -> CacheReturn {
     let mut result = CacheReturn::default();
-    // The group goes first: no other group may get ways of a group that somebody has made exclusive.
+    // The group goes first: no other group may get ways of a group that has been made exclusive.
     if let Err(error) = host.remove_cache_group() {
         let why = explain(host, "remove the group", &error);
         result.failed.push((OURS.into(), why));
@@ -199,7 +198,7 @@ pub fn in_force(host: &Host, plan: &CachePlan) -> Option<CacheInForce> {
     })
 }
 
-/// A group of ours that is in no journal. The default group gets the ways of it that no other group has.
+/// A group of ours that is in no journal. The default group gets those of its ways that no other group has.
 pub fn stray(host: &Host) -> Option<CachePlan> {
     if !host.exists(format!("{OURS}/schemata")) {
         return None;
@@ -215,7 +214,7 @@ pub fn stray(host: &Host) -> Option<CachePlan> {
     Some(CachePlan { cpus: cpus.unwrap_or_default(), caches: caches.collect() })
 }
 
-/// Describes a refused step. The kernel's own reason is in a file of its own.
+/// Describes a refused step. The kernel's own reason is in a separate file.
 fn explain(host: &Host, what: &str, error: &io::Error) -> String {
     match host.read(LAST_STATUS).filter(|said| !said.is_empty() && said != "ok") {
         Some(said) => format!("cannot {what} in /{OURS}: {error}; the kernel says {said:?}"),

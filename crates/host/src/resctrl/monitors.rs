@@ -1,4 +1,4 @@
-//! The files in which the kernel counts how much of the cache a group has, and its traffic with the memory.
+//! Files in which the kernel counts how much of the cache a group has, and its memory traffic.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use crate::Host;
 use crate::resctrl::CacheInForce;
 use crate::resctrl::layout::{OURS, groups};
 
-/// The files of the benchmark's group, and those of all others in the same caches. Below the root.
+/// The files of the benchmark's group and of all others in the same caches, below the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheMonitors {
     /// Bytes of the cache that hold lines of the benchmark's CPUs.
     pub occupancy: Vec<String>,
-    /// Bytes between cache and memory, of the benchmark's CPUs.
+    /// Bytes between cache and memory, for the benchmark's CPUs.
     pub traffic: Vec<String>,
-    /// The same of everything else.
+    /// Bytes between cache and memory, for everything else.
     pub others_traffic: Vec<String>,
 }
 
-/// The files that are there. Some processors count only one of the two, or none.
+/// The existing files. Some processors count only one of the two, or none.
 pub fn monitors(host: &Host, cache: &CacheInForce) -> CacheMonitors {
     let files = |group: &str, name: &str| -> Vec<String> {
         let of_cache = |id: &u32| format!("{group}/mon_data/mon_L3_{id:02}/{name}");

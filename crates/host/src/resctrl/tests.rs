@@ -5,7 +5,7 @@ use super::*;
 use crate::fixture::expand;
 
 const ONLINE: &str = "sys/devices/system/cpu/online = 0-3\n";
-/// A group of somebody else with CPU 1 and the lower two ways.
+/// Another program's group with CPU 1 and the lower two ways.
 const OTHERS: &str = "sys/fs/resctrl/pod/schemata =     L3:0=3\n\
                       sys/fs/resctrl/pod/mode = shareable\n\
                       sys/fs/resctrl/pod/cpus_list = 1\n";
@@ -34,14 +34,14 @@ fn refused(more: &str, cpus: &[usize], percent: f64, expect: &str) {
 #[test]
 fn ways_that_devices_use_are_left_to_everybody_else() {
     check("", &[2, 3], 50.0, &[("L3", 0, 0x03f, 0xfc0)]);
-    // No way is the devices': the upper ones.
+    // Devices use no ways: the upper ones.
     let none = "sys/fs/resctrl/info/L3/shareable_bits = 0\n";
     check(none, &[2, 3], 25.0, &[("L3", 0, 0xe00, 0x1ff)]);
     // At least the two ways that the kernel demands.
     check("", &[2, 3], 1.0, &[("L3", 0, 0x003, 0xffc)]);
 }
 
-/// The number of a cache is that of the kernel, and other caches stay whole.
+/// The number of a cache is the kernel's, and other caches stay whole.
 #[test]
 fn only_the_caches_of_the_cpus_are_divided() {
     let two = "sys/fs/resctrl/schemata =     L3:0=fff;1=fff\\n    MB:0=100;1=100\n\
@@ -118,7 +118,7 @@ fn ways_and_cpus_are_given_and_come_back() {
     assert_eq!(host.read("sys/fs/resctrl/cpus_list").unwrap(), "0-1");
     let found = in_force(&host, &plan).unwrap();
     assert_eq!((found.ways, found.of_ways, found.bytes), (3, 12, Some(3 << 20)));
-    // Somebody else gives ways of ours to another group.
+    // Another program gives ways of ours to another group.
     let theirs = host.root.join("sys/fs/resctrl/pod/schemata");
     std::fs::write(&theirs, "L3:0=fff\n").unwrap();
     assert_eq!(lost(&host, &plan).unwrap(), "/sys/fs/resctrl/pod has ways of it too");
@@ -128,12 +128,11 @@ fn ways_and_cpus_are_given_and_come_back() {
     assert_eq!(host.read("sys/fs/resctrl/cpus_list").unwrap(), "0-3");
 }
 
-/// The kernel's reason is in a file, and the error has it.
 #[test]
 fn a_refusal_of_the_kernel_is_explained_and_undone() {
     let (_directory, host) = machine("");
     let plan = plan(&host, &[2, 3], 50.0).unwrap();
-    // Meanwhile somebody makes a group that shares its ways with nobody.
+    // Meanwhile another program makes a group that shares its ways with nobody.
     for (file, text) in [("schemata", "L3:0=3\n"), ("mode", "exclusive\n"), ("cpus_list", "\n")] {
         let path = host.root.join(format!("sys/fs/resctrl/rt/{file}"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -17,7 +17,7 @@ pub struct Restoration {
     pub foreign: Vec<Foreign>,
     /// Files that no longer exist, or that now belong to another device.
     pub gone: Vec<String>,
-    /// Files that wait for a CPU that is offline. They stay in the journal.
+    /// Files that wait for an offline CPU. They stay in the journal.
     pub waiting: Vec<Waiting>,
     /// Files that could not be restored, and the reasons.
     pub failed: Vec<(String, String)>,
@@ -28,14 +28,12 @@ pub struct Restoration {
 pub struct Foreign {
     /// Path below the root.
     pub path: String,
-    /// Current value.
     pub now: String,
-    /// Original value.
     pub old: String,
 }
 
 impl Foreign {
-    /// Says that it was changed after an earlier tuning, and was tuned again.
+    /// A sentence about a file that was changed after an earlier tuning, and was tuned again.
     pub fn between_two_tunes(&self) -> String {
         format!(
             "/{} was changed to {:?} by somebody else since it was tuned, and is tuned again; `stillwell system reset` puts \
@@ -46,7 +44,7 @@ impl Foreign {
 }
 
 impl Restoration {
-    /// True if everything is restored that can be restored now, except files that another program has changed.
+    /// Whether everything is restored that can be restored now, except files that another program has changed.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
@@ -71,19 +69,19 @@ impl Restoration {
         lists.into_iter().map(sentence).collect()
     }
 
-    /// True if nothing waits either.
+    /// Whether nothing waits either.
     pub fn is_over(&self) -> bool {
         self.is_complete() && self.waiting.is_empty()
     }
 }
 
-/// What a change that failed has left of itself.
+/// What a failed change has left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aftermath {
     /// Nothing was changed.
     Unchanged,
-    /// What was changed is put back.
+    /// The changes were put back.
     PutBack,
     /// These files are left, each with the reason. The journal has them.
     Left(Vec<(String, String)>),

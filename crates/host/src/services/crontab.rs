@@ -2,8 +2,8 @@
 
 use crate::Host;
 
-/// Whether a crontab that can be read has a job. When it is due is not computed: cron has dialects, and its daemon costs
-/// nothing to stop.
+/// Whether a readable crontab has a job. Due times are not computed: cron has dialects, and stopping its daemon costs
+/// nothing.
 pub(super) fn has_job(host: &Host) -> bool {
     crontabs(host).any(|(path, has_user)| {
         let text = host.read(&path).unwrap_or_default();
@@ -11,7 +11,7 @@ pub(super) fn has_job(host: &Host) -> bool {
     })
 }
 
-/// The crontabs of the machine, whose jobs name a user, and those of users.
+/// The machine's crontabs, whose jobs name a user, and users' crontabs.
 fn crontabs(host: &Host) -> impl Iterator<Item = (String, bool)> {
     // cron(8) of Debian skips names with a dot, such as .placeholder.
     let jobs = host.list("etc/cron.d").into_iter().filter(|name| !name.contains('.'));

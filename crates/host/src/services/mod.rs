@@ -13,12 +13,12 @@ use crate::processes::Process;
 
 pub use systemd::is_timer_name;
 
-/// Jobs of this time ahead count. Nobody knows how long a session lasts, and a timer that is not running costs nothing.
+/// How far ahead jobs count. The length of a session is unknown, and a stopped timer costs nothing.
 const HORIZON_S: i64 = 24 * 3600;
-/// Daemons that execute the jobs of crontabs. They are stopped, which leaves their running jobs alone (`KillMode=process`
-/// in the units of Debian and Fedora).
+/// Daemons that execute the jobs of crontabs. Stopping them leaves their running jobs alone (`KillMode=process` in the
+/// units of Debian and Fedora).
 pub const CRON_SERVICES: [&str; 4] = ["cron", "crond", "cronie", "fcron"];
-/// Services that change packages. Half an update is worse than noise, so these are never stopped.
+/// Services that change packages. They are never stopped, because half an update is worse than noise.
 const UPDATERS: [&str; 6] = [
     "apt-daily",
     "apt-daily-upgrade",
@@ -27,7 +27,7 @@ const UPDATERS: [&str; 6] = [
     "packagekit",
     "snapd.refresh",
 ];
-/// Names of programs, as `ps -o comm` shows them, and what executes them. Names are cut off after 15 bytes.
+/// Program names in `ps -o comm`, cut off after 15 bytes, and what executes them.
 const STARTED_BY: [(&str, &str); 22] = [
     ("apt.systemd.dai", "apt-daily.timer"),
     ("unattended-upgr", "apt-daily-upgrade.timer"),
@@ -58,19 +58,19 @@ pub fn started_by(program: &str) -> Option<&'static str> {
     STARTED_BY.iter().find(|(name, _)| *name == program).map(|(_, unit)| *unit)
 }
 
-/// A unit that may start a job in a measurement.
+/// A unit that may start a job during a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueUnit {
-    /// Its name: `fstrim.timer`, `cron.service`.
+    /// Name of the unit: `fstrim.timer`, `cron.service`.
     pub unit: String,
-    /// Time until its next job, s. `None` if nothing tells.
+    /// Time until the next job, s. `None` if unknown.
     pub due_s: Option<i64>,
 }
 
 /// What may run jobs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Jobs {
-    /// systemd runs the machine. The units with a job ahead, the next first, and updaters that run just now.
+    /// systemd. The units with a job ahead, the next first, and updaters that run just now.
     Systemd { due: Vec<DueUnit>, updating: Vec<String> },
     /// systemd cannot be asked, but these are enabled or running.
     Unasked(Vec<String>),
@@ -80,7 +80,6 @@ pub enum Jobs {
     None,
 }
 
-/// Looks for jobs.
 pub fn jobs(host: &Host) -> Jobs {
     if let Some(timers) = timers::active(host, Timestamp::now().as_second()) {
         let mut due: Vec<DueUnit> = timers
@@ -106,8 +105,8 @@ fn is_running(host: &Host, name: &str) -> bool {
     host.is_active(&format!("sys/fs/cgroup/system.slice/{name}.service"))
 }
 
-/// The timers that start at boot, and cron daemons of systemd that are running. Without the first process of systemd they
-/// are only files.
+/// The timers that start at boot, and running cron daemons of systemd. If systemd is not the first process, they are
+/// only files.
 fn enabled(host: &Host) -> Vec<String> {
     if host.read("proc/1/comm").is_some_and(|name| name != "systemd") {
         return Vec::new();

@@ -48,7 +48,7 @@ impl Host {
         text.map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
-    /// Reads whether a timer is active. The path stands for the timer; its last part is the name.
+    /// Whether a timer is active. The last part of the path is the timer's name.
     pub(crate) fn timer_state(&self, path: &str) -> io::Result<String> {
         let unit = timer_of(path)?;
         let state = match self.try_ask_systemd(&["is-active", "--", unit]) {
@@ -62,12 +62,11 @@ impl Host {
         Ok(if state.trim() == "active" { "active" } else { "inactive" }.into())
     }
 
-    /// Starts or stops a timer. It does not touch the service of the timer.
+    /// Starts or stops a timer, but not the timer's service.
     pub(crate) fn switch_timer(&self, path: &str, value: &str) -> io::Result<()> {
         self.switch(timer_of(path)?, value)
     }
 
-    /// Starts or stops a unit.
     pub(crate) fn switch(&self, unit: &str, value: &str) -> io::Result<()> {
         let verb = if value == "active" { "start" } else { "stop" };
         if self.root != std::path::Path::new("/") {

@@ -10,7 +10,7 @@ use crate::services::systemd::is_timer_name;
 #[derive(Debug, Deserialize)]
 struct ListedTimer {
     unit: String,
-    /// Its next time, µs since 1970. Null or zero for a timer that will not elapse again.
+    /// Next time, µs since 1970. Null or zero for a timer that will not elapse again.
     next: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ fn due(row: ListedTimer, now_s: i64) -> Option<DueUnit> {
     Some(DueUnit { unit: row.unit, due_s: Some((next_s - now_s).max(0)) })
 }
 
-/// An older systemd prints its timers for people only, so their times are not read.
+/// An older systemd prints times for people only, so they are not read.
 fn without_times(host: &Host) -> Option<Vec<DueUnit>> {
     let arguments =
         ["list-units", "--no-pager", "--no-legend", "--plain", "--type=timer", "--state=active"];

@@ -6,7 +6,7 @@ use crate::Host;
 use model::values::{name_cpus, read_cpu_list};
 use model::words::reason;
 
-/// Explains a write to a control group that failed.
+/// A failed write to a control group.
 pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
     let advice = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "run as root",
@@ -20,7 +20,7 @@ pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
     format!("cannot {what} in /{group}: {}; {advice}", reason(error))
 }
 
-/// Explains a refused partition. The kernel shows it as `isolated invalid (reason)` or as a bare `isolated invalid`.
+/// A refused partition. The kernel shows it as `isolated invalid (reason)` or as a bare `isolated invalid`.
 pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> String {
     let shown = name_cpus(cpus);
     let point = path.rsplit_once('/').map_or("", |(point, _)| point);
@@ -40,7 +40,7 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
     )
 }
 
-/// Names other groups that have these CPUs.
+/// Other groups that have these CPUs.
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     match overlapping(host, point, super::OURS, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),
@@ -48,7 +48,7 @@ fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     }
 }
 
-/// Names the groups that have the CPUs, and the ways out.
+/// The groups that have the CPUs, and the ways out.
 pub(super) fn has_them_too(groups: &[String]) -> String {
     format!(
         "{} also has them; choose other CPUs, or take them from there (docker: --cpuset-cpus, systemd: AllowedCPUs=)",
@@ -56,7 +56,7 @@ pub(super) fn has_them_too(groups: &[String]) -> String {
     )
 }
 
-/// Names sets of other programs that have these CPUs. Their tasks stay there.
+/// Sets of other programs that have these CPUs. Their tasks stay there.
 pub(super) fn overlap(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Option<String> {
     let groups = overlapping(host, point, ours, cpus);
     let shown = name_cpus(cpus);
@@ -78,7 +78,7 @@ fn overlapping(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Vec<S
     groups.filter(has_them).map(|name| format!("/{point}/{name}")).collect()
 }
 
-/// Explains that neither `sudo` nor `doas` gives root rights without a password.
+/// Neither `sudo` nor `doas` gives root rights without a password.
 pub fn no_shield_without_rights(shielded: &[usize], bound: &[usize]) -> String {
     format!(
         "only root can keep {} free, and neither sudo nor doas gives the rights without a password; run it with sudo (the \

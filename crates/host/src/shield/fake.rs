@@ -45,8 +45,8 @@ pub(super) fn fake_remove(host: &Host, path: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a file as the kernel does. Tasks move between groups, and the controller switch adds and removes. If the
-/// file `refuses` exists, the write of a partition succeeds but the partition is invalid.
+/// Writes a file as the kernel does: tasks move between groups, and the controller switch adds and removes. If the file
+/// `refuses` exists, the write of a partition succeeds but the partition is invalid.
 pub(super) fn fake_write(host: &Host, path: &str, value: &str) -> io::Result<()> {
     let (group, file) = path.rsplit_once('/').unwrap();
     if !host.exists(path) {

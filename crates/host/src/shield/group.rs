@@ -1,7 +1,5 @@
-//! Creates, writes and removes the control groups of Stillwell.
-//!
-//! Stillwell creates no other group names. Of other groups it writes only the files that move tasks and the one that
-//! switches the controller on.
+//! Creates, writes and removes Stillwell's control groups, under no other names. Of other groups it writes only the
+//! files that move tasks and the one that switches the controller on.
 
 use std::io;
 
@@ -23,7 +21,6 @@ const OWN_FILES: &[&str] = &[
 /// Files that Stillwell may write in the root group.
 const ROOT_FILES: &[&str] = &["cgroup.procs", "tasks", "cgroup.subtree_control"];
 
-/// Whether Stillwell may write this file.
 fn is_allowed(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let file = parts.next().unwrap_or("");

@@ -60,14 +60,13 @@ pub struct ShieldRequest {
     pub hidden_siblings: Vec<[usize; 2]>,
 }
 
-/// The part of the last-level cache that a shield is to have.
+/// The part of the last-level cache that a shield should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheRequest {
-    /// None.
     #[default]
     Off,
-    /// A part where the machine can divide its cache; no word where it cannot.
+    /// A part if the machine can divide its cache; otherwise nothing, without a message.
     IfPossible(f64),
     /// A part in percent, or the reason why there is none.
     Part(f64),
@@ -77,7 +76,6 @@ pub enum CacheRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldPlan {
-    /// The kind of shield.
     pub how: ShieldKind,
     /// The shielded CPUs.
     pub cpus: Vec<usize>,
@@ -85,7 +83,7 @@ pub struct ShieldPlan {
     pub bound: Vec<usize>,
     /// Whether the scheduler balances threads over these CPUs.
     pub balanced: bool,
-    /// Whether Stillwell switches the controller on for the shield, and so has to switch it off again.
+    /// Whether Stillwell switches the controller on for the shield, and must switch it off again.
     pub switched_on: bool,
     /// CPU masks that users gave to tasks, for kernels that forget such masks.
     pub masks: Masks,
@@ -126,7 +124,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Reports that there is no shield, with the reason.
+    /// No shield, with the reason.
     pub fn none(why: String) -> Self {
         Self {
             how: ShieldKind::Affinity,

@@ -1,10 +1,10 @@
 //! The shield: CPUs that run only the benchmark.
 //!
-//! It uses the best mechanism that the machine has: a version 2 control group partition, version 1 sets of CPUs, or
-//! CPUs that the kernel was booted to leave alone.
+//! It uses the machine's best mechanism: a version 2 control group partition, version 1 sets of CPUs, or CPUs that the
+//! kernel was booted to leave alone.
 //!
-//! The journal records the shield before the first write. Removing the shield looks at the machine, not at the
-//! journal, to see how far the setup came. So a kill at any point is safe (docs/isolation.md).
+//! The journal records the shield before the first write. Removing it looks at the machine, not at the journal, to see
+//! how far the setup came. So a kill at any point is safe (docs/isolation.md).
 
 mod explain;
 #[cfg(test)]
@@ -49,7 +49,7 @@ const OURS: &[&str] = &[
     "stillwell-shield.service",
 ];
 
-/// Knobs that remove noise which comes from no task: interrupts, deferred work, kernel timers.
+/// Knobs against noise that comes from no task: interrupts, deferred work, kernel timers.
 pub const KNOBS: &[&str] = &["irqbalance", "irqs", "workqueues", "watchdog-cpus"];
 
 /// Plans a shield for these CPUs and writes nothing. The second value says why there is no better kind.
@@ -113,8 +113,7 @@ pub fn give_cache_back(host: &Host, raised: &ShieldPlan) -> CacheReturn {
     raised.cache.as_ref().map(|cache| resctrl::remove(host, cache)).unwrap_or_default()
 }
 
-/// Removes the shield, or the parts of it that exist, but its part of the cache. Returns each part that is left, and
-/// why.
+/// Removes the existing parts of the shield, except its part of the cache. Returns each part that is left, and why.
 pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     let site = find(host);
     match raised.how {

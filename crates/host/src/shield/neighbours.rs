@@ -1,5 +1,5 @@
-//! Partitions of other programs. The kernel makes them invalid as soon as a group beside them gets one of their CPUs, so
-//! Stillwell looks for an overlap before its first write, and repairs what an attempt breaks all the same.
+//! Partitions of other programs. The kernel makes them invalid as soon as a group beside them gets one of their CPUs.
+//! Stillwell checks for an overlap before its first write, and repairs what an attempt breaks all the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,8 @@ const KIND: &str = "cpuset.cpus.partition";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
-    /// Its group.
     pub group: String,
-    /// Its kind: `root` or `isolated`.
+    /// `root` or `isolated`.
     pub kind: String,
 }
 
@@ -36,9 +35,8 @@ fn foreign_groups(host: &Host, point: &str) -> impl Iterator<Item = String> {
     groups(host, point).into_iter().filter(move |group| !is_ours(group))
 }
 
-/// Names the partitions of other programs that have one of these CPUs or want one, also if they are invalid now, and the
-/// reason why there is no shield then. With `beside` it also names the groups directly below the root, for a partition
-/// that is to be there.
+/// Why there is no shield, if partitions of other programs (valid or not) have or want one of these CPUs. With `beside`
+/// it also names the groups directly below the root, for a partition there.
 pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize], beside: bool) -> Option<String> {
     let has_cpus = |group: &str| {
         ["cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.exclusive.effective"]
@@ -59,8 +57,8 @@ pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize], beside: bool) ->
     })
 }
 
-/// Makes the partitions valid again that our own attempt made invalid. Returns those that could not be repaired, with
-/// the reasons.
+/// Makes the partitions valid again that our attempt made invalid. Returns those that could not be repaired, with
+/// reasons.
 pub(super) fn repair(host: &Host, neighbours: &[Neighbour]) -> Vec<(String, String)> {
     let mut left = Vec::new();
     for Neighbour { group, kind } in neighbours {
@@ -68,7 +66,7 @@ pub(super) fn repair(host: &Host, neighbours: &[Neighbour]) -> Vec<(String, Stri
         if host.read(&path).is_some_and(|now| now.starts_with(&format!("{kind} invalid")))
             && let Err(error) = host.write_set(&path, kind)
         {
-            // A partition that is invalid for another reason by now stays so, and that is no error of the write.
+            // A partition that is by now invalid for another reason stays so, and that is no error of the write.
             left.push((path, reason(error)));
         }
     }

@@ -16,8 +16,8 @@ pub struct Placement {
     pub notes: Vec<String>,
 }
 
-/// Chooses the cores of the CPUs that the user `asked` for. Without a request, it chooses one core, but not that of
-/// CPU 0. Pairs of `hidden` siblings count as threads of one core.
+/// Chooses the cores of the CPUs that the user `asked` for, or else one core, but never CPU 0's. Pairs of `hidden`
+/// siblings count as threads of one core.
 ///
 /// # Errors
 /// No CPU can be shielded, or a requested one is offline.
@@ -35,7 +35,7 @@ pub fn place(
     Ok(placement)
 }
 
-/// The pairs of which only one CPU is shielded.
+/// Notes on pairs of which only one CPU is shielded.
 fn notes_on_hidden(placement: &Placement, hidden: &[[usize; 2]]) -> Vec<String> {
     let orders = hidden.iter().flat_map(|&[one, other]| [[one, other], [other, one]]);
     orders

@@ -35,7 +35,7 @@ pub fn find(host: &Host) -> Site {
 }
 
 impl Site {
-    /// Chooses the kind of shield for these CPUs, and says why no better kind is possible.
+    /// The kind of shield for these CPUs, and why no better kind is possible.
     pub(super) fn how(&self, cpus: &[usize]) -> (ShieldKind, Vec<String>) {
         // A partition of isolcpus= CPUs adds nothing. Linux 6.12 refuses it or does not undo it exactly.
         if !cpus.is_empty() && cpus.iter().all(|cpu| self.boot.contains(cpu)) {
@@ -57,7 +57,7 @@ impl Site {
         }
     }
 
-    /// Whether a partition may have a parent that is no partition (`cpuset.cpus.exclusive`).
+    /// Whether a partition's parent need not be a partition (`cpuset.cpus.exclusive`).
     fn has_remote_partitions(&self) -> bool {
         self.kernel >= (6, 7)
     }

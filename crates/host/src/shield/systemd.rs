@@ -1,7 +1,5 @@
-//! The systemd service that holds a partition.
-//!
-//! systemd keeps the cpuset controller switched on for the service. It delegates the service's group to Stillwell
-//! (Delegate=, systemd.resource-control(5)).
+//! The systemd service that holds a partition. systemd keeps the cpuset controller switched on for the service, and
+//! delegates its group to Stillwell (Delegate=, systemd.resource-control(5)).
 
 use std::process::Stdio;
 
@@ -41,7 +39,7 @@ impl Host {
         Ok(())
     }
 
-    /// Executes a program of systemd: what it said where it failed, or else the reason why it could not be executed.
+    /// Executes a program of systemd. The inner error is its output, the outer one why it could not be executed.
     fn systemd(&self, program: &str, arguments: &[&str]) -> Result<Result<(), String>, String> {
         let cannot = |error| format!("cannot execute {program}: {}", reason(error));
         #[cfg(test)]

@@ -7,18 +7,16 @@ use crate::processes::{self, Process, Thread};
 use model::values::{format_cpu_list, parse_cpu_list};
 use model::words::reason;
 
-/// CPU masks of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks(pub Vec<Mask>);
 
-/// The CPU mask of one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mask {
     pub tid: i32,
     /// Start time in clock ticks since boot. The kernel may use the thread id again.
     pub start_ticks: u64,
-    /// CPUs that it could use.
+    /// CPUs that the task could use.
     pub cpus: String,
 }
 
@@ -59,8 +57,8 @@ pub(crate) fn bound(host: &Host, online: &[usize]) -> Masks {
     Masks(masks.collect())
 }
 
-/// Restores the CPU masks of tasks, limited to the CPUs `within`. It skips tasks that have ended and tasks with the
-/// right mask. Returns the masks that could not be restored, with the reasons.
+/// Restores the CPU masks of tasks, limited to the CPUs `within`, except for ended tasks and those with the right mask.
+/// Returns the masks that could not be restored, with reasons.
 pub(crate) fn bind_again(
     host: &Host,
     masks: &Masks,

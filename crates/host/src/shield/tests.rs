@@ -1,5 +1,5 @@
-//! Makes and removes shields in a directory that behaves like the kernel. `host/tests/faults` does it with a fault at every
-//! call.
+//! Makes and removes shields in a directory that behaves like the kernel. `host/tests/faults` does it with a fault at
+//! every call.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::collections::BTreeMap;
@@ -117,8 +117,8 @@ fn a_refused_partition_leaves_nothing_and_is_explained() {
     assert_eq!(files(&host), before);
 }
 
-/// A write to a group beside a partition makes that invalid. So nothing is written, and a partition that an attempt
-/// made invalid all the same is made valid again.
+/// A write to a group beside a partition makes the partition invalid. So nothing is written, and a partition that an
+/// attempt broke all the same is made valid again.
 #[test]
 fn a_partition_of_somebody_else_stays_valid() {
     let (_directory, host) = machine(V2);
@@ -187,7 +187,6 @@ fn sets_of_version_1_take_the_tasks_of_the_root() {
     assert_eq!(files(&host), before);
 }
 
-/// A shield has its part of the cache, says so, notices its loss and gives it back.
 #[test]
 fn a_shield_has_ways_of_the_cache_to_itself() {
     let (_directory, host) = machine(&format!("{V2}{MOUNTED}"));
@@ -224,7 +223,7 @@ fn a_shield_without_its_part_of_the_cache_says_why() {
     }
 }
 
-/// Without a journal the default group gets the ways back that the group had.
+/// Without a journal the default group gets back the ways that the group had.
 #[test]
 fn a_part_of_the_cache_that_is_in_no_journal_is_found() {
     let (_directory, host) = machine(&format!("{V2}{MOUNTED}"));

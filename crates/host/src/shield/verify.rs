@@ -64,7 +64,7 @@ fn numbers(host: &Host, version_2: &str, version_1: &str) -> Vec<i32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Counts the device interrupts that the kernel may send to these CPUs.
+/// Number of device interrupts that the kernel may send to these CPUs.
 fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
     let reaches = |irq: &String| {
         let path = format!("proc/irq/{irq}/smp_affinity_list");

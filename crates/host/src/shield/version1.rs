@@ -1,7 +1,6 @@
-//! Version 1 sets of CPUs (Documentation/admin-guide/cgroup-v1/cpusets.rst), as `cset shield` made them.
-//!
-//! One set is for the benchmark, and one is for everything else. Stillwell moves the tasks of the root set into the
-//! second one. Tasks in the sets of other programs stay there.
+//! Version 1 sets of CPUs (Documentation/admin-guide/cgroup-v1/cpusets.rst), as `cset shield` made them: one for the
+//! benchmark, and one for everything else. Stillwell moves the tasks of the root set into the second one. Tasks in
+//! other programs' sets stay there.
 
 use crate::Host;
 use crate::shield::site::Site;
@@ -43,7 +42,6 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan, kernel_thr
     raised.masks = masks;
 }
 
-/// Makes the sets and moves the tasks.
 pub(super) fn raise(
     host: &Host,
     site: &Site,
@@ -106,7 +104,7 @@ fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
 /// Enough for a machine with a hundred thousand threads.
 const TASKS_BYTES_MAX: u64 = 1 << 20;
 
-/// Describes the tasks that are still in the root set.
+/// A note about the tasks that are still in the root set.
 fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> {
     let inside = host.read_long(format!("{point}/tasks"), TASKS_BYTES_MAX).unwrap_or_default();
     let inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
@@ -121,7 +119,6 @@ fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> 
         .then(|| format!("{n_left} {what} could not be moved off {}", name_cpus(&raised.cpus)))
 }
 
-/// Moves all tasks back and removes the sets.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let point = match &site.version_1 {
         Ok(point) => point,

@@ -1,8 +1,8 @@
 //! Version 2 control group partitions (Documentation/admin-guide/cgroup-v2.rst, "Cpuset").
 //!
-//! One write removes the tasks of all other groups and all movable kernel threads from the CPUs. No task has to be
-//! moved. Removing the group undoes all of it. The write succeeds even when the kernel refuses the partition, so
-//! Stillwell reads the file back.
+//! One write removes the tasks of all other groups and all movable kernel threads from the CPUs; no task has to be
+//! moved, and removing the group undoes it. The write succeeds even when the kernel refuses the partition, so Stillwell
+//! reads the file back.
 
 use crate::Host;
 use crate::shield::names::{SERVICE, SLICE};
@@ -14,7 +14,7 @@ use model::words::reason;
 
 /// Our group below the root.
 const GROUP: &str = "stillwell";
-/// Where it usually is, for a machine whose control groups cannot be found now.
+/// The usual path, for a machine whose control groups cannot be found now.
 const USUAL_GROUP: &str = "sys/fs/cgroup/stillwell";
 /// Limit on the wait for a process to leave the group, in polls of one millisecond.
 const LOOKS_MAX: u32 = if cfg!(test) { 2 } else { 200 };
@@ -52,7 +52,7 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     plan_delegated(host, site, raised);
 }
 
-/// Does the same when systemd switches the controller.
+/// Records this state if systemd switches the controller.
 pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     if let Ok(point) = &site.version_2 {
         raised.neighbours = neighbours::neighbours(host, point);
@@ -105,10 +105,8 @@ fn partition(host: &Host, path: &str, raised: &ShieldPlan) -> Result<(), String>
     if now == wanted { Ok(()) } else { Err(explain::refused(host, path, &now, &raised.cpus)) }
 }
 
-/// Makes a partition of the group of a systemd service, which systemd delegates (Delegate=).
-///
-/// Its parents are not partitions, so each group on the path must reserve the CPUs
-/// (cpuset.cpus.exclusive, Linux 6.7).
+/// Makes a partition of a systemd service's group, which systemd delegates (Delegate=). Its parents are not partitions,
+/// so each group on the path must reserve the CPUs (cpuset.cpus.exclusive, Linux 6.7).
 pub(super) fn raise_delegated(
     host: &Host,
     site: &Site,
@@ -130,7 +128,6 @@ pub(super) fn raise_delegated(
     Ok(Vec::new())
 }
 
-/// Removes the partition.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let point = match &site.version_2 {
         Ok(point) => point,
@@ -139,7 +136,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
     let path = format!("{point}/{GROUP}");
     let mut left = Vec::new();
     if host.exists(&path) {
-        // This comes first: it frees the CPUs even if a later step fails.
+        // First: it frees the CPUs even if a later step fails.
         host.write_group(&format!("{path}/cpuset.cpus.partition"), "member").ok();
         if let Err(error) = empty_and_remove(host, &path, point) {
             left.push((path, reason(error)));
@@ -164,8 +161,8 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
     left
 }
 
-/// Whether a group of another program uses the controller: it has CPUs, or passes the controller on to its own groups. The
-/// kernel then keeps it on (EBUSY).
+/// Whether another program's group uses the controller: it has CPUs, or passes the controller on to its own groups. The
+/// kernel then keeps the controller on (EBUSY).
 fn is_used(host: &Host, point: &str) -> bool {
     let groups = host.list(point).into_iter().filter(|name| !super::OURS.contains(&name.as_str()));
     let is_user = |name: String| {
@@ -176,8 +173,7 @@ fn is_used(host: &Host, point: &str) -> bool {
     groups.into_iter().any(is_user)
 }
 
-/// Moves the processes of a group to the root and removes the group. A process that is ending takes a moment to
-/// leave.
+/// Moves the processes of a group to the root and removes the group. A process that is ending takes a moment to leave.
 pub(super) fn empty_and_remove(host: &Host, path: &str, point: &str) -> std::io::Result<()> {
     for look in 0.. {
         for pid in host.read(format!("{path}/cgroup.procs")).unwrap_or_default().lines() {

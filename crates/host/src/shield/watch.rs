@@ -1,7 +1,5 @@
-//! Checks between runs that the shield still holds.
-//!
-//! Another program that asks for one of the CPUs ends the partition without any message. Examples are AllowedCPUs= of
-//! systemd and --cpuset-cpus of docker.
+//! Checks between runs that the shield still holds. Another program that asks for one of the CPUs ends the partition
+//! without any message: for example AllowedCPUs= of systemd, or --cpuset-cpus of docker.
 
 use crate::Host;
 use crate::resctrl::CPUS_OF_CACHE;
@@ -34,7 +32,7 @@ impl Watch {
         (!files.is_empty()).then(|| Self { host: host.clone(), files })
     }
 
-    /// Describes how the shield was lost, or returns `None` if it still holds.
+    /// How the shield was lost, or `None` if it still holds.
     pub fn lost(&self) -> Option<String> {
         self.files.iter().find_map(|(path, expected)| match self.host.read(path) {
             Some(now) if now == *expected => None,

@@ -14,7 +14,7 @@ use model::values::{name_cpus, read_cpu_list};
 /// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it.
 ///
 /// # Errors
-/// The journal cannot be written, or a shield that is half made cannot be removed.
+/// The journal cannot be written, or a half-made shield cannot be removed.
 pub fn put_in_force(
     host: &Host,
     store: &mut Store,
@@ -27,7 +27,7 @@ pub fn put_in_force(
     loop {
         let is_known = unread.is_none() || !raised.how.is_shield();
         notes.extend(unread.map(|(path, why)| format!("/{path}: {why}")));
-        // What could not be looked at could not be put back either.
+        // Whatever could not be read could not be put back either.
         if is_known {
             store.raise(&raised)?;
             let why = match raise(host, &raised, request.kernel_threads) {
@@ -93,7 +93,7 @@ fn divide_cache(
     Ok(Some(why))
 }
 
-/// Returns the next best kind of shield after one failed. Without a working systemd, our own group may still work.
+/// The next best kind of shield after one failed. Without a working systemd, our own group may still work.
 fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
     let mut next = ShieldPlan { how: ShieldKind::Affinity, masks: Masks::default(), ..raised };
     if raised.how == ShieldKind::DelegatedPartition {
@@ -103,7 +103,7 @@ fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
     next
 }
 
-/// Finds shields that are in no journal, because a user deleted the file.
+/// Shields that are in no journal, because a user deleted the file.
 pub fn strays(host: &Host) -> Vec<ShieldPlan> {
     let site = find(host);
     let is_there = |how: &ShieldKind| group_of(&site, *how).is_some_and(|path| host.exists(path));
@@ -128,7 +128,7 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
     let mut strays: Vec<ShieldPlan> = hows.map(raised).collect();
     if let Some(cache) = resctrl::stray(host) {
         if strays.is_empty() {
-            // Nothing but the cache is left of it.
+            // Only the cache is left.
             let bare = raised(ShieldKind::Affinity);
             strays.push(ShieldPlan { cpus: cache.cpus.clone(), ..bare });
         }

@@ -16,9 +16,9 @@ use model::words::in_words;
 /// A shield that was made.
 #[derive(Debug)]
 pub struct ShieldOn {
-    /// What an earlier session had left, if it was killed.
+    /// What a killed earlier session had left.
     pub earlier: Option<Restoration>,
-    /// Number of files that were changed for it.
+    /// Number of files that were changed for the shield.
     pub n_set: usize,
     /// The shield as the machine reports it.
     pub isolation: Isolation,
@@ -95,7 +95,7 @@ fn try_off(host: &Host) -> Result<Option<Restoration>> {
     Ok(Some(take_down(host, &mut store)))
 }
 
-/// Removes the groups of shields without a journal, and returns these.
+/// Removes the groups of shields without a journal, and returns these shields.
 ///
 /// # Errors
 /// A part cannot be removed.

@@ -1,13 +1,11 @@
-//! The accounts of users, from the C library's name service: files, or the directory service of the machine
-//! (nsswitch.conf(5)).
+//! User accounts, from the C library's name service: files, or the machine's directory service (nsswitch.conf(5)).
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// Size of the memory for an account at first. It doubles until the account fits.
+/// Initial memory for an account. It doubles until the account fits.
 const ACCOUNT_BYTES: usize = 1 << 10;
-/// Largest size of the memory for an account.
 const ACCOUNT_BYTES_MAX: usize = 1 << 20;
 /// Most groups of a process (`NGROUPS_MAX` of linux/limits.h).
 const GROUPS_MAX: usize = 65_536;
@@ -15,19 +13,14 @@ const GROUPS_MAX: usize = 65_536;
 /// An account of the user database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
     pub name: CString,
-    /// User id.
     pub uid: u32,
-    /// Primary group.
     pub gid: u32,
-    /// Home directory.
     pub home: OsString,
-    /// Login shell.
     pub shell: OsString,
 }
 
-/// The account with this user id; `None` if there is none, or the database cannot be read.
+/// The account with this user id, if the database has it and can be read.
 pub fn account_of(uid: u32) -> Option<Account> {
     // SAFETY: `find` passes memory as long as it says, and places to write to.
     find(|entry, memory, n_bytes, found| unsafe {
@@ -35,7 +28,7 @@ pub fn account_of(uid: u32) -> Option<Account> {
     })
 }
 
-/// The account of this name; `None` if there is none, or the database cannot be read.
+/// The account of this name, if the database has it and can be read.
 pub fn account_named(name: &CStr) -> Option<Account> {
     // SAFETY: as above, and the name ends with a NUL.
     find(|entry, memory, n_bytes, found| unsafe {

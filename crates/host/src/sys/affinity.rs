@@ -1,7 +1,6 @@
-//! The CPUs that a thread may use, for any number of CPUs that Linux supports.
-//!
-//! `libc::cpu_set_t` and `rustix::thread::CpuSet` have 1024 bits. The system calls take a mask of any length
-//! (sched_setaffinity(2), "Handling systems with large CPU affinity masks").
+//! The CPUs that a thread may use, for any number of CPUs that Linux supports. `libc::cpu_set_t` and
+//! `rustix::thread::CpuSet` have 1024 bits; the system calls take a mask of any length (sched_setaffinity(2), "Handling
+//! systems with large CPU affinity masks").
 
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io;
@@ -11,7 +10,7 @@ use rustix::process::Pid;
 use model::values::CPUS_MAX;
 
 const WORD_BITS: usize = c_ulong::BITS as usize;
-/// Most machines have fewer CPUs, so that one call reads the mask.
+/// Most machines have fewer CPUs, so one call reads the mask.
 const FIRST_MASK_BITS: usize = 1024;
 
 /// A set of CPUs as the kernel reads it: CPU `n` is bit `n % 64` of word `n / 64` (32 where `long` has 32 bits).
@@ -21,8 +20,8 @@ pub struct CpuMask {
 }
 
 impl CpuMask {
-    /// Makes a mask that is just long enough for these CPUs. A list with a number of [`CPUS_MAX`] or more makes the
-    /// empty mask, which the kernel refuses as it refuses any set without an existing CPU.
+    /// The shortest mask for these CPUs. A list with a number of [`CPUS_MAX`] or more makes the empty mask, which the
+    /// kernel refuses like any set without an existing CPU.
     pub fn new(cpus: &[usize]) -> Self {
         let n_words = cpus.iter().max().map_or(0, |last| last / WORD_BITS + 1);
         if n_words > CPUS_MAX / WORD_BITS {
@@ -41,11 +40,11 @@ impl CpuMask {
         (0..self.words.len() * WORD_BITS).filter(is_in).collect()
     }
 
-    /// Binds a thread, 0 for the calling one: 0, or -1 and `errno`. It allocates nothing, so that a child can call it
+    /// Binds a thread (0: the calling one). Returns 0, or -1 and `errno`. It allocates nothing, so a child can call it
     /// between clone and exec.
     pub(super) fn bind(&self, thread: libc::pid_t) -> c_int {
-        // SAFETY: the kernel reads as many bytes as the call says, and the mask has that many. The C type is only
-        // that of the usual length.
+        // SAFETY: the kernel reads as many bytes as the call says, and the mask has that many. The C type only has the
+        // usual length.
         unsafe {
             libc::sched_setaffinity(thread, size_of_val(&*self.words), self.words.as_ptr().cast())
         }
@@ -57,7 +56,7 @@ impl CpuMask {
 pub struct NodePolicy {
     /// `MPOL_BIND` or `MPOL_INTERLEAVE`.
     mode: c_int,
-    /// Its nodes: a mask of nodes has the form of one of CPUs.
+    /// A mask of nodes has the form of a mask of CPUs.
     nodes: CpuMask,
 }
 
@@ -87,8 +86,8 @@ impl NodePolicy {
 /// Binds a thread to these CPUs; `None` is the calling thread.
 ///
 /// # Errors
-/// The kernel's answer: EINVAL where the thread may use none of the CPUs, or one is [`CPUS_MAX`] or more. The kernel
-/// ignores CPUs that the machine does not have beside some that it has.
+/// The kernel's answer: EINVAL if the thread may use none of the CPUs, or one is [`CPUS_MAX`] or more. The kernel
+/// ignores missing CPUs beside existing ones.
 pub fn bind(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
     match CpuMask::new(cpus).bind(Pid::as_raw(thread)) {
         0 => Ok(()),
@@ -99,14 +98,13 @@ pub fn bind(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
 /// The CPUs that the calling thread may use, ascending.
 ///
 /// # Errors
-/// The kernel's answer: EINVAL where it can have more than [`CPUS_MAX`] CPUs.
+/// The kernel's answer: EINVAL if it can have more than [`CPUS_MAX`] CPUs.
 pub fn bound_cpus() -> io::Result<Vec<usize>> {
     read_mask(read_own_words).map(|mask| mask.cpus())
 }
 
-/// Reads a mask; only the kernel knows its length. `read` fills a buffer and returns the number of bytes written. It
-/// fails with EINVAL while the buffer is shorter than the kernel's mask (sched_getaffinity(2), "C library/kernel
-/// differences").
+/// Reads a mask whose length only the kernel knows. `read` fills a buffer and returns the number of bytes written. It
+/// fails with EINVAL while the buffer is too short (sched_getaffinity(2), "C library/kernel differences").
 fn read_mask(mut read: impl FnMut(&mut [c_ulong]) -> io::Result<usize>) -> io::Result<CpuMask> {
     let mut words = vec![0; FIRST_MASK_BITS / WORD_BITS];
     loop {
@@ -126,7 +124,7 @@ fn read_mask(mut read: impl FnMut(&mut [c_ulong]) -> io::Result<usize>) -> io::R
     }
 }
 
-/// The system call itself: the C library's function does not return the length.
+/// The system call: the C library's function does not return the length.
 fn read_own_words(words: &mut [c_ulong]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most as many bytes as the call says, and the buffer has that many.
     let n_bytes = unsafe {
@@ -152,7 +150,7 @@ mod tests {
         assert_eq!(CpuMask::new(&[0, usize::MAX]), CpuMask::default());
     }
 
-    /// A kernel that can have so many CPUs; it has CPU 3 and the last one.
+    /// A kernel for `cpus_max` CPUs, with CPU 3 and the last one.
     fn kernel(cpus_max: usize) -> impl FnMut(&mut [c_ulong]) -> io::Result<usize> {
         move |words| {
             if words.len() * WORD_BITS < cpus_max {
@@ -194,7 +192,7 @@ mod tests {
     #[test]
     fn a_mask_that_is_longer_than_the_kernels_binds() {
         let before = bound_cpus().unwrap();
-        // The test has a thread of its own, so that it binds no other.
+        // The test's own thread, so it binds no other.
         bind(None, &[before[0], CPUS_MAX - 1]).unwrap();
         assert_eq!(bound_cpus().unwrap(), [before[0]]);
         bind(None, &before).unwrap();

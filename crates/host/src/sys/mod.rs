@@ -1,5 +1,5 @@
-//! The only module with `unsafe`. It makes the system calls for which rustix has no safe function, and those of
-//! signal handlers and of children before exec.
+//! The only module with `unsafe`: system calls for which rustix has no safe function, and those of signal handlers and
+//! of children before exec.
 //!
 //! Every public function is safe to call with any arguments and from any thread: none causes undefined behaviour, and
 //! none closes a descriptor that other code owns. A function that is meant for a process with one thread says so.
@@ -57,7 +57,7 @@ pub use tracing::{
     share_perf_buffer,
 };
 
-/// The running file, also while its path has a newer one.
+/// The running file, even if its path has a newer one.
 const RUNNING: &str = "/proc/self/exe";
 
 /// This program, to execute it again. Without /proc it is the path that this process was executed by.
@@ -79,11 +79,11 @@ fn executed_path() -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
-/// Duplicates a descriptor that the parent process has left open for this one, by its number. The original stays open
-/// until the process ends, because only its number is known and other code might own it. No child inherits it.
+/// Duplicates a descriptor that the parent process left open for this one, by its number. No child inherits the
+/// duplicate. The original stays open until the process ends, because other code might own it.
 ///
 /// # Errors
-/// InvalidInput for one of the standard streams, EBADF where the number is not open.
+/// InvalidInput for a standard stream, EBADF if the number is not open.
 pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     const FIRST: i32 = libc::STDERR_FILENO + 1;
     if number < FIRST {
@@ -103,8 +103,7 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
-/// Leaves a descriptor open in a command that this process starts, under the same number. If it is closed before the
-/// start, the start fails.
+/// Leaves a descriptor open in a command, under the same number. If it is closed before the start, the start fails.
 pub fn leave_open(command: &mut Command, fd: BorrowedFd<'_>) {
     let number = fd.as_raw_fd();
     let leave_open = move || {
@@ -119,7 +118,7 @@ pub fn leave_open(command: &mut Command, fd: BorrowedFd<'_>) {
 }
 
 impl Usage {
-    /// Takes CPU time off that was not the program's, µs.
+    /// Subtracts CPU time that was not the program's, µs.
     pub fn without(&mut self, cpu_us: u64) {
         let of_user_us = self.user_us.min(cpu_us);
         self.user_us -= of_user_us;
@@ -147,21 +146,21 @@ pub struct Usage {
 }
 
 /// Waits until the child has ended, or a signal has stopped it: returns the number of that signal. It does not reap the
-/// child, so that its `/proc` entry stays readable.
+/// child, so its `/proc` entry stays readable.
 ///
 /// # Errors
-/// `EINTR` when a signal came first, `ECHILD` where there is no such child.
+/// `EINTR` when a signal came first, `ECHILD` if there is no such child.
 pub fn wait_for_exit(pid: i32) -> io::Result<Option<i32>> {
     let status = wait_without_reaping(pid, WaitIdOptions::STOPPED)?;
     let signal = status.and_then(|status| status.stopping_signal());
     if signal.is_some() {
-        // Each stop is told once.
+        // Each stop is reported once.
         waitid_of(pid, WaitIdOptions::STOPPED | WaitIdOptions::NOHANG)?;
     }
     Ok(signal)
 }
 
-/// The signal that has stopped a child; `None` if none has, or if [`wait_for_exit`] has told it.
+/// The signal that has stopped a child, unless [`wait_for_exit`] has reported it.
 pub fn stopped_by(pid: i32) -> Option<i32> {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid_of(pid, options).ok()??.stopping_signal()
@@ -218,13 +217,13 @@ pub fn signal_me_when_my_parent_ends(signal: Signal) {
     set_parent_process_death_signal(Some(signal)).ok();
 }
 
-/// The number of the parent process; that of another process when the parent has ended; 0 for a parent outside of the
-/// PID namespace.
+/// The parent's process id: another process's once the parent has ended; 0 if the parent is outside of the PID
+/// namespace.
 pub fn parent() -> i32 {
     Pid::as_raw(getppid())
 }
 
-/// Sends a signal to a process group. A group that has already ended is not an error. A number below 2 does nothing:
+/// Sends a signal to a process group. A group that has already ended is no error. A number below 2 does nothing:
 /// kill(2) would signal other processes.
 pub fn signal_group(group: i32, signal: i32) {
     if group > 1 {
@@ -233,19 +232,19 @@ pub fn signal_group(group: i32, signal: i32) {
     }
 }
 
-/// A program's mapping is split into parts of so many pages.
+/// Pages per part into which a program's mapping is split.
 const PAGES_OF_PART: usize = if cfg!(debug_assertions) { 8 } else { 1 };
 
 /// Returns the unwritten pages of program files to the page cache and resets this process's peak resident set. A
 /// child's `ru_maxrss` starts at its parent's peak (`setmax_mm_hiwater_rss` in fs/exec.c), so the launcher makes its
-/// own as small as it can before it starts children. In a process with several threads it does nothing.
+/// own small before it starts children. With several threads this does nothing.
 ///
 /// A fault on a page of a file maps up to 15 neighbours too, but only within the same mapping (`filemap_map_pages` in
-/// mm/filemap.c). A different flag on every second page splits the mapping, so that only used pages return: 0.8
-/// instead of 2.0 MiB on the author's machine.
+/// mm/filemap.c). A different flag on every second page splits the mapping, so only used pages return: 0.8 instead of
+/// 2.0 MiB on the author's machine.
 ///
-/// In an unoptimised program, which has twice as many pages, that took 17 of the 46 ms of CPU time of a session, and
-/// the tests have thousands. There the parts are larger: 29 ms, and a peak of 12 instead of 7 MiB.
+/// An unoptimised program has twice as many pages: this took 17 of the 46 ms of CPU time of a session, and the tests
+/// have thousands. So its parts are larger: 29 ms, and a peak of 12 instead of 7 MiB.
 pub fn shrink_resident_set() {
     // Another thread could write to a page, or map another one there, between the reading of smaps and madvise.
     let has_one_thread = std::fs::read_dir("/proc/self/task").is_ok_and(|it| it.count() == 1);

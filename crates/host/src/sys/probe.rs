@@ -1,9 +1,9 @@
-//! How fast the core is just now: is its other hardware thread busy?
+//! Measures how fast the core is just now: is its other hardware thread busy?
 //!
-//! On a virtual machine another guest may run there. Neither steal time nor any counter of a guest says so, and a
-//! program then takes up to 1.6 times as long. But a chain of additions takes one cycle for each, whoever else uses the
-//! core, and four chains at a time need four of its units. So they take as long as one chain on a core of their own, and
-//! longer if somebody else uses the units too. The clock frequency cancels.
+//! On a virtual machine another guest may run there. Neither steal time nor any counter of a guest shows that, and a
+//! program then takes up to 1.6 times as long. But a chain of additions takes one cycle each, whoever else uses the
+//! core, and four chains at a time need four of its units. So four chains take as long as one on an unshared core, and
+//! longer if another program uses the units too. The clock frequency cancels.
 
 /// CPU times of the probe's parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct CoreProbe {
     pub one_chain_ns: u64,
     /// CPU time of four chains of the same length at a time, ns.
     pub four_chains_ns: u64,
-    /// CPU time of all of the probe, ns.
+    /// CPU time of the whole probe, ns.
     pub all_ns: u64,
 }
 
@@ -29,8 +29,8 @@ fn cpu_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Computes until this thread has used so much more CPU time; returns how much it was. It needs no memory and allocates
-/// nothing, so a child can call it before exec.
+/// Computes until this thread has used this much more CPU time, and returns the actual amount. It needs no memory and
+/// allocates nothing, so a child can call it before exec.
 pub fn use_cpu(least_ns: u64) -> u64 {
     let start_ns = cpu_ns();
     loop {
@@ -41,8 +41,8 @@ pub fn use_cpu(least_ns: u64) -> u64 {
     }
 }
 
-/// Times the core; `None` on a kind of CPU whose units are not known. It takes some 12 µs, needs no memory and
-/// allocates nothing, so a child can call it before exec.
+/// Times the core; `None` if the CPU's units are unknown. It takes some 12 µs, needs no memory and allocates nothing,
+/// so a child can call it before exec.
 pub fn probe_core() -> Option<CoreProbe> {
     if cfg!(not(target_arch = "x86_64")) {
         return None;
@@ -61,7 +61,7 @@ pub fn probe_core() -> Option<CoreProbe> {
     })
 }
 
-/// Additions of which each waits for the one before, 16 a round.
+/// Additions that each wait for the one before, 16 a round.
 #[cfg(target_arch = "x86_64")]
 fn one_chain(rounds: u64) {
     // SAFETY: the code changes the named registers only.

@@ -16,15 +16,12 @@ use rustix::thread::set_thread_groups;
 /// The user and the groups that a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct User {
-    /// User id.
     pub uid: u32,
-    /// Primary group.
     pub gid: u32,
-    /// All groups.
     pub groups: Vec<u32>,
 }
 
-/// Makes the calling thread open files as another user; `None` where the kernel refuses. `become_user` comes last, when
+/// Makes the calling thread open files as another user; `None` if the kernel refuses. `become_user` comes last, when
 /// nothing needs root any more.
 pub(super) fn take_files_of(user: &User) -> Option<()> {
     // SAFETY: the list of groups is as long as the call says; the other calls take no memory.
@@ -36,7 +33,7 @@ pub(super) fn take_files_of(user: &User) -> Option<()> {
     Some(())
 }
 
-/// Gives up root for good; `None` where the kernel refuses. glibc's functions would change every thread of the process,
+/// Gives up root for good; `None` if the kernel refuses. glibc's functions would change every thread of the process,
 /// which between clone and exec is the parent's (nptl/setxid). The system calls change only the calling thread.
 pub(super) fn become_user(user: &User) -> Option<()> {
     // SAFETY: system calls that take integers, and pointers to variables of this function.
@@ -44,12 +41,12 @@ pub(super) fn become_user(user: &User) -> Option<()> {
         succeeds(libc::syscall(libc::SYS_setresgid, user.gid, user.gid, user.gid))?;
         succeeds(libc::syscall(libc::SYS_setresuid, user.uid, user.uid, user.uid))?;
         // The kernel has cleared the capabilities, unless `securebits` keep them (capabilities(7), "Effect of user ID
-        // changes on capabilities"). The inheritable ones stay without this call. The bounding set stays as it is:
-        // setuid programs work for the command as they work for its user.
+        // changes on capabilities"). The inheritable ones stay without this call. The bounding set stays, so setuid
+        // programs work for the command as for its user.
         let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
         let none = [[0_u32; 3]; 2];
         succeeds(libc::syscall(libc::SYS_capset, &raw const header, &raw const none))?;
-        // The kernel clears the signal of the parent's death when the user changes (commit_creds() in kernel/cred.c).
+        // The kernel clears the parent's death signal when the user changes (commit_creds() in kernel/cred.c).
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
     }
     Some(())
@@ -64,8 +61,8 @@ pub fn become_user_for_good(user: &User) -> io::Result<()> {
     became.ok_or_else(io::Error::last_os_error)
 }
 
-/// Makes a command that this program needs for itself run as another user. It cannot get rights back by a setuid
-/// program (`no_new_privs`), and it ends with the thread that starts it.
+/// Makes a command that this program needs for itself run as another user. It cannot regain rights by a setuid program
+/// (`no_new_privs`), and it ends with the thread that starts it.
 pub fn run_as(command: &mut Command, user: User) {
     let drop_rights = move || {
         // SAFETY: the call takes integers only.
@@ -90,10 +87,10 @@ fn succeeds(result: libc::c_long) -> Option<()> {
     (result >= 0).then_some(())
 }
 
-/// Whether this process may set this nice level. A thread tries it: in a container, root may lack the capability, and
-/// a user may have a limit that allows it (setpriority(2), RLIMIT_NICE).
+/// Whether this process may set this nice level. A thread tries it: in a container, root may lack the capability, and a
+/// user's limit may allow it (setpriority(2), RLIMIT_NICE).
 pub fn may_raise_priority(nice: i32) -> bool {
-    // On Linux the level is that of the calling thread.
+    // On Linux the level belongs to the calling thread.
     let tries = std::thread::Builder::new().spawn(move || setpriority_process(None, nice).is_ok());
     tries.is_ok_and(|tries| tries.join().unwrap_or(false))
 }
@@ -123,8 +120,8 @@ impl FileIds {
         Self { uid: user.uid, gid: user.gid, groups }
     }
 
-    /// Gives this thread these ids. The kernel clears the signal of the parent's death whenever they change
-    /// (`commit_creds()` in kernel/cred.c), so it is set again.
+    /// Gives this thread these ids. The kernel then clears the parent's death signal (`commit_creds()` in
+    /// kernel/cred.c), so it is set again.
     fn take(&self) -> io::Result<()> {
         let (parent, signal) = (getppid(), parent_process_death_signal().ok().flatten());
         // The groups come first, because it takes root to choose them.
@@ -150,7 +147,7 @@ impl FileIds {
     }
 }
 
-/// Calls `act` with other ids. The thread gets its own back, also if `act` panics.
+/// Calls `act` with other ids. The thread gets its own back, even if `act` panics.
 fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
     struct GiveBack(FileIds);
     impl Drop for GiveBack {
@@ -165,7 +162,7 @@ fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
 }
 
 /// Makes this thread, and each that it starts, open and make files as another user: new files belong to that user, and
-/// access that the user does not have fails. The other rights stay (setfsuid(2)).
+/// access that the user lacks fails. The other rights stay (setfsuid(2)).
 ///
 /// # Errors
 /// The kernel's answer.
@@ -181,7 +178,7 @@ pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
     with_ids(&FileIds::of(user), act)
 }
 
-/// Calls `act` while this thread opens files as the user of this process, also after [`take_files`].
+/// Calls `act` while this thread opens files as this process's user, even after [`take_files`].
 pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
     match OWN.get() {
         Some(own) => with_ids(own, act),
@@ -189,7 +186,7 @@ pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Whether this thread opens files as another user than the one of this process.
+/// Whether this thread opens files as another user than this process's.
 pub fn has_files_of_another() -> bool {
     FileIds::of_this_thread().uid != geteuid().as_raw()
 }
@@ -206,7 +203,7 @@ pub(super) fn give_back_files() -> Option<()> {
     Some(())
 }
 
-/// Makes a command of our own run with all ids of this process, also after [`take_files`]. exec gives it the user and
+/// Makes a command of our own run with all ids of this process, even after [`take_files`]. exec restores the user and
 /// the group, but not the other groups.
 pub fn run_as_ourselves(command: &mut Command) -> &mut Command {
     let give_back = || give_back_files().ok_or_else(io::Error::last_os_error);

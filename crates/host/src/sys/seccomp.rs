@@ -1,5 +1,5 @@
-//! System calls of other processes, as they make them: a filter that stops the chosen ones until the listener lets them
-//! go on (seccomp_unotify(2)). It needs no rights, and follows every descendant.
+//! Stops chosen system calls of other processes until the listener lets them go on, by a filter (seccomp_unotify(2)).
+//! It needs no rights, and follows every descendant.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, size_of_val};
@@ -18,7 +18,7 @@ pub const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
-/// Numbers from here on are those of x32 (asm/unistd.h, `__X32_SYSCALL_BIT`). No other architecture has so many.
+/// Numbers from here on are x32's (asm/unistd.h, `__X32_SYSCALL_BIT`). No other architecture has so many.
 const X32_BIT: u32 = 0x4000_0000;
 /// Offsets in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
@@ -27,20 +27,17 @@ const ARCHITECTURE_AT: u32 = 4;
 /// A system call that waits for the listener.
 #[derive(Clone, Copy, Debug)]
 pub struct StoppedCall {
-    /// Its number, to let it go on.
+    /// Number by which the call is let go on.
     id: u64,
-    /// The thread.
     pub thread: u32,
-    /// Number of the system call.
     pub number: c_long,
     /// Whether it is a call of this architecture. Otherwise nothing else is known of it.
     pub is_native: bool,
-    /// Its arguments.
     pub arguments: [u64; 6],
 }
 
 /// Makes a command stop at these system calls from exec on, and send the listener over the socket. It gets no rights by
-/// exec (`PR_SET_NO_NEW_PRIVS`), which the kernel asks for.
+/// exec (`PR_SET_NO_NEW_PRIVS`), as the kernel demands.
 pub fn stop_at(command: &mut Command, calls: &[c_long], socket: OwnedFd) {
     let filter = filter(calls);
     let install = move || {
@@ -68,7 +65,6 @@ pub fn stop_at(command: &mut Command, calls: &[c_long], socket: OwnedFd) {
     unsafe { command.pre_exec(install) };
 }
 
-/// Lets every other system call pass.
 fn filter(calls: &[c_long]) -> Vec<sock_filter> {
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let jump_if = |test: u32| (libc::BPF_JMP | test | libc::BPF_K) as u16;

@@ -1,5 +1,5 @@
-//! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also
-//! interrupt a blocking wait, so none is installed with `SA_RESTART`.
+//! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also interrupt
+//! a blocking wait, so none is installed with `SA_RESTART`.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The process group of the current run, 0 between runs.
 static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
-/// The session is to end: the front end asked for it, or has died.
+/// The session must end: the front end asked for it, or has died.
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The current run has exceeded its timeout.
 static TIMED_OUT: AtomicBool = AtomicBool::new(false);
@@ -19,11 +19,11 @@ static FRONT_END: AtomicI32 = AtomicI32::new(0);
 /// Alarms since the front end died.
 static ALARMS_ALONE: AtomicU32 = AtomicU32::new(0);
 
-/// The interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
+/// Interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
 const REPEAT: Duration = Duration::from_millis(100);
-/// Requests by SIGTERM before SIGKILL: two seconds of them.
+/// Requests by SIGTERM before SIGKILL: two seconds.
 const TERMS_MAX: u32 = 20;
-/// Alarms that a launcher without a front end has to end in order: three seconds of them. A run takes two of these.
+/// Alarms after which a launcher without a front end is killed: three seconds. A run takes two of these.
 const ALARMS_ALONE_MAX: u32 = 30;
 
 fn end_current_group() {
@@ -37,7 +37,7 @@ fn end_current_group() {
     }
 }
 
-/// Restores errno after a handler's calls: the code that the signal interrupted may be about to read it.
+/// Restores errno after a handler's calls: the interrupted code may be about to read it.
 fn keeping_errno(act: impl FnOnce()) {
     // SAFETY: the C library's pointer to the calling thread's errno is always valid.
     unsafe {
@@ -65,7 +65,8 @@ fn is_alone() -> bool {
     unsafe { libc::getppid() != FRONT_END.load(Ordering::Relaxed) }
 }
 
-/// Ends a launcher that waits for something else than a run, such as the other end of a FIFO, and whose front end is gone.
+/// Ends a launcher whose front end is gone, and that waits for something else than a run, such as the other end of a
+/// FIFO.
 fn end_alone() {
     let is_over = STOP_REQUESTED.load(Ordering::Relaxed) && is_alone();
     if is_over && ALARMS_ALONE.fetch_add(1, Ordering::Relaxed) >= ALARMS_ALONE_MAX {
@@ -77,7 +78,7 @@ fn end_alone() {
 
 extern "C" fn on_alarm(_signal: libc::c_int) {
     end_alone();
-    // Between runs it is the rest of a timer that was switched off too late: no run has exceeded anything.
+    // Between runs this is the rest of a timer that was switched off too late: no run has exceeded anything.
     if CURRENT_GROUP.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -111,15 +112,14 @@ pub fn stop_ignoring_children() {
 /// The signals that end a session.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// The signals that end a session, held back in this thread. Drop lets them arrive. A process that is started
-/// meanwhile holds them back too (execve(2)), until it calls [`install_launcher_signals`].
+/// Holds the signals that end a session back in this thread; drop lets them arrive. A process that is started meanwhile
+/// holds them back too (execve(2)), until it calls [`install_launcher_signals`].
 #[derive(Debug)]
 pub struct HeldSignals {
     before: libc::sigset_t,
 }
 
 impl HeldSignals {
-    /// Holds them back.
     pub fn hold() -> Self {
         let ending = ending_signals();
         let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
@@ -155,8 +155,8 @@ fn ending_signals() -> libc::sigset_t {
 }
 
 /// Installs the launcher's handlers, then lets the signals arrive that its parent held back. They are handlers, not
-/// `SIG_IGN`, because exec resets a handler to the default and leaves an ignored signal ignored. The program under test
-/// must start as it would from a shell.
+/// `SIG_IGN`, because exec resets a handler but leaves an ignored signal ignored. The program under test must start as
+/// it would from a shell.
 pub fn install_launcher_signals() {
     FRONT_END.store(super::parent(), Ordering::Relaxed);
     install(libc::SIGTERM, on_stop);
@@ -201,8 +201,8 @@ pub fn take_stop_request() -> bool {
     if is_alone() {
         return true;
     }
-    // The request's timer would go off in the next run, which would look like its timeout. The timer is cleared before
-    // the flag, because a request that comes after the flag was cleared starts the timer again.
+    // The request's timer would go off in the next run and look like its timeout. It is cleared before the flag,
+    // because a request that comes after the flag was cleared starts it again.
     set_timer(Duration::ZERO, Duration::ZERO);
     STOP_REQUESTED.store(false, Ordering::Relaxed);
     true
@@ -236,7 +236,6 @@ impl Alarm {
         Self { armed: timeout.is_some() }
     }
 
-    /// Whether the timeout has passed.
     pub fn timed_out(&self) -> bool {
         TIMED_OUT.load(Ordering::Relaxed)
     }
@@ -268,8 +267,8 @@ fn set_timer(first: Duration, repeat: Duration) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
-/// Makes write(2) fail with EFBIG at the limit of file sizes (`ulimit -f`). Without this the kernel ends the process. exec
-/// resets the handler, so a program of the user starts as it would from a shell.
+/// Makes write(2) fail with EFBIG at the limit of file sizes (`ulimit -f`), where the kernel would end the process.
+/// exec resets the handler, so a program of the user starts as it would from a shell.
 pub fn fail_at_file_size_limit() {
     if !is_ignored(libc::SIGXFSZ) {
         install(libc::SIGXFSZ, on_nothing);

@@ -1,5 +1,5 @@
-//! Starting a child: `clone(CLONE_VM | CLONE_VFORK)`, then the child sets its attributes on itself, and reads the clock
-//! just before `execve`.
+//! Starts a child by `clone(CLONE_VM | CLONE_VFORK)`. The child sets its attributes on itself, and reads the clock just
+//! before `execve`.
 //!
 //! Between clone and exec the child runs in the parent's memory, and the parent's thread is suspended (vfork(2)). The
 //! child stores its times in `Shared`, where the parent reads them afterwards. The child must not allocate, lock or
@@ -27,28 +27,25 @@ use stdio::redirect;
 pub struct SchedulingPolicy {
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_FIFO` or `SCHED_RR`.
     pub policy: c_int,
-    /// Real-time priority, 0 where there is none.
+    /// Real-time priority, 0 if there is none.
     pub priority: c_int,
 }
 
 /// The attributes that a child sets on itself before exec.
 #[derive(Debug, Default)]
 pub struct Attributes {
-    /// CPUs it may use.
+    /// CPUs that the child may use.
     pub affinity: Option<CpuMask>,
-    /// Memory policy.
     pub memory: Option<NodePolicy>,
-    /// Nice level.
     pub nice: Option<i32>,
-    /// Scheduling policy.
     pub policy: Option<SchedulingPolicy>,
     /// Whether to switch address space randomisation off.
     pub no_aslr: bool,
     /// Soft limits: resource number and value.
     pub rlimits: Vec<(u32, u64)>,
-    /// The user it runs as; `None` for the user of this process.
+    /// User of the child; `None`: this process's.
     pub run_as: Option<User>,
-    /// Its working directory; `None` for that of this process.
+    /// Working directory of the child; `None`: this process's.
     pub directory: Option<CString>,
 }
 
@@ -76,26 +73,25 @@ pub enum Stage {
 pub struct LaunchError {
     /// The call that failed.
     pub stage: Stage,
-    /// Its errno.
     pub errno: i32,
 }
 
 /// A child that has passed exec.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchedChild {
-    /// Its process id, which is also the number of its process group.
+    /// Process id, which is also the number of the process group.
     pub pid: i32,
     /// CLOCK_MONOTONIC just before clone.
     pub cloned_ns: u64,
     /// CLOCK_MONOTONIC just before execve, read by the child.
     pub exec_ns: u64,
-    /// The CPU on which it read that clock.
+    /// The CPU on which the child read that clock.
     pub cpu: u32,
     /// The child's schedstat just before that; empty if there is none.
     pub schedstat: SchedstatText,
-    /// The core just before that, if the launch was to probe it.
+    /// The probe of the core just before that, if requested.
     pub probe: Option<CoreProbe>,
-    /// CPU time that it used up before that because the launch was to delay it, ns.
+    /// CPU time used up before that by a requested delay, ns.
     pub delayed_ns: u64,
 }
 
@@ -119,9 +115,7 @@ struct ChildJob<'a> {
     stdio: [ChildStdio<'a>; 3],
     kept: &'a [BorrowedFd<'a>],
     attributes: &'a Attributes,
-    /// Whether the child reads its schedstat.
     reads_schedstat: bool,
-    /// Whether the child probes its core.
     probes_core: bool,
     /// CPU time that the child uses up before anything is measured, ns.
     delay_ns: u64,
@@ -137,7 +131,7 @@ pub struct Launcher {
     reads_schedstat: bool,
     /// Whether the next child probes its core.
     pub probes_core: bool,
-    /// CPU time that the next child uses up before anything is measured, ns: samples that began with the clone then have
+    /// CPU time that the next child uses up before anything is measured, ns. It gives samples that began with the clone
     /// another phase in each run.
     pub delay_ns: u64,
 }
@@ -160,7 +154,7 @@ impl Default for Launcher {
 /// SIGKILL as prctl(2) takes it.
 const KILL: c_ulong = libc::SIGKILL as c_ulong;
 
-/// CLOCK_MONOTONIC in nanoseconds, from the vDSO.
+/// CLOCK_MONOTONIC from the vDSO.
 fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is writable.
@@ -189,11 +183,11 @@ impl Launcher {
         self.launch_with(path, argv, envp, stdio, attributes, &[])
     }
 
-    /// Starts a child that also has these descriptors open, with the numbers that they have here. They stay
-    /// FD_CLOEXEC in this process, so that no other child gets them.
+    /// Starts a child that also has these descriptors open, under the same numbers. They stay FD_CLOEXEC in this
+    /// process, so no other child gets them.
     ///
     /// # Errors
-    /// As [`Launcher::launch`].
+    /// See [`Launcher::launch`].
     pub fn launch_with(
         &mut self,
         path: &CStr,
@@ -266,7 +260,7 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
                 (*job.shared).probe = probe_core();
             }
             // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells
-            // the CPU of the parent. The system call cannot fail.
+            // the parent's CPU. The system call cannot fail.
             let none = std::ptr::null_mut::<c_void>();
             libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
             (*job.shared).exec_ns = if job.reads_schedstat {
@@ -292,8 +286,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     // SAFETY: system calls whose pointers are to memory prepared before the clone, or to variables of this function.
     // The process is the child, so `redirect` may replace its descriptors.
     unsafe {
-        // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is
-        // killed.
+        // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is killed.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         // Every Rust program ignores SIGPIPE (std::rt), and an ignored signal stays ignored (execve(2)): `yes | head`
@@ -311,7 +304,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         if let Some(policy) = attributes.policy {
             // The system call: musl's function always fails (its src/sched/sched_setscheduler.c). The kernel's struct
-            // sched_param is one int, sched_setscheduler(2).
+            // sched_param is one int (sched_setscheduler(2)).
             let priority = &raw const policy.priority;
             let set = libc::SYS_sched_setscheduler;
             check_call(libc::syscall(set, 0, policy.policy, priority), Stage::Policy)?;
@@ -322,7 +315,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         if let Some(memory) = &attributes.memory {
             check(memory.set(), Stage::Memory)?;
         }
-        // From here on nothing needs root. The files are opened by the user, or still as the thread of the parent does.
+        // From here on nothing needs root. Files are opened by the user, or still as the parent's thread does.
         if let Some(user) = &attributes.run_as {
             take_files_of(user).and_then(|()| become_user(user)).ok_or(Stage::User)?;
         }
@@ -332,7 +325,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             redirect(stdio, fd as c_int).ok_or(stage)?;
         }
         for fd in job.kept {
-            // Without CLONE_FILES the child has a table of its own, so the parent's flag stays (clone(2)).
+            // Without CLONE_FILES the child has its own table, so the parent's flag stays (clone(2)).
             check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
         }
         for &(resource, value) in &attributes.rlimits {
@@ -351,12 +344,12 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             // Cleared when the ids change, as in `become_user`.
             libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         }
-        // After the standard streams, whose paths are relative to the directory of this process.
+        // After the standard streams, whose paths are relative to this process's directory.
         if let Some(directory) = &attributes.directory {
             check(libc::chdir(directory.as_ptr()), Stage::Directory)?;
         }
         // The kernel sends no signal for a parent that ended before PR_SET_PDEATHSIG (prctl(2)). The run would outlive
-        // its session. There is no error, because the parent would have read it.
+        // its session. There is no error, because only the parent would have read it.
         if libc::getppid() != job.parent {
             libc::_exit(127);
         }

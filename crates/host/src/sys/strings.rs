@@ -1,4 +1,4 @@
-//! Strings for execve(2) that are reused from run to run, so that assembling an environment costs next to nothing.
+//! Strings for execve(2) that are reused from run to run, so assembling an environment costs next to nothing.
 
 use std::ffi::{CString, c_char};
 use std::marker::PhantomData;
@@ -12,7 +12,6 @@ pub struct CStrings {
 }
 
 impl CStrings {
-    /// Makes the array.
     pub fn new(strings: impl IntoIterator<Item = CString>) -> Self {
         let strings: Vec<CString> = strings.into_iter().collect();
         let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
@@ -31,8 +30,8 @@ impl CStrings {
     }
 }
 
-/// The memory for the environments of one run after another: a base that stays, a few variables that change, and a
-/// padding variable of any length. Its pointers may dangle between two runs; only an [`Envp`] gives access to them.
+/// The memory for the environments of one run after another: a fixed base, a few variables that change, and a padding
+/// variable of any length. Its pointers may dangle between two runs; only an [`Envp`] gives access to them.
 #[derive(Debug)]
 pub struct Environment {
     pointers: Vec<*const c_char>,
@@ -44,11 +43,11 @@ pub struct Environment {
     end: Option<usize>,
 }
 
-/// The environment of one run, which execve can be given.
+/// The environment of one run, for execve.
 ///
-/// It borrows the base and the memory that holds the rest, so that neither can change or go away while it exists. A
-/// test cannot show that: a program which breaks the rule does not compile, and rustdoc runs no `compile_fail`
-/// example of a binary crate.
+/// It borrows the base and the memory that holds the rest, so neither can change or go away while it exists. No test
+/// can show that: a program which breaks the rule does not compile, and rustdoc runs no `compile_fail` example of a
+/// binary crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Envp<'a> {
     /// An array that ends with a null pointer; the rest points to strings that live for `'a`.
@@ -70,8 +69,8 @@ impl Environment {
         Self { pointers: Vec::new(), added: Vec::new(), padding, name_bytes, end: None }
     }
 
-    /// Assembles an environment: the base, the added variables, and the padding, if any. It allocates only memory
-    /// that no earlier environment needed, and the memory for `added`.
+    /// Assembles an environment: the base, the added variables, and the padding, if any. It allocates only memory that
+    /// no earlier environment needed, and the memory for `added`.
     pub fn assemble<'a>(
         &'a mut self,
         base: &'a CStrings,

@@ -1,4 +1,4 @@
-//! What keeps a process alive that has to put the machine back.
+//! Keeps a process alive that must put the machine back.
 #![expect(clippy::disallowed_methods, reason = "this process asks for its own standing")]
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
@@ -21,8 +21,9 @@ const DESCRIPTORS: u64 = 1024;
 /// The kernel kills everything else first (proc_pid_oom_score_adj(5)).
 const LAST_TO_DIE: &str = "-1000";
 
-/// Takes this process out of its session, lets nothing but SIGKILL and SIGSTOP reach it, raises its limits, and makes it
-/// the last that the kernel kills for memory. What the kernel refuses, it does without: only root may raise a hard limit.
+/// Takes this process out of its session, blocks all signals but SIGKILL and SIGSTOP, raises its limits, and makes it
+/// the last that the kernel kills for memory. It does without what the kernel refuses: only root may raise a hard
+/// limit.
 pub fn survive() {
     block_signals();
     // This fails for the leader of a process group, which may not leave its terminal.

@@ -1,4 +1,4 @@
-//! Threads for the analysis, where the system allows them.
+//! Threads for the analysis, if the system allows them.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::Builder;
@@ -12,7 +12,7 @@ const OTHERS: usize = 4;
 const STACK_BYTES: usize = 64 << 10;
 
 /// Makes the analysis run on this thread alone if the system refuses other threads (`ulimit -u`, `pids.max`). rayon
-/// makes its threads at first use and panics then; a pool that failed cannot be made again, so it is tried before.
+/// makes its threads at first use and panics then; a failed pool cannot be made again, so this is tried before.
 pub fn do_without_threads_if_refused() {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
     if !can_make(n_threads + OTHERS) {
@@ -35,7 +35,7 @@ pub fn stack_problem() -> Option<String> {
     ))
 }
 
-/// Whether so many threads can be there at the same time.
+/// Whether so many threads can exist at the same time.
 fn can_make(n_threads: usize) -> bool {
     let (open, closed) = mpsc::channel::<()>();
     let closed = Arc::new(Mutex::new(closed));

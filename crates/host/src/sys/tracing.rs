@@ -1,11 +1,10 @@
-//! The parts of a trace that the perf crate lacks: a counter of the CPU, one buffer for several events, and tracefs
-//! where it is not mounted.
+//! The parts of a trace that the perf crate lacks: the CPU's counter, one buffer for several events, and a tracefs that
+//! is not mounted.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The time stamp counter.
 #[cfg(target_arch = "x86_64")]
 pub fn read_cycle_counter() -> u64 {
     // SAFETY: every x86-64 CPU has it. Where PR_SET_TSC forbids it, the kernel ends the process by a signal
@@ -13,11 +12,11 @@ pub fn read_cycle_counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Sends the records of a perf event to the buffer of another one. Both must be of the same CPU. The types of the
-/// perf crate do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call.
+/// Sends the records of a perf event to another one's buffer. Both must be on the same CPU. The types of the perf crate
+/// do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call.
 ///
 /// # Errors
-/// As ioctl `PERF_EVENT_IOC_SET_OUTPUT`, perf_event_open(2).
+/// See ioctl `PERF_EVENT_IOC_SET_OUTPUT` in perf_event_open(2).
 pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::Result<()> {
     /// `_IO('$', 5)`.
     const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
@@ -27,10 +26,10 @@ pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets the period of a sampling event, and of all its copies that are inherited from now on.
+/// Sets the period of a sampling event, and of all copies that are inherited from now on.
 ///
 /// # Errors
-/// As ioctl `PERF_EVENT_IOC_PERIOD`, perf_event_open(2).
+/// See ioctl `PERF_EVENT_IOC_PERIOD` in perf_event_open(2).
 pub fn set_sample_period(event: &impl AsRawFd, period: u64) -> io::Result<()> {
     /// `_IOW('$', 4, __u64)`.
     const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404_u32 as libc::Ioctl;
@@ -63,7 +62,7 @@ pub fn filter_tracepoint(event: &impl AsRawFd, filter: &str) -> io::Result<()> {
 /// Mounts tracefs at /sys/kernel/tracing for this thread alone. The thread gets mounts of its own, which end with it.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENODEV where the kernel has no tracefs.
+/// EPERM without CAP_SYS_ADMIN, ENODEV if the kernel has no tracefs.
 pub fn mount_tracefs_for_this_thread() -> io::Result<()> {
     // SAFETY: the call takes no memory. It changes which mounts this thread sees, and no descriptors.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 {

@@ -13,7 +13,7 @@ fn plug(host: &Host, cpu: usize, value: &str) {
     kernel::answer(host, Format::Number, &format!("{CPU}/cpu{cpu}/online"), value).unwrap();
 }
 
-/// Somebody unplugs a CPU of a tuned machine. Its files come back with it, still tuned.
+/// A user unplugs a CPU of a tuned machine. Its files come back with it, still tuned.
 #[test]
 fn files_of_a_cpu_that_is_away_wait_for_it() {
     let knobs = named(&["governor", "epp", "idle-states", "epb"]);
@@ -47,7 +47,7 @@ fn files_of_a_cpu_that_is_away_wait_for_it() {
     kill_points::check_restored(&host, &before, "a CPU that was away");
 }
 
-/// Since Linux 6.8 the file of the mask shows what is in force, without isolated CPUs.
+/// Since Linux 6.8 the file shows the mask in force, without isolated CPUs.
 #[test]
 fn the_mask_of_work_queues_that_was_asked_for_is_put_back() {
     let (_directory, host) = machine("vm");
@@ -55,7 +55,7 @@ fn the_mask_of_work_queues_that_was_asked_for_is_put_back() {
     std::fs::write(host.root.join(format!("{mask}_requested")), "ff\n").unwrap();
     let turned = tune(&host, &[3], &named(&["workqueues"])).unwrap();
     assert_eq!((turned[0].n_set, host.read(format!("{mask}_requested"))), (1, Some("f7".into())));
-    // A partition of somebody else has CPU 2 now.
+    // Another program's partition has CPU 2 now.
     std::fs::write(host.root.join(mask), "f3\n").unwrap();
     assert!(reset(&host).is_complete());
     assert_eq!(host.read(format!("{mask}_requested")).unwrap(), "ff");

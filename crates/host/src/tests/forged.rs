@@ -7,7 +7,6 @@ use crate::knobs::knob;
 
 const JOURNAL: &str = "run/stillwell/journal";
 
-/// A tuned machine.
 fn tuned() -> (TempDir, Host) {
     let (directory, host) = machine("vm");
     tune(&host, &[6], &[knob("ksm").unwrap(), knob("stat-interval").unwrap()]).unwrap();

@@ -1,7 +1,5 @@
-//! An imitation of the kernel for captured machines: it changes the files that depend on a write.
-//!
-//! It keeps its own state in files below `fake`. So the tests compare that state too when they check a restored
-//! machine.
+//! An imitation of the kernel for captured machines: it changes the files that depend on a write. Its own state is in
+//! files below `fake`, so the tests compare that too when they check a restored machine.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::io;
@@ -200,8 +198,8 @@ fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if cpus.iter().any(|cpu| online.contains(cpu)) { Ok(()) } else { errno(libc::EINVAL) }
 }
 
-/// Imitates sched_setaffinity(2). A thread with a file `fixed` in its directory is bound to a CPU. Its flags did not
-/// say so when Stillwell read them.
+/// Imitates sched_setaffinity(2). A thread with a file `fixed` in its directory is bound to a CPU, although its flags
+/// did not say so when Stillwell read them.
 fn set_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if !host.exists(path) {
         return errno(libc::ESRCH);

@@ -82,7 +82,6 @@ fn killed_at_any_point_every_machine_is_restored() {
     assert!(n_cases > 300, "only {n_cases} cases");
 }
 
-/// If Stillwell is killed while it restores, the next run finishes the work.
 #[test]
 fn killed_while_restoring_the_next_goes_on() {
     for name in machines::MACHINES {

@@ -6,7 +6,6 @@ use tempfile::TempDir;
 use crate::Host;
 use crate::fixture::expand;
 
-/// Names of the machines of this file.
 pub(super) const MACHINES: &[&str] =
     &["intel-hwp", "amd-boost", "intel-register", "amd-nominal", "vm"];
 

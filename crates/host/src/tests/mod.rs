@@ -36,7 +36,7 @@ fn all_machines() -> Vec<String> {
     names
 }
 
-/// Makes a machine with the imitation of the kernel.
+/// A machine with the imitation of the kernel.
 fn machine(name: &str) -> (TempDir, Host) {
     let (directory, host) =
         if machines::MACHINES.contains(&name) { machines::machine(name) } else { fixture(name) };
@@ -46,9 +46,8 @@ fn machine(name: &str) -> (TempDir, Host) {
     (directory, host)
 }
 
-/// Chooses CPUs for a benchmark: the last CPU that is the first thread of its core, and the last CPU of all.
-///
-/// The siblings of the first choice may go offline.
+/// CPUs for a benchmark: the last CPU that is the first thread of its core (whose siblings may go offline), and the
+/// last CPU of all.
 fn benches(host: &Host) -> Vec<Vec<usize>> {
     let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
     let online = parse_cpu_list(&online).unwrap_or_default();

@@ -77,7 +77,7 @@ fn a_limit_that_is_not_in_force_yet_is_put_back() {
     assert_eq!(read(&host, &path), before);
 }
 
-/// In the table of acpi-cpufreq turbo is 1 MHz above the highest frequency without it.
+/// In acpi-cpufreq's table turbo is 1 MHz above the highest frequency without it.
 #[test]
 fn the_frequency_of_acpi_cpufreq_is_the_one_below_turbo() {
     tuned("intel-acpi-msr", &[7], &["frequency"], |host, turned| {
@@ -201,8 +201,8 @@ fn cpus_of_thread(host: &Host, pid: u32) -> String {
     host.read_knob(Format::Affinity, &format!("proc/{pid}/status")).unwrap()
 }
 
-/// The kernel refuses to move threads of single CPUs (EINVAL). Threads of interrupts follow their interrupts.
-/// Stillwell leaves user processes alone.
+/// The kernel refuses to move threads of single CPUs (EINVAL). Threads of interrupts follow their interrupts. Stillwell
+/// leaves user processes alone.
 #[test]
 fn only_kernel_threads_that_may_be_moved_are_kept_off() {
     tuned("vm", &[3], &["kthreads"], |host, turned| {
@@ -222,7 +222,7 @@ fn only_kernel_threads_that_may_be_moved_are_kept_off() {
 fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
     let (_directory, host) = machine("vm");
     tune(&host, &[3], &named(&["kthreads"])).unwrap();
-    // This holds even if the new process has the mask that we wrote.
+    // Even if the new process has the mask that we wrote.
     write(&host, "proc/3/stat", &machines::stat(3, "bash", 0x0040_0000, 90_000));
     write(&host, "proc/40/stat", &machines::stat(40, "jbd2/sda1-8", 0x0020_8040, 90_000));
     // The second tune recognizes the new thread as another one.

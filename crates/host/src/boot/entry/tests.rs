@@ -18,7 +18,7 @@ const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
 const QUIET: &str = "systemd.unit=multi-user.target systemd.mask=timers.target systemd.mask=cron.service \
     consoleblank=0 vt.global_cursor_default=0";
 const ISOLATED: &str = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1";
-/// What grub-mkconfig makes on Debian, shortened.
+/// Shortened output of grub-mkconfig on Debian.
 const GRUB: &str = r#"### BEGIN /etc/grub.d/10_linux ###
 menuentry 'Debian GNU/Linux' --class debian {
 	load_video
@@ -90,7 +90,7 @@ fn an_entry_of_grub_is_a_copy_that_is_never_the_default() {
     assert_eq!(remove_entry(&host), Ok(Some(path.into())));
     assert_eq!(host.read_long(path, 9999).unwrap(), mine);
     assert_eq!(remove_entry(&host), Ok(None));
-    // A file that has nothing else goes.
+    // A file without other content is removed.
     std::fs::remove_file(host.root.join(path)).unwrap();
     add_entry(&host, &advice(&host)).unwrap();
     remove_entry(&host).unwrap();
@@ -133,7 +133,7 @@ fn an_entry_of_systemd_boot_sorts_last() {
     assert_eq!(host.read_long(path, 9999).unwrap(), expected);
     assert_eq!(remove_entry(&host), Ok(Some(path.into())));
     assert_eq!(host.list("boot/loader/entries"), ["a.conf"]);
-    // Without a key for the order it might be the first.
+    // Without a sort key the entry might be the first.
     let unsorted = entry.replace("sort-key debian\n", "");
     std::fs::write(host.root.join("boot/loader/entries/a.conf"), unsorted).unwrap();
     assert!(add_entry(&host, &advice(&host)).unwrap_err().contains("bootctl set-default"));
@@ -141,7 +141,6 @@ fn an_entry_of_systemd_boot_sorts_last() {
     add_entry(&host, &advice(&host)).unwrap();
 }
 
-/// A kill in the middle leaves the old file.
 #[test]
 fn a_killed_change_leaves_a_whole_file() {
     let (_directory, host) = machine(&[("boot/grub/grub.cfg", GRUB)]);

@@ -1,8 +1,7 @@
-//! How long a child has waited for a CPU when it is about to exec: the wait of its start is not a wait of the program.
+//! How long a child has waited for a CPU when it is about to exec: the wait of its start is not the program's.
 
 use crate::sys::spawn::monotonic_ns;
 
-/// The text of a schedstat file.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedstatText {
     bytes: [u8; 64],
@@ -22,11 +21,11 @@ impl SchedstatText {
 const READING_NS_MAX: u64 = 50_000;
 const READINGS_MAX: u32 = 4;
 
-/// Reads the file, and then the clock. A wait between the two would count as one of the run, although the run's clock
-/// starts after it: under load, runs of 4 ms had no time left. So it reads again if the child lost its CPU.
+/// Reads the file, and then the clock. A wait between the two would count as the run's, although the run's clock starts
+/// after it: under load, runs of 4 ms had no time left. So it reads again if the child lost its CPU.
 ///
 /// # Safety
-/// As for [`read`].
+/// See [`read`].
 pub(super) unsafe fn read_beside_the_clock(text: *mut SchedstatText) -> u64 {
     let mut now_ns = monotonic_ns();
     for _ in 0..READINGS_MAX {

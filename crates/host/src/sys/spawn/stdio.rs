@@ -3,21 +3,20 @@
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The source or the destination of one of a child's standard streams.
+/// The source or the destination of a child's standard stream.
 #[derive(Clone, Copy, Debug)]
 pub enum ChildStdio<'a> {
     /// The stream of the launcher.
     Inherit,
-    /// An open descriptor.
     Fd(BorrowedFd<'a>),
-    /// A file that each child opens for reading, so that each starts at its beginning. Like the next one it is opened
-    /// without waiting: the parent waits for the child, and would wait for ever at a FIFO.
+    /// A file that each child opens for reading, from its beginning. Like the next one it is opened without waiting:
+    /// the parent waits for the child, and would wait for ever at a FIFO.
     Read(&'a CStr),
     /// A file that each child creates or truncates.
     Write(&'a CStr),
 }
 
-/// Makes a standard descriptor one for another file; `None` where a call failed.
+/// Redirects a standard descriptor to another file; `None` if a call failed.
 ///
 /// # Safety
 /// It replaces `target`, so the process must be a child that is about to exec.
@@ -42,8 +41,8 @@ pub(super) unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()
     Some(())
 }
 
-/// Opens a file without waiting. A FIFO without a reader fails then (open(2), ENXIO), and one without a writer is at its
-/// end.
+/// Opens a file without waiting. Then a FIFO without a reader fails (open(2), ENXIO), and one without a writer is at
+/// its end.
 fn open_at_once(path: &CStr, flags: c_int) -> Option<c_int> {
     // SAFETY: the path ends with a NUL; the other calls take integers.
     unsafe {

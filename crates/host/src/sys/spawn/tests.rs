@@ -38,7 +38,7 @@ fn on(cpus: &[usize]) -> Attributes {
 fn a_child_may_use_its_cpus_only_and_says_where_it_runs() {
     let allowed = "grep Cpus_allowed_list /proc/self/status";
     for cpu in bound_cpus().unwrap() {
-        // A number that the machine does not have is no mistake beside one that it has (sched_setaffinity(2)).
+        // A missing CPU is no mistake beside an existing one (sched_setaffinity(2)).
         for cpus in [vec![cpu], vec![cpu, 1500]] {
             let (launched, output) = run(allowed, &on(&cpus), &[]).unwrap();
             assert_eq!(output.trim_end(), format!("Cpus_allowed_list:\t{cpu}"));
@@ -81,7 +81,7 @@ fn a_program_that_does_not_exist_is_an_error_of_exec() {
     assert_eq!((error.stage, error.errno), (Stage::Exec, libc::ENOENT));
 }
 
-/// The exit code of a child that makes ready for exec and ends with 0, when its parent should be the process `parent`.
+/// The exit code of a child that gets ready for exec and ends with 0, when its parent should be `parent`.
 fn code_when_the_parent_should_be(parent: u32) -> i32 {
     stop_ignoring_children();
     let attributes = Attributes::default();

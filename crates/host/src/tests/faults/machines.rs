@@ -1,9 +1,8 @@
-//! Three small machines that between them have every kind of change: four CPUs in two cores, and few files, because a
-//! fault is tried at every call.
+//! Three small machines that together have every kind of change: four CPUs in two cores, and few files, because a fault
+//! is tried at every call.
 
 use crate::resctrl::fake::MOUNTED;
 
-/// Their names in the table.
 pub(super) const MACHINES: [&str; 3] = ["groups v2", "systemd", "groups v1"];
 
 pub(super) fn text(name: &str) -> String {
@@ -58,8 +57,8 @@ const BOOST: &str = "\
     sys/devices/system/cpu/cpufreq/policy0/schedutil/rate_limit_us = 500\n\
     sys/devices/system/cpu/cpufreq/policy0/boost = 1\n";
 
-/// acpi-cpufreq of Intel: turbo is a bit of a register. The registers are written by [`super::Fixture`]. One thread of the
-/// kernel can be moved.
+/// acpi-cpufreq of Intel: turbo is a bit of a register, which [`super::Fixture`] writes. One kernel thread can be
+/// moved.
 const REGISTER: &str = "\
     proc/cpuinfo = vendor_id\\t: GenuineIntel\n\
     sys/devices/system/cpu/cpufreq/policy0/scaling_driver = acpi-cpufreq\n\

@@ -2,8 +2,8 @@
 //! machine or its journal fails once, or the processes die there. Afterwards everything is as before, or the journal
 //! has what is left and the user is told. A reset without a fault then puts everything back.
 //!
-//! A call is what [`crate::fault`] counts: reading a file, listing a directory, asking for a file, writing a value;
-//! each step of a line of the journal.
+//! [`crate::fault`] counts the calls: reading a file, listing a directory, asking for a file, writing a value; each
+//! step of a journal line.
 
 mod machines;
 mod verbs;
@@ -27,9 +27,9 @@ const ALL: &str = "STILLWELL_TEST_ALL_FAULTS";
 
 /// The faults of a call.
 ///
-/// A call that reads is not told one error from another: all but those of [`is_gone`](crate::is_gone) mean that the
-/// file is there. So each such call gets the next error of the list, in turns once and from then on. A process that dies
-/// before it leaves what it leaves when it dies before the next change.
+/// Stillwell does not tell the errors of a reading call apart: all but those of [`is_gone`](crate::is_gone) mean that
+/// the file exists. So each such call gets the next error of the list, once and lasting in turns. A process that dies
+/// before such a call leaves the same as one that dies before the next change.
 fn faults(verb: FaultVerb, at: usize, kind: FaultPoints) -> Vec<Fault> {
     let is_whole = std::env::var_os(ALL).is_some();
     if kind == FaultPoints::All && !is_whole {
@@ -100,11 +100,11 @@ fn changed(fixture: &Fixture) -> Vec<String> {
 enum End {
     /// Everything is as before, and there is no journal.
     PutBack,
-    /// The verb has done what was asked for without the file, and the journal has its changes.
+    /// The verb succeeded without the file, and the journal has its changes.
     Done,
     /// The journal has what is left, and the user is told.
     Kept,
-    /// The journal has what is left. Everybody who could tell has died.
+    /// The journal has what is left. All processes that could tell have died.
     Dead,
 }
 
@@ -131,8 +131,8 @@ impl Row {
     }
 }
 
-/// Does it with a fault, and returns what the user was told; `None` if this process died. The lock may be held for a moment
-/// by a child of another test, until it calls exec.
+/// Acts under a fault, and returns what the user was told; `None` if this process died. A child of another test may
+/// hold the lock for a moment, until it calls exec.
 fn act(row: &Row, host: &Host, at: u64, fault: Fault) -> (Option<Told>, Vec<FaultPoints>) {
     loop {
         fault::arm(FaultPoints::All, at, fault);

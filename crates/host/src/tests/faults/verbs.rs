@@ -1,4 +1,4 @@
-//! What is done under a fault, as the command line does it, and what the user is told.
+//! The actions under a fault, as the command line does them, and what the user is told.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -58,17 +58,17 @@ impl FaultVerb {
         }
     }
 
-    /// Whether a guardian does it for a front end.
+    /// Whether a guardian acts for a front end.
     pub(super) fn has_guardian(self) -> bool {
         matches!(self, Self::RunTune | Self::RunIsolate)
     }
 
-    /// Whether its changes are meant to stay.
+    /// Whether the changes are meant to stay.
     pub(super) fn stays(self) -> bool {
         matches!(self, Self::Tune | Self::Services | Self::ShieldOn | Self::Resctrl)
     }
 
-    /// Does without a fault what has to be there before.
+    /// Prepares the machine without a fault.
     pub(super) fn prepare(self, machine: &str, host: &Host) {
         match self {
             Self::Reset => {
