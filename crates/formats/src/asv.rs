@@ -36,7 +36,7 @@ struct AsvBenchmarkInfo {
 /// # Errors
 /// The version is not known, or there are no results.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
-    // A result that failed is NaN; asv writes a missing one as null.
+    // // A failed result is NaN, a missing one null.
     let text = json::without_bare_words(files[0].text, Some("null"));
     let document = Document::split(&text)?;
     let mut results = Results { tool: "asv".into(), ..Results::default() };
@@ -81,7 +81,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// Adds the benchmarks of a row: one for each combination of parameters.
+/// /// Adds the benchmarks of a row, one for each combination of parameters.
 fn benchmarks(
     results: &mut Results,
     name: &str,
@@ -95,7 +95,6 @@ fn benchmarks(
     add(results, &AsvBenchmark { name, unit, scale, parameter_names }, columns)
 }
 
-/// The cells of a benchmark. The row may end before the last column.
 #[derive(Clone, Copy)]
 struct AsvRow<'a> {
     names: &'a [String],
@@ -210,7 +209,7 @@ fn fill(
     Ok(())
 }
 
-/// All combinations, the last parameter fastest.
+/// /// All combinations; the last parameter varies fastest.
 fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
     let mut all = vec![Vec::new()];
     for (index, values) in columns.list("params")?.into_iter().flatten().enumerate() {

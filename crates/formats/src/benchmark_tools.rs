@@ -1,5 +1,5 @@
-//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A
-//! trial is of one process: one launch. A `TrialEstimate` is one number, and the file does not say which.
+//! //! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with nested groups. A
+//! trial is one launch. A `TrialEstimate` is one number of an unnamed kind.
 
 use std::num::NonZeroU64;
 
@@ -14,9 +14,8 @@ use crate::{
     BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics,
 };
 
-/// Name of the extra for the time of the garbage collector.
 const GC: &str = "gc";
-/// Groups in groups.
+/// /// Nesting of groups.
 const DEPTH_MAX: usize = 100;
 
 #[derive(Default, Deserialize)]
@@ -38,7 +37,7 @@ struct Trial {
     allocs: Option<u64>,
 }
 
-/// One time per evaluation, of a minimum, a median or a mean.
+/// /// A time per evaluation: a minimum, a median or a mean.
 #[derive(Deserialize)]
 struct TrialEstimate {
     time: Positive,
@@ -83,7 +82,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// Adds a node; the names of a group's members begin with `prefix`, or else with `name`.
+/// /// Adds a node; the names of a group's members begin with `prefix`, or else with `name`.
 fn add(results: &mut Results, name: &str, prefix: Option<&str>, node: &Element<'_>, depth: usize) {
     let read = (|| {
         let pair = node.part().elements(&node.place);

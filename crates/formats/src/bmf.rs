@@ -1,5 +1,5 @@
-//! Bencher: its metric format (`{"benchmark": {"latency": {"value": 1.5}}}`), and the report that `bencher run --format
-//! json` prints. Each measure of a benchmark is one number; what it is of is not said.
+//! //! Bencher: its metric format (`{"benchmark": {"latency": {"value": 1.5}}}`), and the report of `bencher run
+//! --format json`. Each measure of a benchmark is one number of an unnamed kind.
 
 use anyhow::{Context as _, Result};
 
@@ -8,7 +8,7 @@ use crate::json::{Finite, Sign};
 use crate::source::TextFile;
 use crate::{BenchmarkValues, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics};
 
-/// Whether the members of the root have measures with values.
+/// /// Whether the members of the root have measures with values.
 pub(crate) fn is_bmf(document: &Document<'_>) -> bool {
     let first = document.members().next().map(|(_, benchmark)| benchmark.part().members(""));
     let measure = first.and_then(|measures| measures.into_iter().next());
@@ -55,7 +55,7 @@ pub(crate) fn read_report(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<
             let members = result.part().members(&result.place);
             let benchmark = text(&members, "benchmark", "name");
             let measure = text(&members, "measure", "slug");
-            // An entry is a benchmark with its measures, or in old versions a measure with its benchmarks.
+            // // An entry is a benchmark with its measures; in old versions, a measure with its benchmarks.
             for entry in list(&members, "measures").into_iter().chain(list(&members, "benchmarks"))
             {
                 let of_entry = entry.part().members(&entry.place);
@@ -76,7 +76,6 @@ pub(crate) fn read_report(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<
     Ok(results)
 }
 
-/// Members of an object.
 type Members<'a> = Vec<(String, Element<'a>)>;
 
 fn list<'a>(members: &Members<'a>, key: &str) -> Vec<Element<'a>> {
@@ -88,13 +87,12 @@ fn text_of(members: &Members<'_>, key: &str) -> Option<String> {
     members.iter().find(|member| member.0 == key)?.1.read().ok()
 }
 
-/// A text in an object.
 fn text(members: &Members<'_>, object: &str, key: &str) -> Option<String> {
     let (_, object) = members.iter().find(|member| member.0 == object)?;
     text_of(&object.part().members(&object.place), key)
 }
 
-/// Adds a measure of a benchmark, or tells it.
+/// /// Adds a measure of a benchmark, or notes why it cannot be read.
 fn add(results: &mut Results, name: &str, measure: &str, metric: &Element<'_>) {
     match benchmark(name, measure, metric) {
         Ok(found) => results.benchmarks.push(found),

@@ -1,7 +1,7 @@
-//! Text of `cargo bench`: what libtest, criterion and divan print, in any order. All of it is summaries.
+//! //! Text of `cargo bench`: the summaries that libtest, criterion and divan print, in any order.
 //!
-//! cargo's own lines (`Running benches/a.rs (…)`) are on standard error. If they are in the log, they tell the programs
-//! of a workspace apart.
+//! cargo's own lines (`Running benches/a.rs (…)`) go to standard error. In a log that has them, they tell apart the
+//! programs of a workspace.
 
 mod criterion;
 mod divan;
@@ -15,7 +15,6 @@ pub(crate) fn is_result(line: &str) -> bool {
     libtest::is_result(line) || criterion::is_result(line) || divan::Table::head(line).is_some()
 }
 
-/// Reads a log.
 pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
     Box::new(CargoLog::default())
 }
@@ -28,16 +27,14 @@ struct CargoLog {
     divan: Option<divan::Table>,
 }
 
-/// The results so far.
 #[derive(Default)]
 struct Found {
     results: Results,
-    /// The program that prints.
     program: Option<String>,
 }
 
 impl Found {
-    /// Adds a result, or tells it.
+    /// /// Adds a result, or notes why it cannot be read.
     fn add(&mut self, number: usize, name: &str, read: anyhow::Result<crate::BenchmarkValues>) {
         match read {
             Ok(mut found) => {
@@ -51,7 +48,7 @@ impl Found {
     }
 }
 
-/// The program of a line that cargo prints before it starts one.
+/// /// The program in a line of cargo (`Running …`).
 fn program(line: &str) -> Option<&str> {
     let (program, path) = line.trim_start().strip_prefix("Running ")?.rsplit_once(" (")?;
     path.ends_with(')').then_some(program)

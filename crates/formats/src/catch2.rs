@@ -18,10 +18,10 @@ pub(crate) fn is_xml(text: &str) -> bool {
     ["<Catch2TestRun", "<Catch ", "<BenchmarkResults"].iter().any(|tag| text.contains(tag))
 }
 
-/// Reads a file.
+/// /// Reads a file.
 ///
 /// # Errors
-/// None: what cannot be read is told.
+/// None; benchmarks that cannot be read are in `unread`.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut results = Results { tool: "Catch2".into(), ..Results::default() };
     let text = files[0].text;
@@ -34,7 +34,6 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// A benchmark of a test case and its sections.
 fn benchmark(
     name: &str,
     title: &[String],

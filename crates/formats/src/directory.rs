@@ -7,17 +7,15 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{FileFormat, ReadOptions, Results, SourceFile, criterion};
 
-/// Largest number of files below a directory that are read.
 const N_FILES_MAX: usize = 100_000;
 
-/// A file below a directory: its relative path, and its bytes.
+/// /// A file's path below a directory, and its bytes.
 pub type FileBytes = (String, Vec<u8>);
 
-/// What a directory stands for.
+/// /// Content of a directory.
 pub(crate) enum InDirectory {
-    /// What all its files say.
+    /// /// Results of all its files.
     Results(Box<Results>),
-    /// The only result in it.
     File(PathBuf),
 }
 
@@ -52,7 +50,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory>
     }
 }
 
-/// The criterion files below a directory, with relative paths. `None` if it is no directory of criterion.
+/// /// The criterion files below a directory, with relative paths; `None` for another directory.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -71,7 +69,7 @@ pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<V
     wanted.map(read).collect::<Result<_>>().map(Some)
 }
 
-/// The relative paths of all files below a directory, sorted. Links are not followed.
+/// /// Sorted relative paths of all files below a directory. Links are not followed.
 ///
 /// # Errors
 /// The directory cannot be read, or has too many files.

@@ -15,7 +15,6 @@ use crate::{
     SummaryStatistics,
 };
 
-/// The job of a benchmark that names none.
 const DEFAULT_JOB: &str = "DefaultJob";
 
 #[derive(Deserialize)]
@@ -146,7 +145,7 @@ fn summary(statistics: &DotnetStatistics) -> Result<SummaryStatistics> {
     Ok(SummaryStatistics {
         count: statistics.n,
         mean: Some(mean.0),
-        // NaN of one value.
+        // // One value has a deviation of NaN.
         stddev: finite(statistics.standard_deviation.as_ref().and_then(Value::as_f64)),
         min: finite(statistics.min),
         q1: finite(statistics.q1),
@@ -157,8 +156,8 @@ fn summary(statistics: &DotnetStatistics) -> Result<SummaryStatistics> {
     })
 }
 
-/// The job in `Class.Method: Job-ABCDEF(Runtime=.NET 8.0) [N=100]`: what it sets, or else its name. The letters of a
-/// job without a name differ between machines.
+/// /// The job in `Class.Method: Job-ABCDEF(Runtime=.NET 8.0) [N=100]`: its settings, or else its name. The letters of
+/// a job without a name differ between machines.
 fn job(display_info: &str) -> Option<&str> {
     let (_, job) = display_info.split_once(": ")?;
     let job = job.split(" [").next()?.trim();

@@ -1,4 +1,4 @@
-//! The edits of `convert` other than the change of format. No edit leaves results without a value.
+//! //! The edits of `convert`, without the change of format. No edit leaves results without a value.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
@@ -37,11 +37,11 @@ impl FromStr for LaunchNumbers {
     }
 }
 
-/// The parameter with the number of processors of a benchmark of Go.
+/// /// Name of the parameter for the number of processors (Go).
 pub(crate) const PROCESSORS: &str = "gomaxprocs";
 
-/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: a different value means a
-/// different measurement.
+/// /// Metadata that must be the same in all launches of a benchmark, from pyperf: another value means another
+/// measurement.
 const FIXED: [&str; 9] = [
     "aslr",
     "cpu_count",
@@ -77,7 +77,6 @@ pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
     Ok(())
 }
 
-/// By its name alone, or with its parameters.
 fn is_named(benchmark: &BenchmarkValues, names: &[String]) -> bool {
     names.contains(&benchmark.name) || names.contains(&benchmark.label())
 }
@@ -108,7 +107,7 @@ pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Resul
     keep_launches(results, |number| !numbers.contains(number))
 }
 
-/// Name and parameters of a benchmark of Go without its number of processors (`-8`), if it has one.
+/// /// Name and parameters of a benchmark of Go without the number of processors (`-8`), if the name has one.
 pub fn without_processors(benchmark: &BenchmarkValues) -> Option<(&str, Vec<(String, String)>)> {
     let at = benchmark.parameters.iter().position(|(name, _)| name == PROCESSORS)?;
     let name = benchmark.name.strip_suffix(&*benchmark.parameters[at].1)?.strip_suffix('-')?;
@@ -170,10 +169,10 @@ pub fn remove_warmups(results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Adds the launches and benchmarks of other results.
+/// /// Adds the launches and benchmarks of other results.
 ///
 /// # Errors
-/// A benchmark in both is of another machine or interpreter in the other file, or has no values.
+/// A benchmark in both is from another machine or interpreter, or has no values in the other file.
 pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
@@ -208,7 +207,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     Ok(())
 }
 
-/// Moves common metadata that is not shared into one benchmark.
+/// /// Moves common metadata that is no longer shared into one benchmark.
 fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     for (key, value) in outer {
         if !shared.contains_key(key) {
@@ -254,7 +253,7 @@ fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()>
     Ok(())
 }
 
-/// Unit of a metadata value, and how many of the base unit one is.
+/// /// Unit of a metadata value, and its factor to the base unit.
 fn unit_of(key: &str) -> (ResultUnit, f64) {
     match key {
         "duration" | "uptime" => (ResultUnit::Time, 1e9),

@@ -1,5 +1,5 @@
-//! github-action-benchmark: the script `data.js` with the results of all commits, of which the newest is read, and the
-//! list of its custom tools, `[{"name", "unit", "value"}]`.
+//! //! github-action-benchmark: the newest commit in the script `data.js`, and the list of its custom tools, `[{"name",
+//! "unit", "value"}]`.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -10,7 +10,6 @@ use crate::source::TextFile;
 use crate::units::unit_of;
 use crate::{BenchmarkValues, ReadOptions, ResultUnit, Results, SummaryStatistics};
 
-/// The start of the script.
 pub(crate) const SCRIPT: &str = "window.BENCHMARK_DATA";
 
 #[derive(Deserialize)]
@@ -29,7 +28,7 @@ struct ActionBenchmark {
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = files[0].text;
     let start = text.find(['{', '[']).context("it is no script with data")?;
-    // Blanks, so that the lines stay those of the file.
+    // // Blanks keep the line numbers of the file.
     let before: String =
         text[..start].chars().map(|it| if it == '\n' { it } else { ' ' }).collect();
     let text = before + text[start..].trim_end().trim_end_matches(';');
@@ -48,7 +47,6 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// Adds the newest run of a suite.
 fn newest(results: &mut Results, suite: &str, runs: &Element<'_>) {
     let all = runs.part().elements(&runs.place).unwrap_or_default();
     let benches = all.last().and_then(|run| {

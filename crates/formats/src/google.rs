@@ -1,5 +1,5 @@
-//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out, because Stillwell
-//! computes its own.
+//! //! Google Benchmark's JSON. Repetitions are one launch. Aggregates are left out, because Stillwell computes its
+//! own.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -97,7 +97,7 @@ fn add(
     }
 }
 
-/// Adds a repetition. Returns the counters that are not finite.
+/// /// Adds a repetition. Returns the counters that are not finite.
 fn repetition(
     found: &mut BenchmarkValues,
     entry: &GoogleRun,
@@ -135,7 +135,7 @@ fn repetition(
     Ok(infinite)
 }
 
-/// Reads an aggregate. It is used only without repetitions (`--benchmark_report_aggregates_only`).
+/// /// Reads an aggregate, for files without repetitions (`--benchmark_report_aggregates_only`).
 fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! hyperfine's JSON: of versions 1, where each result has lists, and of version 2, where each run is an object. A run
-//! is a process, so it is a launch of one value.
+//! //! hyperfine's JSON: version 1, with lists in each result, and version 2, with an object for each run. A run is a
+//! process: a launch of one value.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const SECOND_NS: f64 = 1e9;
-/// The only metric of version 2 that the reader takes as the value.
+/// /// The metric of version 2 that is the value.
 const WALL: &str = "time_wall_clock";
 
 /// Reads a file.
@@ -39,7 +39,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// Adds the notes. The CSV reader needs them too.
+/// /// Adds the notes. The CSV reader needs them too.
 pub(crate) fn finish(results: &mut Results) {
     results.are_commands = true;
     if results.benchmarks.len() > 1 {
@@ -155,7 +155,6 @@ fn runs(
     Ok(())
 }
 
-/// A run of version 2.
 fn run(
     found: &mut BenchmarkValues,
     measurement: &BTreeMap<String, HyperfineQuantity>,

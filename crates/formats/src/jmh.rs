@@ -1,5 +1,5 @@
-//! JMH's JSON. A fork is a process, so it is a launch; an iteration is a value. In the mode `sample`, each single
-//! time is a value.
+//! //! JMH's JSON. A fork is a process, so it is a launch; an iteration is a value. In the mode `sample`, a value is a
+//! single time.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
     SummaryStatistics,
 };
 
-/// The most times of a histogram. The reader writes them out, and JMH writes no file with more.
+/// /// Most times of a histogram. The reader writes them out, and JMH writes no file with more.
 const N_TIMES_MAX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -67,8 +67,8 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
             results.tool = format!("JMH {version}");
         }
         let found = benchmark(&measured, &mut n_times)?;
-        // The mode `sample` has percentiles of the values that this reader reads. They are called `p0.99`, in some
-        // versions with the benchmark's name and a middle dot before it.
+        // // The percentiles of the mode `sample` are of values that this reader reads: `p0.99`, in some versions after
+        // the benchmark's name and a middle dot.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
         if others.into_iter().any(|name| is_more(name)) {
             results.note("the secondary metrics are not read");

@@ -1,5 +1,5 @@
-//! Strict JSON: an error has the path of the field, its line and column. A tree is built only where it is needed.
-//! [`document`] splits a file, so that only its parts are read strictly.
+//! //! Strict JSON: an error has the path of the field, its line and column. A tree is built only where needed.
+//! [`document`] splits a file into the parts to be read strictly.
 
 pub(crate) mod document;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{MetaValue, Metadata};
 
-/// Reads one value strictly. After an error it is read again to find the path, which costs several times as much.
+/// /// Reads one value strictly. An error costs a second reading, several times as slow, to find the path.
 ///
 /// # Errors
 /// Path, line and column of the first mistake within the text.
@@ -20,8 +20,7 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T> {
     read_at(text, || (0, 0), "")
 }
 
-/// Reads one value of a document, in which as many lines and columns as `before` says stand before it; `place` is its
-/// path there.
+/// /// Reads a value at the path `place` of a document, after as many lines and columns as `before` has.
 fn read_at<'de, T: Deserialize<'de>>(
     text: &'de str,
     before: impl Fn() -> (usize, usize),
@@ -51,14 +50,13 @@ fn read_at<'de, T: Deserialize<'de>>(
     })
 }
 
-/// The numbers that are valid values.
+/// /// Numbers that are valid values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sign {
     /// Above zero.
     Positive,
     /// Zero too.
     NotNegative,
-    /// All.
     Any,
 }
 
@@ -92,7 +90,7 @@ impl<'de> DeserializeSeed<'de> for ScaledNumber {
     }
 }
 
-/// A list of numbers, appended to others.
+/// /// A list of numbers that is appended to others.
 pub(crate) struct NumberList<'a> {
     pub(crate) to: &'a mut Vec<f64>,
     pub(crate) number: ScaledNumber,
@@ -188,7 +186,7 @@ impl<'de> Visitor<'de> for MetaValueVisitor {
     }
 }
 
-/// Flattens a nested value into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
+/// /// Flattens a nested value into metadata, with points between the keys: `cpu.count`. Lists of objects are numbered.
 pub(crate) fn flatten(key: &str, value: &Value, to: &mut Metadata) {
     let meta = match value {
         Value::Null => return,
@@ -220,8 +218,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Turns JSON as Python and C++ write it into valid JSON: a bare `NaN`, `Infinity` or `-Infinity` outside of strings
-/// becomes `word`, or the same word as a text.
+/// /// Valid JSON from that of Python and C++: a bare `NaN`, `Infinity` or `-Infinity` becomes `word`, or a text.
 pub(crate) fn without_bare_words<'a>(text: &'a str, word: Option<&str>) -> Cow<'a, str> {
     const BARE: [&str; 6] = ["-Infinity", "Infinity", "-inf", "inf", "-nan", "nan"];
     let bare_at = |rest: &str| match rest.starts_with("NaN") {

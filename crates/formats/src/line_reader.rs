@@ -2,11 +2,10 @@
 
 use crate::Results;
 
-/// Takes the lines of a file one by one.
 pub(crate) trait LineReader {
     /// Takes a line without its end; `number` counts from 1.
     fn line(&mut self, number: usize, line: &str);
-    /// Tells a line that cannot be taken.
+    /// /// Notes a line that cannot be taken.
     fn unread(&mut self, number: usize, why: String);
     /// The results of all lines.
     fn finish(self: Box<Self>) -> Results;

@@ -1,4 +1,4 @@
-//! nanobench's JSON template. All epochs are in one process: one launch.
+//! //! nanobench's JSON template. All epochs are one launch.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::source::TextFile;
 use crate::{BenchmarkValues, Detail, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
-/// nanobench writes 0 for a counter that it could not read.
+/// /// Counters; 0 is one that nanobench could not read.
 const COUNTERS: [&str; 6] = [
     "pagefaults",
     "cpucycles",

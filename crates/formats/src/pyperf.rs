@@ -1,7 +1,7 @@
-//! pyperf JSON: version "1.0", and the earlier versions 5 and 6. A process is a launch.
+//! //! pyperf JSON: version "1.0", and the earlier versions 5 and 6. A process is a launch.
 //!
-//! Metadata of a run overrides that of its benchmark, which overrides that of the suite. Keys come in any order
-//! (pyperf sorts them, so `version` is last): units and loop counts are applied when all has been read.
+//! Metadata of a run overrides the benchmark's, which overrides the suite's. Units and loop counts are applied at the
+//! end, because keys come in any order (pyperf sorts them, so `version` is last).
 
 mod metadata;
 mod run;
@@ -50,21 +50,20 @@ impl<'de> Deserialize<'de> for PyperfVersion {
     }
 }
 
-/// A benchmark as the file contains it.
 #[derive(Deserialize)]
 #[serde(bound = "")]
 struct BenchmarkDocument<const ALL: bool> {
     metadata: Option<PyperfMetadata<true>>,
-    /// Name of `metadata` in version 5.
+    /// /// Name of `metadata` in version 5.
     common_metadata: Option<PyperfMetadata<true>>,
     runs: RunList<ALL>,
 }
 
-/// Reads a suite; `ALL` also keeps the metadata of each run.
+/// /// Reads a suite; `ALL` also keeps the metadata of each run.
 fn suite<const ALL: bool>(text: &str) -> Result<Results> {
     let document = Document::split(text)?;
     let mut results = Results::default();
-    // The keys are sorted, so an incomplete file has no version.
+    // // An incomplete file has no version: the keys are sorted.
     let version = match document.member("version") {
         Some(version) => version.read("version")?,
         None if document.is_cut() => PyperfVersion::V1,
@@ -149,7 +148,6 @@ fn per_loop(found: &mut BenchmarkValues) {
     }
 }
 
-/// Seconds become nanoseconds.
 fn scale(found: &mut BenchmarkValues) {
     if found.unit == ResultUnit::Time {
         found.values.iter_mut().for_each(|value| *value *= SECOND_NS);

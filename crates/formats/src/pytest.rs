@@ -1,4 +1,4 @@
-//! pytest-benchmark's JSON. All rounds are in one process: one launch.
+//! //! pytest-benchmark's JSON. All rounds are one launch.
 
 use std::num::NonZeroU64;
 

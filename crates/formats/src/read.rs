@@ -1,4 +1,4 @@
-//! The ways into this crate: a path, a stream, or bytes in memory.
+//! //! Entry points of this crate: a path, a stream, or bytes in memory.
 #![expect(clippy::disallowed_methods, reason = "opens the files that the caller names")]
 
 use std::borrow::Cow;
@@ -16,9 +16,9 @@ use crate::source::TextFile;
 use crate::text::decoding;
 use crate::{FileFormat, ReadOptions, Results, SourceFile};
 
-/// The start of a text that tells its format.
+/// /// Bytes at the start of a text that tell its format.
 const START_BYTES: u64 = 1 << 20;
-/// The longest line of a result. A longer one is skipped, and told.
+/// /// Longest line of a result. A longer one is skipped and noted.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Reads a file, or a directory of criterion or asv.
@@ -36,11 +36,10 @@ pub fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     read_from(file, path, options).with_context(|| path.display().to_string())
 }
 
-/// Reads a stream. Files beside it are looked for in the directory of `path`, which also names a benchmark without a
-/// name.
+/// /// Reads a stream. `path` names a benchmark without a name, and its directory may hold more files.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     let mut from = decoding(from)?;
     let mut start = Vec::new();
@@ -53,7 +52,7 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
             return lines(format, start.chain(from), reader(&name, options));
         }
     }
-    // The keys that tell the format of a document may come only near its end.
+    // // The telling keys of a document may come only near its end.
     read_document(&mut from, &mut start)?;
     let format = options.format.map_or_else(|| detect(&start), Ok)?;
     ensure!(
@@ -65,7 +64,7 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
         .iter()
         .filter_map(|other| {
             let path = path.parent()?.join(other);
-            // A FIFO would wait for its other end.
+            // // A FIFO would wait for its other end.
             let file = path.is_file().then(|| File::open(&path).ok())??;
             let mut bytes = Vec::new();
             read_document(decoding(file).ok()?, &mut bytes).ok()?;
@@ -77,10 +76,11 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
     format.read(&files, options)
 }
 
-/// Most that is read of a document at once, bytes.
+/// /// Most bytes of a document to read at once.
 const PART_BYTES: u64 = 1 << 20;
 
-/// Reads the rest of a document. It ends at a NUL, which no document has, but the hole of a sparse file has no end of them.
+/// /// Reads the rest of a document, up to a NUL: no document has one, and the hole of a sparse file has them without
+/// end.
 fn read_document(mut from: impl Read, bytes: &mut Vec<u8>) -> Result<()> {
     loop {
         let n_before = bytes.len();
@@ -93,16 +93,16 @@ fn read_document(mut from: impl Read, bytes: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// Reads a file in memory.
+/// /// Reads a file in memory.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_bytes(name: &str, bytes: &[u8], options: ReadOptions<'_>) -> Result<Results> {
     read_from(bytes, Path::new(name), options)
 }
 
 impl FileFormat {
-    /// Reads files of this format: one, those beside it, or those of a directory of criterion.
+    /// /// Reads files of this format: one and the files beside it, or a directory of criterion.
     ///
     /// # Errors
     /// No benchmark can be read; the message has the place.
@@ -130,7 +130,6 @@ impl FileFormat {
     }
 }
 
-/// A decoded file.
 struct Decoded<'a> {
     path: &'a str,
     text: String,
@@ -192,7 +191,6 @@ fn lines(
     format.in_context(results.checked())
 }
 
-/// Skips the rest of a line.
 fn skip_line(from: &mut impl BufRead) -> Result<()> {
     loop {
         let bytes = from.fill_buf()?;

@@ -1,5 +1,5 @@
-//! Reads `TIME<TAB>COMMAND`, one run a line, as `--export times` and `tim -s` write it. A line without a tab is a
-//! time alone. The reader skips blank lines and lines that start with `#`.
+//! //! Lines `TIME<TAB>COMMAND`, one for each run, as `--export times` and `tim -s` write them. A line without a tab is
+//! a time alone. Blank lines and lines that start with `#` are skipped.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,6 @@ use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Re
 
 /// 100 years.
 const NS_MAX: f64 = 3.2e18;
-/// Name of the empty command.
 pub(crate) const EMPTY_COMMAND: &str = "empty shell";
 
 /// Characters of a wrong line that the error shows.
@@ -27,7 +26,7 @@ pub(crate) fn reader(path: &str, options: ReadOptions<'_>) -> Box<dyn LineReader
 }
 
 struct TimesFile {
-    /// The command of a line without one.
+    /// /// Command of a line without one.
     name: String,
     unit: TimeUnit,
     results: Results,
@@ -84,7 +83,7 @@ impl TimesFile {
         results.order.extend(u32::try_from(at).ok());
         if self.limit.is_reached() {
             self.limit.halve(results.benchmarks.iter_mut());
-            // The order is that of all launches, or none.
+            // // The order covers all launches, or none.
             results.order = Vec::new();
         }
     }
@@ -95,7 +94,7 @@ fn shown(command: &str) -> String {
     if command.is_empty() { EMPTY_COMMAND.into() } else { command.into() }
 }
 
-/// tim writes an empty command for its own overhead, which is subtracted from the others.
+/// /// A new benchmark; an empty command is tim's own overhead, which is subtracted from the others.
 fn new_benchmark(command: &str) -> BenchmarkValues {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
@@ -104,7 +103,7 @@ fn new_benchmark(command: &str) -> BenchmarkValues {
     made
 }
 
-/// A time in ns. Most decimals of a second are whole nanoseconds, but a product of doubles may differ in its last
+/// /// A time in ns. Most decimals of a second are whole nanoseconds, but a product of doubles may differ in its last
 /// bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
@@ -113,15 +112,12 @@ fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     Ok(if is_whole { ns.round() } else { ns })
 }
 
-/// The content of a line.
 struct TimedCommand<'a> {
     command: &'a str,
-    /// The text of the time.
     time: &'a str,
     value: f64,
 }
 
-/// Returns the command and its time; no command if the line has none.
 fn parse_line<'a>(line: &'a str, name: &'a str) -> Result<Option<TimedCommand<'a>>> {
     if line.trim().is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -193,7 +189,6 @@ mod tests {
         assert_eq!(parse(b"1\t\xff\n").unwrap().benchmarks[0].name, "\u{fffd}");
     }
 
-    /// Decimals of a second are whole nanoseconds, however they multiply.
     #[test]
     fn whole_nanoseconds_stay_whole() {
         let of = |seconds: f64| ns(seconds, TimeUnit::S).unwrap();

@@ -1,4 +1,4 @@
-//! Units of values, as sources write them.
+//! //! Units of values in the sources.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -32,8 +32,7 @@ pub(crate) fn time_ns(text: &str) -> Result<f64> {
     Ok(value)
 }
 
-/// The unit of values by the name that a source gives it, and what to multiply the values by. Times per operation are
-/// times.
+/// /// Unit of values with a source's name for it, and their factor. Times per operation are times.
 pub(crate) fn unit_of(name: &str) -> (ResultUnit, f64) {
     let base = match name.split_once('/') {
         Some((base, "op" | "iter" | "call")) => base,

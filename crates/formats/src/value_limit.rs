@@ -1,11 +1,11 @@
-//! A bound on the values that are kept of a file, so that a log of any length fits into memory.
+//! //! A limit on the values kept of a file, so that a log of any length fits into memory.
 
 use crate::{BenchmarkValues, Results};
 
-/// A benchmark with fewer values keeps them all.
+/// /// Values that a benchmark may always keep.
 const FEW: usize = 1000;
 
-/// The values so far. Above the limit, every benchmark with many values keeps every second one.
+/// /// The values so far. Above the limit, a benchmark with many values keeps every second one.
 pub(crate) struct ValueLimit {
     max: Option<usize>,
     n_kept: usize,
@@ -14,7 +14,6 @@ pub(crate) struct ValueLimit {
 
 #[derive(Clone)]
 struct Stride {
-    /// One value of so many is kept.
     every: u64,
     n_seen: u64,
 }
@@ -51,7 +50,7 @@ impl ValueLimit {
             }
             self.n_kept += benchmark.values.len();
         }
-        // Of many benchmarks with few values nothing is left out.
+        // // Benchmarks with few values keep them all.
         self.max = self.max.map(|max| max.max(2 * self.n_kept));
     }
 

@@ -1,5 +1,5 @@
-//! `NAME   time:   [1.0301 µs 1.0420 µs 1.0551 µs]`: an estimate of the time (of a slope or a mean, the text does not
-//! say which) between the ends of its interval. A long name has a line of its own.
+//! //! `NAME   time:   [1.0301 µs 1.0420 µs 1.0551 µs]`: an estimate of the time (slope or mean, unnamed) between the
+//! ends of its interval. A long name has a line of its own.
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
@@ -11,13 +11,11 @@ const START: &str = "Benchmarking ";
 
 #[derive(Default)]
 pub(super) struct Criterion {
-    /// A benchmark that has begun and has no result yet.
+    /// /// A benchmark without its result so far.
     open: Option<(usize, String)>,
-    /// The line before.
     before: String,
 }
 
-/// Whether a line has a result.
 pub(super) fn is_result(line: &str) -> bool {
     split(line).is_some_and(|(_, times)| times.contains(']'))
 }
@@ -35,7 +33,7 @@ impl Criterion {
     pub(super) fn line(&mut self, number: usize, line: &str, to: &mut Found) {
         if let Some((name, times)) = split(line) {
             let name = if name.is_empty() { self.before.clone() } else { name.to_owned() };
-            // The benchmark that ended is the one that began, unless the log lost lines.
+            // // Both names agree unless the log lost lines.
             self.open.take_if(|(_, open)| *open == name);
             self.end(to);
             to.add(number, &name, benchmark(&name, times));
@@ -62,7 +60,7 @@ impl Criterion {
         }
     }
 
-    /// Tells a benchmark whose result did not come.
+    /// /// Notes a benchmark whose result did not come.
     pub(super) fn end(&mut self, to: &mut Found) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow!("it has no result")));

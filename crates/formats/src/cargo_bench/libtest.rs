@@ -1,5 +1,5 @@
-//! `test NAME ... bench: 1,042 ns/iter (+/- 37) = 441 MB/s`: a median, and the maximum minus the minimum. Also what
-//! criterion prints with `--output-format bencher`.
+//! //! `test NAME ... bench: 1,042 ns/iter (+/- 37) = 441 MB/s`: a median, and the maximum minus the minimum. criterion
+//! prints it with `--output-format bencher`.
 
 use anyhow::{Context as _, Result};
 
@@ -10,13 +10,12 @@ use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 const BENCH: &str = "bench:";
 const PER_ITERATION: &str = "/iter";
 
-/// A benchmark whose result has not come.
+/// /// A benchmark without its result so far.
 #[derive(Default)]
 pub(super) struct Libtest {
     open: Option<(usize, String)>,
 }
 
-/// Whether a line has a result.
 pub(super) fn is_result(line: &str) -> bool {
     line.starts_with("test ") && line.contains(BENCH) && line.contains(PER_ITERATION)
 }
@@ -32,7 +31,7 @@ impl Libtest {
                 _ => self.open = Some((number, name.trim().to_owned())),
             }
         }
-        // What the benchmark prints may come between its name and its result.
+        // // Output of the benchmark may stand between its name and its result.
         let result = line.split_once(BENCH).filter(|_| line.contains(PER_ITERATION));
         if let (Some((_, result)), Some((number, name))) =
             (result, self.open.take_if(|_| result.is_some()))
@@ -41,7 +40,7 @@ impl Libtest {
         }
     }
 
-    /// Tells a benchmark whose result did not come.
+    /// /// Notes a benchmark whose result did not come.
     pub(super) fn end(&mut self, to: &mut Found) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow::anyhow!("its line has no result")));

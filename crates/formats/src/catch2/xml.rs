@@ -1,4 +1,4 @@
-//! Catch2's XML, read by its tags. A benchmark is an element `BenchmarkResults` in a test case.
+//! //! Catch2's XML, read tag by tag. A benchmark is an element `BenchmarkResults` in a test case.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::benchmark;
 use crate::{Results, SummaryStatistics};
 
-/// Reads XML by its tags. In an attribute, Catch2 escapes `<` and quotes.
+/// /// Reads the tags. Catch2 escapes `<` and quotes in attributes.
 pub(super) fn read(text: &str, to: &mut Results) {
     let mut title: Vec<String> = Vec::new();
     let mut open: Option<XmlBenchmark> = None;
@@ -49,7 +49,6 @@ pub(super) fn read(text: &str, to: &mut Results) {
     }
 }
 
-/// A benchmark in XML.
 #[derive(Default)]
 struct XmlBenchmark {
     number: usize,
@@ -101,7 +100,6 @@ fn end_xml(open: Option<XmlBenchmark>, title: &[String], to: &mut Results) {
     }
 }
 
-/// The value of an attribute of a tag.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<Cow<'a, str>> {
     let mut rest = tag.trim_start_matches(|it: char| !it.is_whitespace());
     loop {

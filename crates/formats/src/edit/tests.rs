@@ -102,7 +102,7 @@ fn one_added_to_another() {
         (6, &[1e9, 2e9][..], &[(1, 9e9)][..])
     );
     assert_eq!(results.metadata.len(), 1);
-    // Another machine, another interpreter: another measurement.
+    // // Another machine or interpreter.
     let before = results.clone();
     check_error(
         add(&mut results, changed("\"h\"", "\"other\"")),
@@ -110,7 +110,6 @@ fn one_added_to_another() {
     );
     check_error(add(&mut results, changed("3.11", "3.12")), "python_version is 3.11");
     assert_eq!(results, before);
-    // Metadata that may differ stays with its runs.
     let mut results = suite();
     add(&mut results, changed("\"duration\":7", "\"duration\":8")).unwrap();
     extract_metadata(&mut results, "duration").unwrap();
@@ -177,8 +176,8 @@ fn metadata_changed() {
     assert_eq!((names(&results), values(&results)[0].len()), (vec!["x"], 3));
 }
 
-/// pyperf 2.10.0: `python3 -m pyperf convert pyperf_suite_ref.json …`, then mean() of each benchmark. Its
-/// `--remove-warmups` ends with a ValueError here: the file has calibrations, which are warm-ups and nothing else.
+/// /// Figures of `python3 -m pyperf convert pyperf_suite_ref.json …` (pyperf 2.10.0), then mean() of each benchmark.
+/// Its `--remove-warmups` ends with a ValueError here: the only warm-ups of the file are calibrations.
 #[test]
 fn as_pyperf_does() {
     let file = |bytes| {

@@ -1,4 +1,4 @@
-//! The samples of formats whose tools were not at hand: the values are those in their texts.
+//! //! Samples of formats whose tools were not at hand, and the values in their texts.
 
 use crate::samples::*;
 use crate::{

@@ -8,7 +8,6 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 
 use crate::{Calibration, MetaValue, Metadata, ResultUnit};
 
-/// The units of pyperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PyUnit {
@@ -49,7 +48,7 @@ pub fn calibration_entry(calibration: Calibration) -> (&'static str, u64) {
 }
 
 impl<const ALL: bool> PyperfMetadata<ALL> {
-    /// The other keys. A calibration stays among them unless it belongs to a run without values.
+    /// /// The other keys. A calibration stays among them in a run with values.
     pub(crate) fn take_rest(&mut self) -> Metadata {
         let mut rest = std::mem::take(&mut self.rest);
         if let Some((key, n)) = self.calibration.map(calibration_entry).filter(|_| ALL) {
@@ -59,7 +58,7 @@ impl<const ALL: bool> PyperfMetadata<ALL> {
     }
 }
 
-/// The value of a key in the runs that have it. It must be the same in all of them.
+/// /// A key's value in the runs that have the key; all must agree.
 #[derive(Clone, Debug)]
 pub(crate) struct CommonValue<T> {
     value: Option<T>,
@@ -89,7 +88,7 @@ impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
         }
     }
 
-    /// The value of all runs. Runs without it have that of the benchmark or suite.
+    /// /// The value of all runs; for a run without it, the value of the benchmark or suite.
     ///
     /// # Errors
     /// Neither the runs nor the benchmark nor the suite has the key, or the values differ.
@@ -110,7 +109,7 @@ enum MetadataKey {
     RecalibrateLoops,
     CalibrateWarmups,
     RecalibrateWarmups,
-    /// Its text, if the caller wants it.
+    /// /// The key's text, if the caller wants it.
     Other(Option<String>),
 }
 
@@ -167,7 +166,7 @@ impl<'de, const ALL: bool> Visitor<'de> for MetadataVisitor<ALL> {
                 MetadataKey::InnerLoops => {
                     once("inner_loops", &mut metadata.inner_loops, map.next_value()?)?
                 }
-                // If a run has several calibrations, the last one counts.
+                // // The last one of several calibrations of a run counts.
                 MetadataKey::CalibrateLoops => {
                     metadata.calibration = Some(Calibration::Loops(map.next_value()?))
                 }

@@ -1,4 +1,4 @@
-//! The runs of a benchmark. The reader appends each to the common list of values as it reads it.
+//! //! The runs of a benchmark, each appended to the common list of values when it is read.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -10,9 +10,8 @@ use crate::json::{NotNegative, NumberList, ScaledNumber, Sign};
 use crate::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
 use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
 
-/// All runs of a benchmark.
 pub(crate) struct RunList<const ALL: bool> {
-    /// In the unit of the file. The caller applies name, unit and the metadata outside the runs later.
+    /// /// In the unit of the file. The caller applies name, unit and the outer metadata later.
     pub(crate) found: BenchmarkValues,
     pub(crate) name: CommonValue<String>,
     pub(crate) unit: CommonValue<PyUnit>,
