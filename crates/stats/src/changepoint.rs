@@ -6,7 +6,7 @@ use crate::sorted::SortedSample;
 /// The first index of each segment of constant mean, 0 first. The segmentation is the one with the
 /// smallest `sum of squared errors / s^2 + penalty * (segments - 1)`.
 ///
-/// The recursion is that of PELT (Killick, Fearnhead & Eckley 2012), and so is the answer. Starts
+/// Recursion and answer are PELT's (Killick, Fearnhead & Eckley 2012). Starts
 /// are dropped by functional pruning (FPOP; Maidstone, Hocking, Rigaill & Fearnhead 2017, section
 /// 4): a start is kept only while there is a mean for which it is the best one. Of 100 000 values
 /// without a change some ten starts are kept, where PELT keeps all. The scale is `s = 1.4826 med |x_{i+1} - x_i| / sqrt(2)`, which changes of level do not widen.

@@ -50,7 +50,7 @@ pub fn paper(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
 /// [`paper`] with a limit: it extrapolates below the minimum by at most `X_(k+1) - X_(1)`.
 ///
 /// Where a few quiet runs are far below the loaded rest, the limit bounds the error of the
-/// extrapolation. Unit and failures as [`paper`].
+/// extrapolation. Unit and failures: see [`paper`].
 ///
 /// ```
 /// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
@@ -65,8 +65,7 @@ pub fn clamped(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
 
 /// The endpoint of the `tim` program: [`paper`] with every `X_(k+1+i)` replaced by `X_(k+i)`.
 ///
-/// It exists to compare results with that program (c-blake/bu, `eve.nim`). Unit and failures as
-/// [`paper`].
+/// For comparisons with that program (c-blake/bu, `eve.nim`). Unit and failures: see [`paper`].
 ///
 /// ```
 /// let xs = stillwell_stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
@@ -183,7 +182,7 @@ pub fn window_err(xs: &[f64], estimate: impl Fn(&SortedSample) -> f64) -> Result
 
 /// [`window_err`] of several estimates at once. Each window is sorted once for all of them.
 ///
-/// Fails as [`window_err`].
+/// Failures: see [`window_err`].
 pub fn window_errs<const N: usize>(
     xs: &[f64],
     estimates: impl Fn(&SortedSample) -> [f64; N],

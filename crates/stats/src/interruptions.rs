@@ -54,7 +54,7 @@ pub enum Interruptions {
 /// The time of one command without interruptions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uninterrupted {
-    /// Time at zero interruptions, in the unit of the times. The error contains that of the cost.
+    /// Time at zero interruptions, in the unit of the times. The error contains the cost's error.
     pub t0: PointEstimate,
     /// Mean cost of one interruption, in the unit of the times. Not negative.
     pub per_interruption: PointEstimate,
@@ -196,7 +196,7 @@ fn cost_of(runs: &[Run]) -> Option<PointEstimate> {
             solve(&[&sample[..cut.start], &sample[cut.end..]].concat(), limit)
         })
         .collect();
-    // The sd of jackknife values is that of windows / (W - 1).
+    // The sd of jackknife values is the windows' sd / (W - 1).
     let err = sample_sd(&without).ok()? * (n_windows - 1) as f64 / (n_windows as f64).sqrt();
     let resolution = limit / f64::from(1 << HALVINGS);
     let is_plausible = cost >= -2.0 * (err + resolution) && cost < 0.99 * limit;

@@ -16,7 +16,7 @@ const SPACING: (usize, usize) = (5, 20);
 const WINDOWS: usize = 10;
 /// Windows whose minima must agree.
 const AGREEING: usize = 4;
-/// Runs above the lowest that tell whether it stands alone.
+/// Runs above the lowest that show whether it stands alone.
 const OTHERS: usize = 10;
 /// The lowest run stands alone beyond this many times the range of the others.
 const ALONE: f64 = 3.0;

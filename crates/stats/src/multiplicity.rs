@@ -50,7 +50,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
 /// rejections.
 ///
 /// `n_total` is the size of the whole family if the slice is a part of it; the slice length is the
-/// minimum. `is_rejected(index, share)` tells whether a hypothesis is rejected at a share. An
+/// minimum. `is_rejected(index, share)` says whether a hypothesis is rejected at a share. An
 /// interval at level `1 - share alpha` excludes 0 exactly where Holm rejects. Fails on an empty
 /// slice, NaN and infinity.
 /// ```

@@ -1,4 +1,4 @@
-//! The same work for many numbers: on all threads with the feature `rayon`, on this one without. The results are the same.
+//! One function for many numbers: on all threads with the feature `rayon`, else on this one, with equal results.
 
 #[cfg(feature = "rayon")]
 use rayon::prelude::*;

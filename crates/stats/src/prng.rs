@@ -23,7 +23,7 @@ impl Stream {
         Self { state: seed }
     }
 
-    /// The same stream `n` words later. The state is a counter, so the jump takes one step.
+    /// This stream `n` words later. The state is a counter, so the jump takes one step.
     ///
     /// ```
     /// let mut stream = stillwell_stats::Stream::new(7);

@@ -8,15 +8,14 @@ use crate::{Invalid, mean};
 pub struct RunRatio {
     /// Sum of the numerators ÷ sum of the denominators.
     pub value: f64,
-    /// Its error; `None` below 6 runs.
+    /// Error; `None` below 6 runs.
     pub err: Option<f64>,
 }
 
 /// `sum(a) / sum(b)` for runs in their order.
 ///
-/// Runs with a large denominator count more than in a mean of ratios: the ratio is that of all runs
-/// together. Error: [`window_err`] of the mean of the linearised runs `(a - r b) / mean(b)`, whose
-/// mean is 0 (Cochran, "Sampling Techniques", 3rd edition, section 2.11). The linear formula is
+/// The ratio of all runs together: runs with a large denominator count more than in a mean of ratios.
+/// Error: [`window_err`] of the mean of the linearised runs `(a - r b) / mean(b)`, whose mean is 0 (Cochran, "Sampling Techniques", 3rd edition, section 2.11). The linear formula is
 /// accurate while the denominators vary by a few ten percent.
 ///
 /// Fails without runs, on lists of different length, NaN or infinity, and if the denominators add

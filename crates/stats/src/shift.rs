@@ -183,7 +183,7 @@ pub struct ArmDistance {
 
 /// Kolmogorov-Smirnov distance of the arms of `pairs`, in `[0, 1]`, with p by re-labelling.
 ///
-/// The p-value is valid on dependent noise, unlike that of the usual test. The new arm is lowered
+/// The p-value is valid on dependent noise, unlike the usual test's. The new arm is lowered
 /// by `theta`: 0 tests for any difference, the typical log ratio for a difference of shape. Fails
 /// as [`Pairs::test`].
 ///
@@ -201,11 +201,11 @@ pub fn kolmogorov_smirnov(
     distance(pairs, orbit, theta, two_sample::kolmogorov_smirnov)
 }
 
-/// Anderson-Darling distance of the arms of `pairs`, with p by re-labelling. The value is that of
-/// [`two_sample::anderson_darling`].
+/// Anderson-Darling distance of the arms of `pairs` (see [`two_sample::anderson_darling`]), with p by
+/// re-labelling.
 ///
-/// It is more sensitive in the tails than [`kolmogorov_smirnov`]. `theta` and failures are the
-/// same; it also fails below 2 pairs and for equal times only.
+/// More sensitive in the tails than [`kolmogorov_smirnov`], with the same `theta` and failures; also
+/// fails below 2 pairs and for equal times only.
 ///
 /// ```
 /// use stillwell_stats::{relabel::{Orbit, Pairs}, shift::anderson_darling};

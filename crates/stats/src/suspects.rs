@@ -81,11 +81,11 @@ pub fn suspect(evidence: &[Option<f64>], spent: &[f64]) -> Option<usize> {
 /// The fraction of an [`InterimPoint`] where suspects get more time, so that a look spends
 /// `0.75 √fraction`, or, at the end of a session, `0.75 √fraction + 0.25`.
 ///
-/// `fraction` is that of the comparison's own time or pairs, which do not depend on the labels. Only
-/// comparisons that never were suspects may have a look at the end. The number of pairs at that look
-/// depends on the labels of other comparisons only; that of a suspect would depend on its own. So the
-/// looks at fixed numbers of pairs err in at most 0.75 alpha, whether or not each of them happens, and
-/// those at the end in at most 0.25 alpha.
+/// `fraction` is of the comparison's own time or pairs, which do not depend on the labels. Only
+/// comparisons that never were suspects may have a look at the end: its number of pairs depends on the
+/// labels of other comparisons only, and a suspect's would depend on its own. So the looks at fixed
+/// numbers of pairs err in at most 0.75 alpha, whether or not each of them happens, and the looks at the
+/// end in at most 0.25 alpha.
 ///
 /// ```
 /// use stillwell_stats::suspects::share_of_looks;

@@ -3,7 +3,7 @@
 use super::noise::Whitener;
 use super::shape::{Shape, drifts, spell_lengths};
 
-/// Smallest share of a movement's squared norm that the known movements may leave of it.
+/// Smallest share of a movement's squared norm that the known movements may leave.
 const DISTINCT_MIN: f64 = 1e-6;
 
 /// The parts of the search that do not depend on the values: the whitened known movements, and the
@@ -14,7 +14,7 @@ pub(super) struct Fit<'a> {
     basis: Vec<Vec<f64>>,
     /// 1 ÷ squared norm of each step; 0 where none may be.
     steps: Vec<f64>,
-    /// The same for spells of each length, by their first session.
+    /// For spells of each length, by their first session.
     spells: Vec<(usize, Vec<f64>)>,
     drifts: Vec<(Shape, f64)>,
 }

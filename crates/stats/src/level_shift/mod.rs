@@ -49,7 +49,7 @@ pub struct ShiftOptions {
 /// A movement of the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// Its kind and its place.
+    /// Kind and place.
     pub shape: Shape,
     /// p-value of this movement beside those that were found before it.
     pub p: f64,
@@ -213,8 +213,8 @@ pub fn p_of_no_shift(xs: &[f64], options: ShiftOptions) -> Result<f64, Invalid> 
 }
 
 /// The best further movement and its p-value. A drift is asked for only if no step or spell is
-/// significant. As a second chance, it has its p-value doubled. It may be that of a random walk: one
-/// that has gone far has drifted.
+/// significant; as a second chance, its p-value is doubled. A random walk that has gone far has
+/// drifted, too.
 fn next(search: &Search, series: &Series<'_>, options: ShiftOptions) -> Option<(Candidate, f64)> {
     let [sudden, drift] = search.best(series.fits, series.xs);
     let sudden = sudden.map(|it| (it, search.p_any(series, &it, options.orders())));

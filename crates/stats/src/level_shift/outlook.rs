@@ -1,4 +1,4 @@
-//! What a history without a change could have shown, and what would decide.
+//! The change that a history without one could have shown, and the values that would decide.
 
 use super::{Shift, ShiftOptions, p_of_no_shift};
 use crate::invalid::Invalid;
@@ -12,7 +12,7 @@ const SIZE_MAX: f64 = 32.0;
 /// Relative precision of the smallest step.
 const PRECISION: f64 = 1.06;
 
-/// What a history without a change could have shown.
+/// The change that a history without one could have shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
     /// Further values after which the movement would be significant, if they scatter around its last level like those

@@ -32,7 +32,7 @@ pub enum Center {
 /// The center of each group with its standard error.
 ///
 /// The error is the geometric mean of two errors: the group's own, and the shared one, which `n`
-/// values with the pooled spread within the groups would have. The spread is that of the center: a
+/// values with the pooled spread within the groups would have. The spread is the center's: a
 /// standard deviation for [`Center::Mean`], `sqrt(n)` times the error of the trimmed mean for
 /// [`Center::Typical`], which no single time can make large. A group of fewer than 8 values, or
 /// without spread, has the shared error. If the pooled spread has fewer than 8 degrees of freedom,

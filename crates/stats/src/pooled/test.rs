@@ -17,8 +17,8 @@ const END_ERROR: f64 = 1e-6;
 ///   the same program on every machine, its p-value is exact. It says nothing of other machines.
 ///
 /// So if both arms are the same program everywhere, "different" has a probability of at most alpha,
-/// whatever the noise. If the groups differ around a mean ratio of 1, the rate is that of the
-/// random-effects test alone. Calibration, with the rates before and after:
+/// whatever the noise. If the groups differ around a mean ratio of 1, the rate is the
+/// random-effects test's. Calibration, with the rates before and after:
 /// `tests/calibration/together.rs`.
 #[derive(Clone, Debug)]
 pub struct PooledTest {

@@ -244,7 +244,7 @@ pub(crate) struct Estimate {
 ///
 /// It never contains a rejected 0 and always an accepted one. If the estimate is rejected, because
 /// the ratio moved or a look erred, only the last look counts, with the error that was left for it.
-/// The second value tells that. `tolerance` is the error of the ends.
+/// The second value says so. `tolerance` is the error of the ends.
 pub(crate) fn invert(
     looks: &[JointLook],
     statistics: &'static [Statistic],

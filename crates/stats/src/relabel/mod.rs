@@ -93,7 +93,7 @@ pub struct ObservedStatistic {
 /// The test of one log ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatioTest {
-    /// Exact p-value, that of the selected statistic.
+    /// Exact p-value of the selected statistic.
     pub p: f64,
     /// The statistic with the smallest `q90`. Among equal ones (up to rounding), the first.
     pub selected: ObservedStatistic,

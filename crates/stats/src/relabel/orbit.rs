@@ -53,8 +53,8 @@ impl Orbit {
         Ok(Self { n_pairs, n_rows: all.unwrap_or(draws + 1), rows })
     }
 
-    /// The same draws at every number of pairs: the part of endless random rows for `n_pairs` pairs
-    /// from the pair `first` on. So a look and the looks after it swap the same pairs in a row.
+        /// The part of endless random rows for `n_pairs` pairs from the pair `first` on. A row is equal at
+    /// every number of pairs, so a look and the looks after it swap the same pairs in a row.
     ///
     /// Fails as [`Orbit::new`].
     pub fn endless(first: usize, n_pairs: usize, draws: usize, seed: u64) -> Result<Self, Invalid> {

@@ -25,7 +25,7 @@ pub struct TailTest {
 pub struct SlowRuns {
     /// Whether it is the new arm that has more slow runs.
     pub is_new: bool,
-    /// Share of that arm's runs by which its slow runs outnumber those of the other arm.
+    /// Share of this arm's runs by which its slow runs outnumber the other arm's.
     pub share: f64,
     /// Median of its slow runs / median of its other runs.
     pub factor: f64,

@@ -60,7 +60,7 @@ pub struct SequentialTest {
     tests: ThetaTests,
     /// Tests of the mean times, at looks that would show a slow tail of a tenth of the runs.
     mean_tests: ThetaTests,
-    /// The same, at looks that would show a slow tail of a twentieth.
+    /// Tests of "the same", at looks that would show a slow tail of a twentieth.
     same_tests: ThetaTests,
     /// p-value of "no difference" over all looks.
     p: f64,
@@ -96,12 +96,12 @@ pub struct Conclusion {
     /// The log ratios that no look rejects. 0 is inside iff the comparison is not different.
     pub interval: Interval,
     /// Whether an earlier look rejects the estimate, because the ratio moved or that look erred.
-    /// `interval` is then that of the last look.
+    /// `interval` is then the last look's.
     pub is_contradicted: bool,
     /// Typical time and floor.
     pub shape: RatioShape,
-    /// Log ratio of the mean times. Its interval is from those of the looks that would show a slow
-    /// tail of a tenth of the runs. Without such a look it is unbounded.
+        /// Log ratio of the mean times. Its interval is from the looks that would show a slow tail of a
+    /// tenth of the runs; without such a look, unbounded.
     pub mean: (f64, Interval),
     /// How many times as many pairs show a slow tail as in independent runs: [`clustering`].
     pub clustering: f64,
@@ -258,7 +258,7 @@ impl SequentialTest {
     }
 
     /// The side of the limit on which the log ratio is, at this share of alpha: `Less` or `Greater`;
-    /// `None` if the looks so far do not tell. The error of one side alone is half of that.
+    /// `None` if the looks so far do not decide. One side alone errs at half the share.
     pub fn side_of_limit(&self, share: f64) -> Option<Ordering> {
         let tested = self.tests.get(self.design.limit, &self.looks)?;
         tested.crossing(self.level(share))?.partial_cmp(&0.0)
@@ -282,7 +282,7 @@ impl SequentialTest {
     }
 
     /// Estimate and interval from all looks so far at a share of alpha; `None` before the first
-    /// look. `pairs` are those of the last [`SequentialTest::take`], or more.
+    /// look. `pairs` are the pairs of the last [`SequentialTest::take`], or more.
     ///
     /// # Errors
     /// The test cannot be made on these times.

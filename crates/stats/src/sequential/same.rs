@@ -35,7 +35,7 @@ const CLUSTERED: f64 = 0.01;
 /// Number of pairs of which at least one shows a slow tail of this share of the runs, except with
 /// probability `alpha`: the smallest n with `(1 - share)^n <= alpha`.
 ///
-/// It holds for slow runs that come independently. If they come in bursts, see [`clustering`].
+/// For slow runs that come independently. If they come in bursts, see [`clustering`].
 ///
 /// ```
 /// use stillwell_stats::sequential::{GATE_TAIL, SAME_TAIL, hidden_tail_pairs};

@@ -10,7 +10,7 @@ use crate::warmup;
 const LEAST_DRAWS: usize = 1999;
 
 /// The tests of some log ratios for one estimand. A test may have taken fewer looks than there are.
-/// It takes the missing ones when it is wanted, so it does not matter when that is.
+/// The missing ones are taken when the test is asked for, at any time.
 #[derive(Clone, Debug)]
 pub(super) struct ThetaTests {
     estimand: Estimand,

@@ -37,7 +37,7 @@ pub struct FloorShift {
 /// Permutation test of "the floor does not move". `p` is over `shuffles` random orders and the real
 /// one.
 ///
-/// Exact if the runs are exchangeable. O(n log n + n shuffles). Fails as [`floor_windows`].
+/// Exact if the runs are exchangeable. O(n log n + n shuffles). Failures: see [`floor_windows`].
 ///
 /// ```
 /// let xs: Vec<f64> = (0..40).map(f64::from).collect();

@@ -35,7 +35,7 @@ pub enum StabilityFlag {
     Stepped,
     /// There is more than one typical time.
     Modes,
-    /// The fastest runs of one window differ from those of another.
+    /// The fastest runs of two windows differ.
     FloorMoved,
 }
 
@@ -191,7 +191,7 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 /// - Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from `seed`, and a spread above 0.5 %.
 ///
 /// Fails for `n < 20`, and for times that are not finite or not above zero. O(n^2) up to 2000 runs,
-/// O(n log n) beyond: there the drift is that of the medians of at most 2000 groups.
+/// O(n log n) beyond: there the drift comes from the medians of at most 2000 groups.
 /// ```
 /// use stillwell_stats::series::{StabilityFlag, stability};
 /// let drifting: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
