@@ -66,7 +66,7 @@ impl SortedSample {
     /// Interval of quantile `p` of the distribution that the values come from, between two of them. It
     /// misses on each side with probability at most `alpha / 2`, whatever the distribution is.
     ///
-        /// The number of values below the quantile is binomial; its quantiles are the ranks of the ends (Conover,
+    /// The number of values below the quantile is binomial; its quantiles are the ranks of the ends (Conover,
     /// "Practical Nonparametric Statistics", 3rd edition, section 3.2). Valid for
     /// independent values. `None` if the sample does not reach so far: see [`quantile_needs`]. Fails
     /// unless `0 < p < 1` and `0 < alpha < 1`.

@@ -110,7 +110,7 @@ impl Search {
         self.share(series.fits, it.noise_without, &shuffled, orders)
     }
 
-        /// [`Self::p_fitted`] under any noise, the least favourable one too, with an allowance for the fit, and
+    /// [`Self::p_fitted`] under any noise, the least favourable one too, with an allowance for the fit, and
     /// not below the probability of the rarest order of the values.
     pub(super) fn p_any(&self, series: &Series<'_>, it: &Candidate, orders: Orders) -> f64 {
         let shuffled = Shuffled::new(self, series, it, ALLOWANCE);

@@ -53,7 +53,7 @@ impl Orbit {
         Ok(Self { n_pairs, n_rows: all.unwrap_or(draws + 1), rows })
     }
 
-        /// The part of endless random rows for `n_pairs` pairs from the pair `first` on. A row is equal at
+    /// The part of endless random rows for `n_pairs` pairs from the pair `first` on. A row is equal at
     /// every number of pairs, so a look and the looks after it swap the same pairs in a row.
     ///
     /// Fails as [`Orbit::new`].

@@ -100,7 +100,7 @@ pub struct Conclusion {
     pub is_contradicted: bool,
     /// Typical time and floor.
     pub shape: RatioShape,
-        /// Log ratio of the mean times. Its interval is from the looks that would show a slow tail of a
+    /// Log ratio of the mean times. Its interval is from the looks that would show a slow tail of a
     /// tenth of the runs; without such a look, unbounded.
     pub mean: (f64, Interval),
     /// How many times as many pairs show a slow tail as in independent runs: [`clustering`].
