@@ -49,10 +49,7 @@ pub struct StepWorth {
 }
 
 /// The worth of all steps. `visits` has a list for each step, with a visit for each block; the first step is the
-/// machine as it is.
-///
-/// # Errors
-/// A visit has fewer than two runs, or a time is not above zero.
+/// machine as it is. Errors: a visit has fewer than two runs, or a time is not above zero.
 pub fn worth(visits: &[Vec<AdviceVisit>], seed: u64) -> Result<Vec<StepWorth>, Invalid> {
     let [without, ..] = visits else { return Ok(Vec::new()) };
     let of_step = |(step, visits): (usize, &Vec<AdviceVisit>)| -> Result<StepWorth, Invalid> {

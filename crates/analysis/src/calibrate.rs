@@ -116,10 +116,7 @@ pub struct CalibrationSettings {
 }
 
 /// Replays experiments on the times of consecutive runs, ns, that started `pace_ns` apart on average. `after_each` is
-/// called after each experiment, from any thread.
-///
-/// # Errors
-/// Fewer than [`CALIBRATION_RUNS_MIN`] runs, or a time is zero.
+/// called after each experiment, from any thread. Errors: fewer than [`CALIBRATION_RUNS_MIN`] runs, or a time is zero.
 pub fn calibrate(
     series_ns: &[f64],
     pace_ns: f64,

@@ -24,10 +24,8 @@ pub struct CeilingAnswer {
     pub interval: Interval,
 }
 
-/// The answers for the judged arms: the new ones if there is a reference, otherwise all.
-///
-/// # Errors
-/// The values have another unit than the ceiling, or higher values are better.
+/// The answers for the judged arms: the new ones if there is a reference, otherwise all. Errors: the values have
+/// another unit than the ceiling, or higher values are better.
 pub fn against_ceiling(
     plan: &Plan,
     arms: &[ArmSummary],

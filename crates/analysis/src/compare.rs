@@ -74,10 +74,7 @@ pub struct RecordLooks<'a> {
 }
 
 impl<'a> RecordLooks<'a> {
-    /// Repeats the interim analyses of the session.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Repeats the interim analyses of the session. Errors: the times are unfit for a test.
     pub fn of(record: &'a Record, arms: &'a [ArmSummary]) -> Result<Self, stats::Invalid> {
         let walls = Walls::of(record);
         let watch = SessionComparisons::of(record, &walls)?;

@@ -6,10 +6,7 @@ use crate::suite;
 use record::plan::{Arm, Control, Plan};
 use record::{Event, Record, Rows};
 
-/// Keeps the benchmarks or commands with these names, and their controls.
-///
-/// # Errors
-/// No benchmark has one of the names.
+/// Keeps the benchmarks or commands with these names, and their controls. Errors: no benchmark has one of the names.
 pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
     if !record.parts.is_empty() {
         return suite::select(record, names);

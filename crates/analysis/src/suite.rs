@@ -59,10 +59,8 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     Some(whole)
 }
 
-/// Keeps the benchmarks with these names. The family of comparisons is still the whole suite.
-///
-/// # Errors
-/// No benchmark has one of the names.
+/// Keeps the benchmarks with these names. The family of comparisons is still the whole suite. Errors: no benchmark has
+/// one of the names.
 pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
     let name_of = |part: &Record| part.header.plan.suite.as_ref().map(|it| it.benchmark.clone());
     let known: Vec<String> = record.parts.iter().filter_map(name_of).collect();

@@ -47,10 +47,7 @@ impl GainTrial {
         Some(Self::new(plan.trial.as_ref()?, (plan.policy.alpha, seed), estimand))
     }
 
-    /// Takes the looks that are due (see [`SequentialTest::take`]).
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Takes the looks that are due (see [`SequentialTest::take`]). Errors: the times are unfit for a test.
     pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<(), Invalid> {
         self.gain.take(pairs, points)?;
         self.reach.take(pairs, points)?;

@@ -228,10 +228,7 @@ impl Slots {
         }
     }
 
-    /// The pairs as a test needs them.
-    ///
-    /// # Errors
-    /// There is no pair, or a time is zero.
+    /// The pairs as a test needs them. Errors: there is no pair, or a time is zero.
     pub fn pairs(&self) -> Result<Pairs, Invalid> {
         Pairs::new(&self.slot1, &self.slot2, &self.slot1_is_new)
     }

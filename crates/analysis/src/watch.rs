@@ -159,10 +159,7 @@ impl SessionComparisons {
         Self { comparisons, trial, n_compared, n_family, rule, asks_for_mean, is_over: false }
     }
 
-    /// The comparisons of a record, with its session's interim analyses.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// The comparisons of a record, with its session's interim analyses. Errors: the times are unfit for a test.
     pub fn of(record: &Record, walls: &Walls) -> Result<Self, Invalid> {
         let plan = &record.header.plan;
         let mut watch = Self::new(plan);
@@ -179,10 +176,7 @@ impl SessionComparisons {
         Ok(watch)
     }
 
-    /// Makes every interim analysis that is due. Returns whether there was one.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Makes every interim analysis that is due. Returns whether there was one. Errors: the times are unfit for a test.
     pub fn take(&mut self, walls: &Walls) -> Result<bool, Invalid> {
         let (rule, is_over) = (self.rule, self.is_over);
         let taken = self.comparisons.par_iter_mut().map(|tested| {
@@ -296,20 +290,15 @@ impl SessionComparisons {
         })
     }
 
-    /// Whether half of each interval is at most this log ratio.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Whether half of each interval is at most this log ratio. Errors: the times are unfit for a test.
     pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
         let narrow = |found: &Conclusion| found.interval.half_width() <= half_width;
         all_conclusions(walls, &self.awaited(), narrow)
     }
 
     /// Whether the size of each difference is known at its share of alpha: half of the interval is at most `share_max`
-    /// of the log ratio. Arms that are the same within the margin have a known size.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// of the log ratio. Arms that are the same within the margin have a known size. Errors: the times are unfit for a
+    /// test.
     pub fn is_sized(
         &self,
         walls: &Walls,
@@ -324,10 +313,7 @@ impl SessionComparisons {
     }
 
     /// Whether the answer to this limit is known for each comparison, by the rule that judges the finished record
-    /// ([`crate::verdict`]).
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// ([`crate::verdict`]). Errors: the times are unfit for a test.
     pub fn is_answered(
         &self,
         walls: &Walls,
@@ -375,10 +361,7 @@ pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
     }
 }
 
-/// The outcome of a record's trial, if there is one and it is known.
-///
-/// # Errors
-/// The times are unfit for a test.
+/// The outcome of a record's trial, if there is one and it is known. Errors: the times are unfit for a test.
 pub fn trial_outcome(record: &Record) -> Result<Option<TrialOutcome>, Invalid> {
     Ok(SessionComparisons::of(record, &Walls::of(record))?.trial())
 }

@@ -31,12 +31,9 @@ struct AsvBenchmarkInfo {
     param_names: Vec<String>,
 }
 
-/// Reads a result file; `benchmarks.json` may come second.
-///
-/// # Errors
-/// The version is not known, or there are no results.
+/// Reads a result file; `benchmarks.json` may come second. Errors: the version is not known, or there are no results.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
-    // // A failed result is NaN, a missing one null.
+    // A failed result is NaN, a missing one null.
     let text = json::without_bare_words(files[0].text, Some("null"));
     let document = Document::split(&text)?;
     let mut results = Results { tool: "asv".into(), ..Results::default() };
@@ -81,7 +78,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// /// Adds the benchmarks of a row, one for each combination of parameters.
+/// Adds the benchmarks of a row, one for each combination of parameters.
 fn benchmarks(
     results: &mut Results,
     name: &str,
@@ -209,7 +206,7 @@ fn fill(
     Ok(())
 }
 
-/// /// All combinations; the last parameter varies fastest.
+/// All combinations; the last parameter varies fastest.
 fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
     let mut all = vec![Vec::new()];
     for (index, values) in columns.list("params")?.into_iter().flatten().enumerate() {

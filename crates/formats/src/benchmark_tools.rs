@@ -1,5 +1,5 @@
-//! //! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with nested groups. A
-//! trial is one launch. A `TrialEstimate` is one number of an unnamed kind.
+//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with nested groups. A trial
+//! is one launch. A `TrialEstimate` is one number of an unnamed kind.
 
 use std::num::NonZeroU64;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const GC: &str = "gc";
-/// /// Nesting of groups.
+/// Nesting of groups.
 const DEPTH_MAX: usize = 100;
 
 #[derive(Default, Deserialize)]
@@ -37,7 +37,7 @@ struct Trial {
     allocs: Option<u64>,
 }
 
-/// /// A time per evaluation: a minimum, a median or a mean.
+/// A time per evaluation: a minimum, a median or a mean.
 #[derive(Deserialize)]
 struct TrialEstimate {
     time: Positive,
@@ -54,10 +54,7 @@ struct ParameterFields {
     evals: NonZeroU64,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// The document is no list of versions and results.
+/// Reads a file. Errors: the document is no list of versions and results.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut root = document.list("")?.into_iter();
@@ -82,7 +79,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// /// Adds a node; the names of a group's members begin with `prefix`, or else with `name`.
+/// Adds a node; the names of a group's members begin with `prefix`, or else with `name`.
 fn add(results: &mut Results, name: &str, prefix: Option<&str>, node: &Element<'_>, depth: usize) {
     let read = (|| {
         let pair = node.part().elements(&node.place);

@@ -1,5 +1,5 @@
-//! //! Bencher: its metric format (`{"benchmark": {"latency": {"value": 1.5}}}`), and the report of `bencher run
-//! --format json`. Each measure of a benchmark is one number of an unnamed kind.
+//! Bencher: its metric format (`{"benchmark": {"latency": {"value": 1.5}}}`), and the report of `bencher run --format
+//! json`. Each measure of a benchmark is one number of an unnamed kind.
 
 use anyhow::{Context as _, Result};
 
@@ -8,7 +8,7 @@ use crate::json::{Finite, Sign};
 use crate::source::TextFile;
 use crate::{BenchmarkValues, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics};
 
-/// /// Whether the members of the root have measures with values.
+/// Whether the members of the root have measures with values.
 pub(crate) fn is_bmf(document: &Document<'_>) -> bool {
     let first = document.members().next().map(|(_, benchmark)| benchmark.part().members(""));
     let measure = first.and_then(|measures| measures.into_iter().next());
@@ -16,10 +16,7 @@ pub(crate) fn is_bmf(document: &Document<'_>) -> bool {
     members.iter().any(|(key, _)| key == "value")
 }
 
-/// Reads Bencher's metric format.
-///
-/// # Errors
-/// The root is no object.
+/// Reads Bencher's metric format. Errors: the root is no object.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "Bencher Metric Format".into(), ..Results::default() };
@@ -37,10 +34,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// Reads a report.
-///
-/// # Errors
-/// There is no list of results.
+/// Reads a report. Errors: there is no list of results.
 pub(crate) fn read_report(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "Bencher".into(), ..Results::default() };
@@ -55,7 +49,7 @@ pub(crate) fn read_report(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<
             let members = result.part().members(&result.place);
             let benchmark = text(&members, "benchmark", "name");
             let measure = text(&members, "measure", "slug");
-            // // An entry is a benchmark with its measures; in old versions, a measure with its benchmarks.
+            // An entry is a benchmark with its measures; in old versions, a measure with its benchmarks.
             for entry in list(&members, "measures").into_iter().chain(list(&members, "benchmarks"))
             {
                 let of_entry = entry.part().members(&entry.place);
@@ -92,7 +86,7 @@ fn text(members: &Members<'_>, object: &str, key: &str) -> Option<String> {
     text_of(&object.part().members(&object.place), key)
 }
 
-/// /// Adds a measure of a benchmark, or notes why it cannot be read.
+/// Adds a measure of a benchmark, or notes why it cannot be read.
 fn add(results: &mut Results, name: &str, measure: &str, metric: &Element<'_>) {
     match benchmark(name, measure, metric) {
         Ok(found) => results.benchmarks.push(found),

@@ -1,4 +1,4 @@
-//! //! Text of `cargo bench`: the summaries that libtest, criterion and divan print, in any order.
+//! Text of `cargo bench`: the summaries that libtest, criterion and divan print, in any order.
 //!
 //! cargo's own lines (`Running benches/a.rs (…)`) go to standard error. In a log that has them, they tell apart the
 //! programs of a workspace.
@@ -34,7 +34,7 @@ struct Found {
 }
 
 impl Found {
-    /// /// Adds a result, or notes why it cannot be read.
+    /// Adds a result, or notes why it cannot be read.
     fn add(&mut self, number: usize, name: &str, read: anyhow::Result<crate::BenchmarkValues>) {
         match read {
             Ok(mut found) => {
@@ -48,7 +48,7 @@ impl Found {
     }
 }
 
-/// /// The program in a line of cargo (`Running …`).
+/// The program in a line of cargo (`Running …`).
 fn program(line: &str) -> Option<&str> {
     let (program, path) = line.trim_start().strip_prefix("Running ")?.rsplit_once(" (")?;
     path.ends_with(')').then_some(program)

@@ -18,10 +18,7 @@ pub(crate) fn is_xml(text: &str) -> bool {
     ["<Catch2TestRun", "<Catch ", "<BenchmarkResults"].iter().any(|tag| text.contains(tag))
 }
 
-/// /// Reads a file.
-///
-/// # Errors
-/// None; benchmarks that cannot be read are in `unread`.
+/// Reads a file. Never fails: benchmarks that cannot be read are in `unread`.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut results = Results { tool: "Catch2".into(), ..Results::default() };
     let text = files[0].text;

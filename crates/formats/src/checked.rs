@@ -6,14 +6,11 @@ use anyhow::{Result, bail};
 
 use crate::{BenchmarkValues, MetaValue, Results, SummaryStatistics, UnreadBenchmark};
 
-/// /// Number of unreadable benchmarks that a note names.
+/// Number of unreadable benchmarks that a note names.
 const N_UNREAD_SHOWN: usize = 5;
 
 impl Results {
-    /// /// Takes out the benchmarks that no writer and no analysis can use, and notes them.
-    ///
-    /// # Errors
-    /// No benchmark is left.
+    /// Takes out the benchmarks that no writer and no analysis can use, and notes them. Errors: no benchmark is left.
     pub fn checked(mut self) -> Result<Self> {
         self.number_duplicates();
         let mut place_of = Vec::with_capacity(self.benchmarks.len());
@@ -46,12 +43,12 @@ impl Results {
         }
     }
 
-    /// /// Notes a benchmark that cannot be read.
+    /// Notes a benchmark that cannot be read.
     pub fn unread(&mut self, name: String, line: usize, why: String) {
         self.unread.push(UnreadBenchmark { name, line: Some(line), why });
     }
 
-    /// /// Lines of text on the first benchmarks that could not be read, and how many more there are.
+    /// Lines of text on the first benchmarks that could not be read, and how many more there are.
     pub fn unread_in_words(&self) -> Vec<String> {
         let shown = self.unread.iter().take(N_UNREAD_SHOWN).map(ToString::to_string);
         let n_more = self.unread.len().saturating_sub(N_UNREAD_SHOWN);
@@ -59,7 +56,7 @@ impl Results {
         shown.chain(more).collect()
     }
 
-    /// /// Numbers benchmarks that cannot be told apart.
+    /// Numbers benchmarks that cannot be told apart.
     fn number_duplicates(&mut self) {
         let mut counts = HashMap::new();
         let mut twice = None;
@@ -93,7 +90,7 @@ impl Results {
         all.all(|value| value == Some(first)).then_some(first)
     }
 
-    /// /// A unique label for each benchmark: its name if that is enough, else with group, parameters and unit.
+    /// A unique label for each benchmark: its name if that is enough, else with group, parameters and unit.
     pub fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
         for longer in [BenchmarkValues::label, |it: &BenchmarkValues| {
@@ -120,7 +117,7 @@ impl Results {
     }
 }
 
-/// /// Why a benchmark cannot be used.
+/// Why a benchmark cannot be used.
 fn mistake(benchmark: &BenchmarkValues) -> Option<&'static str> {
     let has_summary = benchmark.summary.is_some_and(|it| it != SummaryStatistics::default());
     if benchmark.name.trim().is_empty() {

@@ -40,10 +40,7 @@ struct CodspeedStats {
     iter_per_round: Option<u64>,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// The instrument does not measure time, or there is no list of benchmarks.
+/// Reads a file. Errors: the instrument does not measure time, or there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results::default();

@@ -1,4 +1,4 @@
-//! //! The directory `target/criterion`: a directory for each benchmark, and in it one for each saved sample (`new`,
+//! The directory `target/criterion`: a directory for each benchmark, and in it one for each saved sample (`new`,
 //! `base`, or a baseline's name). A sample is one launch.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(crate) fn is_directory<'a>(paths: impl IntoIterator<Item = &'a str>, side: &
     paths.into_iter().any(|path| wants(path, side))
 }
 
-/// /// Whether a reader of this side needs a file at this path from the named directory.
+/// Whether a reader of this side needs a file at this path from the named directory.
 pub(crate) fn wants(path: &str, side: &str) -> bool {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_side = directory.is_empty() || directory.rsplit('/').next() == Some(side);
@@ -58,10 +58,7 @@ struct CriterionEstimate {
     point_estimate: Finite,
 }
 
-/// Reads all benchmarks of one side below the named directory.
-///
-/// # Errors
-/// The directory holds no benchmark of this side.
+/// Reads all benchmarks of one side below the named directory. Errors: the directory holds no benchmark of this side.
 pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut directories: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for file in files.iter().filter(|file| wants(file.path, options.side)) {
@@ -121,7 +118,7 @@ fn benchmark(files: &BTreeMap<&str, &str>) -> Result<BenchmarkValues> {
     Ok(found)
 }
 
-/// /// Reads the values. A time covers all iterations of a sample, in ns.
+/// Reads the values. A time covers all iterations of a sample, in ns.
 fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");

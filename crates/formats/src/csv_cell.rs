@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// /// Begins a rewritten cell. A spreadsheet takes the rest for a text.
+/// Begins a rewritten cell. A spreadsheet takes the rest for a text.
 const MARK: char = '\'';
 
 /// Whether a terminal would obey a character, or does not show it.
@@ -10,12 +10,12 @@ pub fn is_hidden(char: char) -> bool {
     char.is_control() || is_invisible(char)
 }
 
-/// /// Whether a character is invisible: a change of the text's direction, or a line break.
+/// Whether a character is invisible: a change of the text's direction, or a line break.
 pub fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// /// A text as a cell. A text that begins with =, +, - or @ would be calculated by a spreadsheet (OWASP, "CSV
+/// A text as a cell. A text that begins with =, +, - or @ would be calculated by a spreadsheet (OWASP, "CSV
 /// Injection"), and control characters would be obeyed by a terminal. Such a text gets an apostrophe in front, `\u{1b}`
 /// for control characters, and doubled backslashes. A number stays. [`text_of_cell`] gives back the text.
 pub fn cell_of_text(text: &str) -> Cow<'_, str> {
@@ -45,7 +45,7 @@ fn unescaped(text: &str) -> Option<String> {
     let mut out = parts.next()?.to_owned();
     while let Some(part) = parts.next() {
         if part.is_empty() {
-            // // A doubled backslash begins no escape.
+            // A doubled backslash begins no escape.
             out.push('\\');
             out.push_str(parts.next()?);
         } else {

@@ -1,4 +1,4 @@
-//! //! The format of a file, from its content and never from its name.
+//! The format of a file, from its content and never from its name.
 
 use anyhow::{Result, bail, ensure};
 
@@ -7,14 +7,11 @@ use crate::{
     FileFormat, bmf, cargo_bench, catch2, github_action, gnu_time, go, perf_stat, unknown,
 };
 
-/// /// Lines to read before giving up on a text.
+/// Lines to read before giving up on a text.
 const N_LINES_MAX: usize = 10_000;
 
-/// /// Detects the format of a file from its decoded bytes, or from their first part. In a JSON document with sorted
-/// keys the telling key may come near the end.
-///
-/// # Errors
-/// The format is unknown; the message lists the known ones.
+/// Detects the format of a file from its decoded bytes, or from their first part. In a JSON document with sorted keys
+/// the telling key may come near the end. Errors: the format is unknown; the message lists the known ones.
 pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
     let text = String::from_utf8_lossy(bytes);
@@ -69,7 +66,7 @@ fn detect_text(text: &str) -> Option<FileFormat> {
     time.trim().parse::<f64>().is_ok().then_some(FileFormat::Times)
 }
 
-/// /// Whether a text has to be read as a whole: JSON, XML or a script.
+/// Whether a text has to be read as a whole: JSON, XML or a script.
 pub(crate) fn is_document(start: &[u8]) -> bool {
     let text = start.trim_ascii_start();
     [&b"{"[..], b"[", b"<", b"window."].iter().any(|first| text.starts_with(first))
@@ -110,7 +107,7 @@ enum KeyPlace {
     Results,
 }
 
-/// /// Keys that only one format has at this place.
+/// Keys that only one format has at this place.
 const TELLING: [(KeyPlace, &str, FileFormat); 27] = [
     (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
     (KeyPlace::Results, "command", FileFormat::Hyperfine),

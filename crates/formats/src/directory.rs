@@ -9,12 +9,12 @@ use crate::{FileFormat, ReadOptions, Results, SourceFile, criterion};
 
 const N_FILES_MAX: usize = 100_000;
 
-/// /// A file's path below a directory, and its bytes.
+/// A file's path below a directory, and its bytes.
 pub type FileBytes = (String, Vec<u8>);
 
-/// /// Content of a directory.
+/// Content of a directory.
 pub(crate) enum InDirectory {
-    /// /// Results of all its files.
+    /// Results of all its files.
     Results(Box<Results>),
     File(PathBuf),
 }
@@ -50,10 +50,8 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory>
     }
 }
 
-/// /// The criterion files below a directory, with relative paths; `None` for another directory.
-///
-/// # Errors
-/// A file cannot be read.
+/// The criterion files below a directory, with relative paths; `None` for another directory. Errors: a file cannot be
+/// read.
 pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<Vec<FileBytes>>> {
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
     let found = below(path)?;
@@ -69,10 +67,8 @@ pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<V
     wanted.map(read).collect::<Result<_>>().map(Some)
 }
 
-/// /// Sorted relative paths of all files below a directory. Links are not followed.
-///
-/// # Errors
-/// The directory cannot be read, or has too many files.
+/// Sorted relative paths of all files below a directory. Links are not followed. Errors: the directory cannot be read,
+/// or has too many files.
 pub fn below(path: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;

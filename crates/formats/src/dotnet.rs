@@ -63,10 +63,7 @@ struct DotnetMemory {
     bytes_allocated_per_operation: Option<i64>,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of benchmarks.
+/// Reads a file. Errors: there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "BenchmarkDotNet".into(), ..Results::default() };
@@ -145,7 +142,7 @@ fn summary(statistics: &DotnetStatistics) -> Result<SummaryStatistics> {
     Ok(SummaryStatistics {
         count: statistics.n,
         mean: Some(mean.0),
-        // // One value has a deviation of NaN.
+        // One value has a deviation of NaN.
         stddev: finite(statistics.standard_deviation.as_ref().and_then(Value::as_f64)),
         min: finite(statistics.min),
         q1: finite(statistics.q1),
@@ -156,8 +153,8 @@ fn summary(statistics: &DotnetStatistics) -> Result<SummaryStatistics> {
     })
 }
 
-/// /// The job in `Class.Method: Job-ABCDEF(Runtime=.NET 8.0) [N=100]`: its settings, or else its name. The letters of
-/// a job without a name differ between machines.
+/// The job in `Class.Method: Job-ABCDEF(Runtime=.NET 8.0) [N=100]`: its settings, or else its name. The letters of a
+/// job without a name differ between machines.
 fn job(display_info: &str) -> Option<&str> {
     let (_, job) = display_info.split_once(": ")?;
     let job = job.split(" [").next()?.trim();

@@ -1,4 +1,4 @@
-//! //! The edits of `convert`, without the change of format. No edit leaves results without a value.
+//! The edits of `convert`, without the change of format. No edit leaves results without a value.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
@@ -37,11 +37,10 @@ impl FromStr for LaunchNumbers {
     }
 }
 
-/// /// Name of the parameter for the number of processors (Go).
+/// Name of the parameter for the number of processors (Go).
 pub(crate) const PROCESSORS: &str = "gomaxprocs";
 
-/// /// Metadata that must be the same in all launches of a benchmark, from pyperf: another value means another
-/// measurement.
+/// Metadata that must be the same in all launches of a benchmark, from pyperf: another value means another measurement.
 const FIXED: [&str; 9] = [
     "aslr",
     "cpu_count",
@@ -54,10 +53,7 @@ const FIXED: [&str; 9] = [
     "python_version",
 ];
 
-/// Keeps the benchmarks with these names.
-///
-/// # Errors
-/// No benchmark has one of the names.
+/// Keeps the benchmarks with these names. Errors: no benchmark has one of the names.
 pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
     results.order.clear();
@@ -65,10 +61,7 @@ pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
     Ok(())
 }
 
-/// Drops the benchmarks with these names.
-///
-/// # Errors
-/// No benchmark has one of the names, or no benchmark would remain.
+/// Drops the benchmarks with these names. Errors: no benchmark has one of the names, or no benchmark would remain.
 pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
     results.order.clear();
@@ -91,23 +84,17 @@ fn known(results: &Results, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the launches with these numbers, in every benchmark.
-///
-/// # Errors
-/// A benchmark would be left without values.
+/// Keeps the launches with these numbers, in every benchmark. Errors: a benchmark would be left without values.
 pub fn include_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| numbers.contains(number))
 }
 
-/// Drops the launches with these numbers, in every benchmark.
-///
-/// # Errors
-/// A benchmark would be left without values.
+/// Drops the launches with these numbers, in every benchmark. Errors: a benchmark would be left without values.
 pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| !numbers.contains(number))
 }
 
-/// /// Name and parameters of a benchmark of Go without the number of processors (`-8`), if the name has one.
+/// Name and parameters of a benchmark of Go without the number of processors (`-8`), if the name has one.
 pub fn without_processors(benchmark: &BenchmarkValues) -> Option<(&str, Vec<(String, String)>)> {
     let at = benchmark.parameters.iter().position(|(name, _)| name == PROCESSORS)?;
     let name = benchmark.name.strip_suffix(&*benchmark.parameters[at].1)?.strip_suffix('-')?;
@@ -116,10 +103,8 @@ pub fn without_processors(benchmark: &BenchmarkValues) -> Option<(&str, Vec<(Str
     Some((name, parameters))
 }
 
-/// Takes the number of processors out of all names.
-///
-/// # Errors
-/// A benchmark was measured with several numbers of processors.
+/// Takes the number of processors out of all names. Errors: a benchmark was measured with several numbers of
+/// processors.
 pub fn ignore_processors(results: &mut Results) -> Result<()> {
     let mut seen = HashMap::new();
     for it in &results.benchmarks {
@@ -155,10 +140,7 @@ fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Resu
     Ok(())
 }
 
-/// Drops all warm-ups, and the launches that have only warm-ups.
-///
-/// # Errors
-/// A benchmark would be left without values.
+/// Drops all warm-ups, and the launches that have only warm-ups. Errors: a benchmark would be left without values.
 pub fn remove_warmups(results: &mut Results) -> Result<()> {
     results.order.clear();
     for benchmark in &mut results.benchmarks {
@@ -169,10 +151,8 @@ pub fn remove_warmups(results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// /// Adds the launches and benchmarks of other results.
-///
-/// # Errors
-/// A benchmark in both is from another machine or interpreter, or has no values in the other file.
+/// Adds the launches and benchmarks of other results. Errors: a benchmark in both is from another machine or
+/// interpreter, or has no values in the other file.
 pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
@@ -207,7 +187,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     Ok(())
 }
 
-/// /// Moves common metadata that is no longer shared into one benchmark.
+/// Moves common metadata that is no longer shared into one benchmark.
 fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     for (key, value) in outer {
         if !shared.contains_key(key) {
@@ -253,7 +233,7 @@ fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()>
     Ok(())
 }
 
-/// /// Unit of a metadata value, and its factor to the base unit.
+/// Unit of a metadata value, and its factor to the base unit.
 fn unit_of(key: &str) -> (ResultUnit, f64) {
     match key {
         "duration" | "uptime" => (ResultUnit::Time, 1e9),
@@ -262,10 +242,8 @@ fn unit_of(key: &str) -> (ResultUnit, f64) {
     }
 }
 
-/// Makes the number under `key` the value of each launch with values. Launches for calibration are dropped.
-///
-/// # Errors
-/// A launch does not have the key, or its value is not a number.
+/// Makes the number under `key` the value of each launch with values. Launches for calibration are dropped. Errors: a
+/// launch does not have the key, or its value is not a number.
 pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
     let (unit, scale) = unit_of(key);
     let mut extracted = Vec::with_capacity(results.benchmarks.len());
@@ -298,10 +276,8 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sets a metadata value in all launches. `name` renames the benchmark, if there is only one.
-///
-/// # Errors
-/// The key belongs to a measured quantity.
+/// Sets a metadata value in all launches. `name` renames the benchmark, if there is only one. Errors: the key belongs
+/// to a measured quantity.
 pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<()> {
     let (key, value) = (key.trim(), value.trim());
     ensure!(!key.is_empty() && !value.is_empty(), "a key and a value are expected: KEY=VALUE");

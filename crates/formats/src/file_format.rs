@@ -1,4 +1,4 @@
-//! //! Formats of other programs' files, and the unit of bare times.
+//! Formats of other programs' files, and the unit of bare times.
 
 use anyhow::{Context as _, Result};
 
@@ -60,9 +60,9 @@ pub enum FileFormat {
 }
 
 pub(crate) enum Reader {
-    /// /// The whole text of a file, and the other files that [`FileFormat::wants_beside`] asked for.
+    /// The whole text of a file, and the other files that [`FileFormat::wants_beside`] asked for.
     Document(fn(&[TextFile<'_>], ReadOptions<'_>) -> Result<Results>),
-    /// /// Line by line: the file need not fit into memory.
+    /// Line by line: the file need not fit into memory.
     Lines(fn(&str, ReadOptions<'_>) -> Box<dyn LineReader>),
 }
 
@@ -144,7 +144,7 @@ impl FileFormat {
         self.entry().2
     }
 
-    /// /// Other files with more data, as paths from the file's directory; they need not exist.
+    /// Other files with more data, as paths from the file's directory; they need not exist.
     pub fn wants_beside(self) -> &'static [&'static str] {
         match self {
             Self::Asv => &["benchmarks.json", "../benchmarks.json"],

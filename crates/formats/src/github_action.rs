@@ -1,4 +1,4 @@
-//! //! github-action-benchmark: the newest commit in the script `data.js`, and the list of its custom tools, `[{"name",
+//! github-action-benchmark: the newest commit in the script `data.js`, and the list of its custom tools, `[{"name",
 //! "unit", "value"}]`.
 
 use anyhow::{Context as _, Result};
@@ -21,14 +21,11 @@ struct ActionBenchmark {
     extra: Option<String>,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// There are no entries.
+/// Reads a file. Errors: there are no entries.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = files[0].text;
     let start = text.find(['{', '[']).context("it is no script with data")?;
-    // // Blanks keep the line numbers of the file.
+    // Blanks keep the line numbers of the file.
     let before: String =
         text[..start].chars().map(|it| if it == '\n' { it } else { ' ' }).collect();
     let text = before + text[start..].trim_end().trim_end_matches(';');

@@ -1,4 +1,4 @@
-//! //! The output of GNU `time -v`, in that of the command: a launch for each block.
+//! The output of GNU `time -v`, in that of the command: a launch for each block.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 const SECOND_NS: f64 = 1e9;
-/// /// The first line of a block; its last line is the exit status.
+/// The first line of a block; its last line is the exit status.
 const COMMAND: &str = "Command being timed: ";
 const ELAPSED: &str = "Elapsed (wall clock) time (h:mm:ss or m:ss): ";
 const EXIT: &str = "Exit status: ";
@@ -52,7 +52,7 @@ impl LineReader for TimeLog {
         let line = line.trim();
         if let Some(command) = line.strip_prefix(COMMAND) {
             self.end();
-            // // GNU time quotes the command without escapes.
+            // GNU time quotes the command without escapes.
             let command = command.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
             let command = command.unwrap_or(line.trim_start_matches(COMMAND)).to_owned();
             self.block = Some(TimeBlock { number, command, ..TimeBlock::default() });

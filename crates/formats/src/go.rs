@@ -15,7 +15,7 @@ const PREFIX: &str = "Benchmark";
 const TIME: &str = "ns/op";
 const PACKAGE: &str = "pkg";
 
-/// /// Reads a log. Lines other than results and `key: value` are skipped, as benchstat does.
+/// Reads a log. Lines other than results and `key: value` are skipped, as benchstat does.
 pub(crate) fn reader(_: &str, options: ReadOptions<'_>) -> Box<dyn LineReader> {
     Box::new(GoLog {
         config: GoConfig::new(),
@@ -28,20 +28,20 @@ pub(crate) fn reader(_: &str, options: ReadOptions<'_>) -> Box<dyn LineReader> {
     })
 }
 
-/// /// The current `key: value` lines.
+/// The current `key: value` lines.
 type GoConfig = BTreeMap<String, String>;
 
 struct GoLog {
     config: GoConfig,
-    /// /// Benchmarks with their configuration; another configuration makes another benchmark.
+    /// Benchmarks with their configuration; another configuration makes another benchmark.
     benchmarks: Vec<(BenchmarkValues, GoConfig)>,
     limit: ValueLimit,
-    /// /// Indices of the benchmarks of each configuration by name.
+    /// Indices of the benchmarks of each configuration by name.
     indices: HashMap<GoConfig, HashMap<String, usize>>,
-    /// /// Indices of the current configuration.
+    /// Indices of the current configuration.
     current: HashMap<String, usize>,
     results: Results,
-    /// /// A result whose line was broken by output of the program.
+    /// A result whose line was broken by output of the program.
     broken: Option<BrokenLine>,
 }
 
@@ -50,11 +50,11 @@ struct BrokenLine {
     name: String,
     /// Iterations, if they came before the break.
     loops: Option<u64>,
-    /// /// Whether the line is the name alone.
+    /// Whether the line is the name alone.
     is_alone: bool,
 }
 
-/// /// Whether a line is a result: a name with the common prefix, then a number.
+/// Whether a line is a result: a name with the common prefix, then a number.
 pub(crate) fn is_result(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_named = words.next().is_some_and(is_name);
@@ -133,7 +133,7 @@ impl LineReader for GoLog {
     }
 }
 
-/// /// Keys whose values tell benchmarks apart.
+/// Keys whose values tell benchmarks apart.
 fn varying(benchmarks: &[(BenchmarkValues, GoConfig)]) -> BTreeSet<String> {
     let Some((_, first)) = benchmarks.first() else { return BTreeSet::new() };
     let keys = benchmarks.iter().flat_map(|(_, config)| config.keys()).collect::<BTreeSet<_>>();
@@ -156,7 +156,7 @@ impl GoLog {
     fn named(&mut self, number: usize, name: &str, rest: &[&str], line: &str) {
         let loops = rest.first().and_then(|count| count.parse::<u64>().ok());
         let is_result = loops.is_some_and(|loops| loops > 0) && pairs(&rest[1..]).is_ok();
-        // // Go pads the name and puts a tab after it; a line of the program may begin like this too.
+        // Go pads the name and puts a tab after it; a line of the program may begin like this too.
         let is_padded = || line[name.len()..].trim_start_matches(' ').starts_with('\t');
         if loops.is_none() && !rest.is_empty() && !is_padded() {
             return;
@@ -184,7 +184,7 @@ impl GoLog {
         }
     }
 
-    /// /// Notes a broken result whose rest did not come. `-v` prints the name alone before a benchmark begins.
+    /// Notes a broken result whose rest did not come. `-v` prints the name alone before a benchmark begins.
     fn tell_broken(&mut self) {
         let Some(BrokenLine { number, name, is_alone, .. }) = self.broken.take() else { return };
         let has_procs =

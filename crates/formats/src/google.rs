@@ -1,5 +1,4 @@
-//! //! Google Benchmark's JSON. Repetitions are one launch. Aggregates are left out, because Stillwell computes its
-//! own.
+//! Google Benchmark's JSON. Repetitions are one launch. Aggregates are left out, because Stillwell computes its own.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,10 +40,7 @@ struct GoogleRun {
 const NOT_COUNTERS: [&str; 4] =
     ["family_index", "per_family_instance_index", "repetition_index", "repetitions"];
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of benchmarks.
+/// Reads a file. Errors: there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };
@@ -97,7 +93,7 @@ fn add(
     }
 }
 
-/// /// Adds a repetition. Returns the counters that are not finite.
+/// Adds a repetition. Returns the counters that are not finite.
 fn repetition(
     found: &mut BenchmarkValues,
     entry: &GoogleRun,
@@ -135,7 +131,7 @@ fn repetition(
     Ok(infinite)
 }
 
-/// /// Reads an aggregate, for files without repetitions (`--benchmark_report_aggregates_only`).
+/// Reads an aggregate, for files without repetitions (`--benchmark_report_aggregates_only`).
 fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };

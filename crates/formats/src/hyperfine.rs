@@ -1,4 +1,4 @@
-//! //! hyperfine's JSON: version 1, with lists in each result, and version 2, with an object for each run. A run is a
+//! hyperfine's JSON: version 1, with lists in each result, and version 2, with an object for each run. A run is a
 //! process: a launch of one value.
 
 use std::collections::BTreeMap;
@@ -16,13 +16,10 @@ use crate::{
 };
 
 const SECOND_NS: f64 = 1e9;
-/// /// The metric of version 2 that is the value.
+/// The metric of version 2 that is the value.
 const WALL: &str = "time_wall_clock";
 
-/// Reads a file.
-///
-/// # Errors
-/// The version is not known, or there is no list of results.
+/// Reads a file. Errors: the version is not known, or there is no list of results.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
@@ -39,7 +36,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// /// Adds the notes. The CSV reader needs them too.
+/// Adds the notes. The CSV reader needs them too.
 pub(crate) fn finish(results: &mut Results) {
     results.are_commands = true;
     if results.benchmarks.len() > 1 {

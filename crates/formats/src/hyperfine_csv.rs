@@ -10,16 +10,13 @@ use crate::{
     BenchmarkValues, MetaValue, NOTE_SUMMARIES, ReadOptions, ResultUnit, Results, SummaryStatistics,
 };
 
-/// /// Prefix of the columns of version 2; version 1 has none.
+/// Prefix of the columns of version 2; version 1 has none.
 const WALL: &str = "time_wall_clock_";
 const PARAMETER: &str = "parameter_";
 /// A column of our own export (`render::csv`).
 const OURS: &str = "stillwell_t0";
 
-/// Reads a file.
-///
-/// # Errors
-/// The first line does not have the columns.
+/// Reads a file. Errors: the first line does not have the columns.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut table = ::csv::Reader::from_reader(files[0].text.as_bytes());
     let header = table.headers().context("line 1")?.clone();
@@ -27,7 +24,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     ensure!(header.get(0) == Some("command"), "line 1: the first column is not \"command\"");
     let has_mean = header.iter().any(|name| name.strip_prefix(prefix) == Some("mean"));
     ensure!(has_mean, "line 1: there is no column \"{prefix}mean\"");
-    // // Our own export has hyperfine's columns, and cells that are safe for spreadsheets.
+    // Our own export has hyperfine's columns, and cells that are safe for spreadsheets.
     let is_ours = header.iter().any(|name| name == OURS);
     let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
     results.note(NOTE_SUMMARIES);

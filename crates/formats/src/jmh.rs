@@ -1,4 +1,4 @@
-//! //! JMH's JSON. A fork is a process, so it is a launch; an iteration is a value. In the mode `sample`, a value is a
+//! JMH's JSON. A fork is a process, so it is a launch; an iteration is a value. In the mode `sample`, a value is a
 //! single time.
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,7 +14,7 @@ use crate::{
     SummaryStatistics,
 };
 
-/// /// Most times of a histogram. The reader writes them out, and JMH writes no file with more.
+/// Most times of a histogram. The reader writes them out, and JMH writes no file with more.
 const N_TIMES_MAX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -54,10 +54,7 @@ enum JmhScore {
     Text(String),
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of benchmarks.
+/// Reads a file. Errors: there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "JMH".into(), ..Results::default() };
@@ -67,7 +64,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
             results.tool = format!("JMH {version}");
         }
         let found = benchmark(&measured, &mut n_times)?;
-        // // The percentiles of the mode `sample` are of values that this reader reads: `p0.99`, in some versions after
+        // The percentiles of the mode `sample` are of values that this reader reads: `p0.99`, in some versions after
         // the benchmark's name and a middle dot.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
         if others.into_iter().any(|name| is_more(name)) {

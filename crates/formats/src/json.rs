@@ -1,4 +1,4 @@
-//! //! Strict JSON: an error has the path of the field, its line and column. A tree is built only where needed.
+//! Strict JSON: an error has the path of the field, its line and column. A tree is built only where needed.
 //! [`document`] splits a file into the parts to be read strictly.
 
 pub(crate) mod document;
@@ -12,15 +12,13 @@ use serde_json::Value;
 
 use crate::{MetaValue, Metadata};
 
-/// /// Reads one value strictly. An error costs a second reading, several times as slow, to find the path.
-///
-/// # Errors
-/// Path, line and column of the first mistake within the text.
+/// Reads one value strictly. An error costs a second reading, several times as slow, to find the path. Errors: path,
+/// line and column of the first mistake within the text.
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T> {
     read_at(text, || (0, 0), "")
 }
 
-/// /// Reads a value at the path `place` of a document, after as many lines and columns as `before` has.
+/// Reads a value at the path `place` of a document, after as many lines and columns as `before` has.
 fn read_at<'de, T: Deserialize<'de>>(
     text: &'de str,
     before: impl Fn() -> (usize, usize),
@@ -50,7 +48,7 @@ fn read_at<'de, T: Deserialize<'de>>(
     })
 }
 
-/// /// Numbers that are valid values.
+/// Numbers that are valid values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sign {
     /// Above zero.
@@ -61,8 +59,7 @@ pub(crate) enum Sign {
 }
 
 impl Sign {
-    /// # Errors
-    /// The rule that the number breaks.
+    /// Errors: the rule that the number breaks.
     pub(crate) fn check(self, value: f64) -> Result<f64, String> {
         let (is_right, rule) = match self {
             Self::Positive => (value > 0.0, "a value must be above 0"),
@@ -90,7 +87,7 @@ impl<'de> DeserializeSeed<'de> for ScaledNumber {
     }
 }
 
-/// /// A list of numbers that is appended to others.
+/// A list of numbers that is appended to others.
 pub(crate) struct NumberList<'a> {
     pub(crate) to: &'a mut Vec<f64>,
     pub(crate) number: ScaledNumber,
@@ -186,7 +183,7 @@ impl<'de> Visitor<'de> for MetaValueVisitor {
     }
 }
 
-/// /// Flattens a nested value into metadata, with points between the keys: `cpu.count`. Lists of objects are numbered.
+/// Flattens a nested value into metadata, with points between the keys: `cpu.count`. Lists of objects are numbered.
 pub(crate) fn flatten(key: &str, value: &Value, to: &mut Metadata) {
     let meta = match value {
         Value::Null => return,
@@ -218,7 +215,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// /// Valid JSON from that of Python and C++: a bare `NaN`, `Infinity` or `-Infinity` becomes `word`, or a text.
+/// Valid JSON from that of Python and C++: a bare `NaN`, `Infinity` or `-Infinity` becomes `word`, or a text.
 pub(crate) fn without_bare_words<'a>(text: &'a str, word: Option<&str>) -> Cow<'a, str> {
     const BARE: [&str; 6] = ["-Infinity", "Infinity", "-inf", "inf", "-nan", "nan"];
     let bare_at = |rest: &str| match rest.starts_with("NaN") {

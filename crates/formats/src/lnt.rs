@@ -1,5 +1,5 @@
-//! //! LLVM: the JSON of `lit -o` for the test suite, and the reports of LNT. `exec_time` is the value of a test;
-//! another metric is a benchmark with the parameter `metric`.
+//! LLVM: the JSON of `lit -o` for the test suite, and the reports of LNT. `exec_time` is the value of a test; another
+//! metric is a benchmark with the parameter `metric`.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -9,13 +9,10 @@ use crate::json::{self, Sign};
 use crate::source::TextFile;
 use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Results};
 
-/// /// Names of the metric without a parameter, in lit and LNT.
+/// Names of the metric without a parameter, in lit and LNT.
 const TIME: [&str; 3] = ["exec_time", "execution_time", "exec"];
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of tests.
+/// Reads a file. Errors: there is no list of tests.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "LNT".into(), ..Results::default() };
@@ -59,7 +56,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     Ok(results)
 }
 
-/// /// Members of a test beside its metrics.
+/// Members of a test beside its metrics.
 const NO_METRICS: [&str; 6] = ["name", "code", "elapsed", "output", "hash", "profile"];
 
 fn n_told(results: &Results) -> usize {
@@ -84,7 +81,7 @@ fn old_test(results: &mut Results, test: &Element<'_>, members: &[(String, Eleme
     }
 }
 
-/// /// Adds a metric, or notes why it cannot be read. A text (a hash, a status) is no metric.
+/// Adds a metric, or notes why it cannot be read. A text (a hash, a status) is no metric.
 fn add(results: &mut Results, name: &str, metric: &str, value: &Element<'_>) {
     let is_text = |value: &Value| value.as_str().is_some_and(|text| text.parse::<f64>().is_err());
     let read = match value.read::<Value>() {

@@ -1,4 +1,4 @@
-//! //! nanobench's JSON template. All epochs are one launch.
+//! nanobench's JSON template. All epochs are one launch.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::source::TextFile;
 use crate::{BenchmarkValues, Detail, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
-/// /// Counters; 0 is one that nanobench could not read.
+/// Counters; 0 is one that nanobench could not read.
 const COUNTERS: [&str; 6] = [
     "pagefaults",
     "cpucycles",
@@ -37,10 +37,7 @@ struct NanobenchEpoch {
     counters: std::collections::BTreeMap<String, Value>,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of benchmarks.
+/// Reads a file. Errors: there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };

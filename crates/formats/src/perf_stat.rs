@@ -1,5 +1,5 @@
-//! //! Counters of `perf stat` with `-x` and `-j`: a line for each event. With `-r` the count is a mean; with `-I` or
-//! `-a` the lines of an event become values.
+//! Counters of `perf stat` with `-x` and `-j`: a line for each event. With `-r` the count is a mean; with `-I` or `-a`
+//! the lines of an event become values.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use crate::line_reader::LineReader;
 use crate::units::unit_of;
 use crate::{BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, Results, SummaryStatistics};
 
-/// /// Separators of fields in use; perf allows any.
+/// Separators of fields in use; perf allows any.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
-/// /// Value, unit, event, time, share of the time.
+/// Value, unit, event, time, share of the time.
 const N_FIELDS_MIN: usize = 5;
 
 /// Reads a file.
@@ -31,11 +31,11 @@ struct Counter<'a> {
     value: &'a str,
     unit: &'a str,
     event: &'a str,
-    /// /// With `-r`: difference between runs in percent of their mean.
+    /// With `-r`: difference between runs in percent of their mean.
     variance: Option<&'a str>,
 }
 
-/// /// Whether a line of text is one of perf's.
+/// Whether a line of text is one of perf's.
 pub(crate) fn is_counter(line: &str) -> bool {
     fields(line).is_some()
 }
@@ -72,9 +72,9 @@ impl LineReader for PerfCounters {
         }
         match fields(line) {
             Some(counter) => self.add(number, &counter),
-            // // Metrics beside the counters, with or without an event.
+            // Metrics beside the counters, with or without an event.
             None if line.starts_with(SEPARATORS) => {}
-            // // Output of the program on standard error.
+            // Output of the program on standard error.
             None if line.matches(SEPARATORS).count() + 1 < N_FIELDS_MIN => {}
             None => {
                 self.results.unread(format!("line {number}"), number, "it is no counter".into())
@@ -102,7 +102,7 @@ impl LineReader for PerfCounters {
 }
 
 impl PerfCounters {
-    /// /// A line of `-j`. Older versions of perf write a comma too many.
+    /// A line of `-j`. Older versions of perf write a comma too many.
     fn object(&mut self, number: usize, line: &str) {
         let text = |key: &str| {
             let read = Document::split(line).ok()?.member(key)?.read::<serde_json::Value>(key);

@@ -1,4 +1,4 @@
-//! //! pyperf JSON: version "1.0", and the earlier versions 5 and 6. A process is a launch.
+//! pyperf JSON: version "1.0", and the earlier versions 5 and 6. A process is a launch.
 //!
 //! Metadata of a run overrides the benchmark's, which overrides the suite's. Units and loop counts are applied at the
 //! end, because keys come in any order (pyperf sorts them, so `version` is last).
@@ -20,10 +20,7 @@ use crate::{BenchmarkValues, Detail, MetaValue, NOTE_ORDER, ReadOptions, ResultU
 
 const SECOND_NS: f64 = 1e9;
 
-/// Reads a suite.
-///
-/// # Errors
-/// The version is not known, or there is no list of benchmarks.
+/// Reads a suite. Errors: the version is not known, or there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     match options.detail {
         Detail::Values => suite::<false>(files[0].text),
@@ -54,16 +51,16 @@ impl<'de> Deserialize<'de> for PyperfVersion {
 #[serde(bound = "")]
 struct BenchmarkDocument<const ALL: bool> {
     metadata: Option<PyperfMetadata<true>>,
-    /// /// Name of `metadata` in version 5.
+    /// Name of `metadata` in version 5.
     common_metadata: Option<PyperfMetadata<true>>,
     runs: RunList<ALL>,
 }
 
-/// /// Reads a suite; `ALL` also keeps the metadata of each run.
+/// Reads a suite; `ALL` also keeps the metadata of each run.
 fn suite<const ALL: bool>(text: &str) -> Result<Results> {
     let document = Document::split(text)?;
     let mut results = Results::default();
-    // // An incomplete file has no version: the keys are sorted.
+    // An incomplete file has no version: the keys are sorted.
     let version = match document.member("version") {
         Some(version) => version.read("version")?,
         None if document.is_cut() => PyperfVersion::V1,

@@ -1,4 +1,4 @@
-//! //! pytest-benchmark's JSON. All rounds are one launch.
+//! pytest-benchmark's JSON. All rounds are one launch.
 
 use std::num::NonZeroU64;
 
@@ -38,10 +38,7 @@ struct PytestStats {
     data: Option<Vec<Positive>>,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// There is no list of benchmarks.
+/// Reads a file. Errors: there is no list of benchmarks.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document = Document::split(files[0].text)?;
     let mut results = Results::default();

@@ -1,4 +1,4 @@
-//! //! Entry points of this crate: a path, a stream, or bytes in memory.
+//! Entry points of this crate: a path, a stream, or bytes in memory.
 #![expect(clippy::disallowed_methods, reason = "opens the files that the caller names")]
 
 use std::borrow::Cow;
@@ -16,15 +16,13 @@ use crate::source::TextFile;
 use crate::text::decoding;
 use crate::{FileFormat, ReadOptions, Results, SourceFile};
 
-/// /// Bytes at the start of a text that tell its format.
+/// Bytes at the start of a text that tell its format.
 const START_BYTES: u64 = 1 << 20;
-/// /// Longest line of a result. A longer one is skipped and noted.
+/// Longest line of a result. A longer one is skipped and noted.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Reads a file, or a directory of criterion or asv.
-///
-/// # Errors
-/// The path cannot be read, its format is unknown, or no benchmark in it can be read.
+/// Reads a file, or a directory of criterion or asv. Errors: the path cannot be read, its format is unknown, or no
+/// benchmark in it can be read.
 pub fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     if path.is_dir() {
         return match directory::read(path, options)? {
@@ -36,10 +34,8 @@ pub fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     read_from(file, path, options).with_context(|| path.display().to_string())
 }
 
-/// /// Reads a stream. `path` names a benchmark without a name, and its directory may hold more files.
-///
-/// # Errors
-/// See [`read`].
+/// Reads a stream. `path` names a benchmark without a name, and its directory may hold more files. Errors: see
+/// [`read`].
 pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     let mut from = decoding(from)?;
     let mut start = Vec::new();
@@ -52,7 +48,7 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
             return lines(format, start.chain(from), reader(&name, options));
         }
     }
-    // // The telling keys of a document may come only near its end.
+    // The telling keys of a document may come only near its end.
     read_document(&mut from, &mut start)?;
     let format = options.format.map_or_else(|| detect(&start), Ok)?;
     ensure!(
@@ -64,7 +60,7 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
         .iter()
         .filter_map(|other| {
             let path = path.parent()?.join(other);
-            // // A FIFO would wait for its other end.
+            // A FIFO would wait for its other end.
             let file = path.is_file().then(|| File::open(&path).ok())??;
             let mut bytes = Vec::new();
             read_document(decoding(file).ok()?, &mut bytes).ok()?;
@@ -76,11 +72,10 @@ pub fn read_from(from: impl Read, path: &Path, options: ReadOptions<'_>) -> Resu
     format.read(&files, options)
 }
 
-/// /// Most bytes of a document to read at once.
+/// Most bytes of a document to read at once.
 const PART_BYTES: u64 = 1 << 20;
 
-/// /// Reads the rest of a document, up to a NUL: no document has one, and the hole of a sparse file has them without
-/// end.
+/// Reads the rest of a document, up to a NUL: no document has one, and the hole of a sparse file has them without end.
 fn read_document(mut from: impl Read, bytes: &mut Vec<u8>) -> Result<()> {
     loop {
         let n_before = bytes.len();
@@ -93,19 +88,14 @@ fn read_document(mut from: impl Read, bytes: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// /// Reads a file in memory.
-///
-/// # Errors
-/// See [`read`].
+/// Reads a file in memory. Errors: see [`read`].
 pub fn read_bytes(name: &str, bytes: &[u8], options: ReadOptions<'_>) -> Result<Results> {
     read_from(bytes, Path::new(name), options)
 }
 
 impl FileFormat {
-    /// /// Reads files of this format: one and the files beside it, or a directory of criterion.
-    ///
-    /// # Errors
-    /// No benchmark can be read; the message has the place.
+    /// Reads files of this format: one and the files beside it, or a directory of criterion. Errors: no benchmark can
+    /// be read; the message has the place.
     pub fn read(self, files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
         let Some(first) = files.first() else { bail!("there is no file") };
         let reader = match self.reader() {

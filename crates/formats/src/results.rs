@@ -1,5 +1,5 @@
-//! //! Results of any benchmark program: the content of one file. Readers make them, edits change them, and the writers
-//! in `render` start from them.
+//! Results of any benchmark program: the content of one file. Readers make them, edits change them, and the writers in
+//! `render` start from them.
 //!
 //! The values of a benchmark are in one vector, because a file may have 200 000 launches of five values.
 
@@ -60,7 +60,7 @@ pub enum ResultUnit {
 }
 
 impl ResultUnit {
-    /// /// Text of the unit beside a value.
+    /// Text of the unit beside a value.
     pub fn name(&self) -> &str {
         match self {
             Self::Time => "ns",
@@ -70,14 +70,14 @@ impl ResultUnit {
         }
     }
 
-    /// /// Whether more is better: a throughput, for example `ops/s`, `MB/s`, `iter/sec` or JMH's `ops/ns`.
+    /// Whether more is better: a throughput, for example `ops/s`, `MB/s`, `iter/sec` or JMH's `ops/ns`.
     pub fn more_is_better(&self) -> bool {
         let Self::Other(name) = self else { return false };
         name.rsplit_once('/').is_some_and(|(_, per)| unit_ns(per).is_some())
     }
 }
 
-/// /// Content of a file.
+/// Content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// Format and version, for example `pyperf 1.0`.
@@ -86,24 +86,24 @@ pub struct Results {
     pub metadata: Metadata,
     /// In the order of the file.
     pub benchmarks: Vec<BenchmarkValues>,
-    /// /// Format of the file; `None` for another origin.
+    /// Format of the file; `None` for another origin.
     pub format: Option<crate::FileFormat>,
     /// Limits of this source, with the reason.
     pub notes: Vec<String>,
-    /// /// Benchmarks of the file that could not be read.
+    /// Benchmarks of the file that could not be read.
     pub unread: Vec<UnreadBenchmark>,
-    /// /// Whether these are commands, measured for a comparison with one another.
+    /// Whether these are commands, measured for a comparison with one another.
     pub are_commands: bool,
-    /// /// Benchmark index of each launch in the order of measurement; empty if the source lacks the order.
+    /// Benchmark index of each launch in the order of measurement; empty if the source lacks the order.
     pub order: Vec<u32>,
 }
 
 /// A benchmark that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UnreadBenchmark {
-    /// /// Name in the source, or place.
+    /// Name in the source, or place.
     pub name: String,
-    /// /// First line, from 1; `None` for the only benchmark of a file.
+    /// First line, from 1; `None` for the only benchmark of a file.
     pub line: Option<usize>,
     /// The first mistake.
     pub why: String,
@@ -122,34 +122,34 @@ impl fmt::Display for UnreadBenchmark {
 /// A series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkValues {
-    /// /// Package, class or group, if the source has one beside the name.
+    /// Package, class or group, if the source has one beside the name.
     pub group: Option<String>,
-    /// /// Name in the source. Group, name, parameters and unit together are unique in a file.
+    /// Name in the source. Group, name, parameters and unit together are unique in a file.
     pub name: String,
     pub unit: ResultUnit,
-    /// /// In the order of the source.
+    /// In the order of the source.
     pub parameters: Vec<(String, String)>,
-    /// /// Metadata of all launches of this benchmark.
+    /// Metadata of all launches of this benchmark.
     pub metadata: Metadata,
-    /// /// Values of all launches one after another, per loop, in the base unit of `unit`.
+    /// Values of all launches one after another, per loop, in the base unit of `unit`.
     pub values: Vec<f64>,
-    /// /// Warm-ups of all launches one after another: outer loops, and the value per loop.
+    /// Warm-ups of all launches one after another: outer loops, and the value per loop.
     pub warmups: Vec<(u64, f64)>,
-    /// /// Outer loops of each value, if they differ within a launch; otherwise empty.
+    /// Outer loops of each value, if they differ within a launch; otherwise empty.
     pub loops: Vec<u64>,
-    /// /// Quantities that were measured with each value.
+    /// Quantities that were measured with each value.
     pub extras: Vec<Extra>,
     /// Summary of a source without values.
     pub summary: Option<SummaryStatistics>,
-    /// /// Whether this is the empty command, which is subtracted from the others.
+    /// Whether this is the empty command, which is subtracted from the others.
     pub is_control: bool,
     launches: Vec<Launch>,
 }
 
-/// /// A quantity that was measured together with the values.
+/// A quantity that was measured together with the values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
-    /// /// Name in the source; CPU time is always [`CPU`].
+    /// Name in the source; CPU time is always [`CPU`].
     pub name: String,
     pub unit: ResultUnit,
     /// One for each value of the benchmark.
@@ -181,17 +181,17 @@ pub struct LaunchInfo {
     /// Inner loops in each outer one, if the source has them.
     pub inner_loops: Option<NonZeroU64>,
     pub calibration: Option<Calibration>,
-    /// /// `None` if the source has none, or the reader left them out.
+    /// `None` if the source has none, or the reader left them out.
     pub metadata: Option<Box<Metadata>>,
 }
 
-/// /// A process, or the closest equivalent in the source.
+/// A process, or the closest equivalent in the source.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
     info: LaunchInfo,
-    /// /// End of the launch in the values of the benchmark.
+    /// End of the launch in the values of the benchmark.
     values_end: usize,
-    /// /// End of the launch in the warm-ups of the benchmark.
+    /// End of the launch in the warm-ups of the benchmark.
     warmups_end: usize,
 }
 
@@ -201,7 +201,7 @@ pub struct LaunchView<'a> {
     pub info: &'a LaunchInfo,
     pub values: &'a [f64],
     pub warmups: &'a [(u64, f64)],
-    /// /// Index of the first value in the benchmark's values.
+    /// Index of the first value in the benchmark's values.
     pub first_value: usize,
 }
 
@@ -242,17 +242,17 @@ impl BenchmarkValues {
         self.launches.push(Launch { info, values_end, warmups_end });
     }
 
-    /// /// Number of launches, with calibrations.
+    /// Number of launches, with calibrations.
     pub fn n_launches(&self) -> usize {
         self.launches.len()
     }
 
-    /// /// Number of values and warm-ups in launches that have ended.
+    /// Number of values and warm-ups in launches that have ended.
     pub fn n_ended(&self) -> (usize, usize) {
         self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
     }
 
-    /// /// Drops the loops of each value if the launches say the same.
+    /// Drops the loops of each value if the launches say the same.
     pub fn simplify_loops(&mut self) {
         let is_same = |launch: LaunchView<'_>| {
             let range = launch.first_value..launch.first_value + launch.values.len();
@@ -289,7 +289,7 @@ impl BenchmarkValues {
         (values..launch.values_end, warmups..launch.warmups_end)
     }
 
-    /// /// Puts a value of an extra beside the value that was pushed last.
+    /// Puts a value of an extra beside the value that was pushed last.
     pub fn push_extra(&mut self, name: &str, unit: &ResultUnit, value: f64) {
         let n_before = self.values.len().saturating_sub(1);
         let found = self.extras.iter().position(|extra| extra.name == name);
@@ -307,14 +307,14 @@ impl BenchmarkValues {
         self.extras.iter().find(|extra| extra.name == name).map(|extra| &extra.values[..])
     }
 
-    /// /// Pads every extra to as many values as the benchmark has.
+    /// Pads every extra to as many values as the benchmark has.
     pub fn fill_extras(&mut self) {
         for extra in &mut self.extras {
             extra.values.resize(self.values.len(), None);
         }
     }
 
-    /// /// Keeps the launches for which `is_kept` returns true, given their index.
+    /// Keeps the launches for which `is_kept` returns true, given their index.
     pub fn retain_launches(&mut self, is_kept: impl Fn(usize, &LaunchView<'_>) -> bool) {
         let mut kept = Self::new(&self.name, self.unit.clone());
         kept.extras =

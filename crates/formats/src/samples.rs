@@ -44,7 +44,7 @@ pub const CRITERION: [SourceFile<'_>; 9] = [
     sample!("results/criterion/grp/sum/8/new/estimates.json"),
     sample!("results/criterion/grp/sum/8/new/sample.json"),
 ];
-/// /// Written by hand after `src/serialization.jl` of BenchmarkTools.jl 1.8; no Julia was at hand.
+/// Written by hand after `src/serialization.jl` of BenchmarkTools.jl 1.8; no Julia was at hand.
 pub const BENCHMARK_TOOLS: SourceFile<'_> = SourceFile {
     path: "julia.json",
     bytes: br#"[{"Julia":"1.11.2","BenchmarkTools":"1.8.0"},[["BenchmarkGroup",{"tags":[],"data":{

@@ -1,4 +1,4 @@
-//! //! A file as text: unpacked from gzip, decoded from UTF-8 or UTF-16, with or without a byte-order mark.
+//! A file as text: unpacked from gzip, decoded from UTF-8 or UTF-16, with or without a byte-order mark.
 //!
 //! PowerShell's `>` writes UTF-16, and many editors of Windows put a byte-order mark before UTF-8.
 
@@ -15,8 +15,8 @@ const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const UTF16_LE_MARK: [u8; 2] = [0xff, 0xfe];
 const UTF16_BE_MARK: [u8; 2] = [0xfe, 0xff];
 const CHUNK_BYTES: usize = 64 << 10;
-/// /// Most bytes after decompression; a small file can unpack to any size. Set once for all readers, before any file
-/// is read: the limit comes from the machine.
+/// Most bytes after decompression; a small file can unpack to any size. Set once for all readers, before any file is
+/// read: the limit comes from the machine.
 static UNPACKED_BYTES_MAX: AtomicU64 = AtomicU64::new(1 << 31);
 
 /// Sets the most bytes that a file may unpack to.
@@ -24,10 +24,8 @@ pub fn limit_unpacked(bytes: u64) {
     UNPACKED_BYTES_MAX.store(bytes, Ordering::Relaxed);
 }
 
-/// /// The content of a gzip file, or the bytes themselves, whatever the name of the file.
-///
-/// # Errors
-/// The file is damaged, or unpacks to more than [`limit_unpacked`] allows.
+/// The content of a gzip file, or the bytes themselves, whatever the name of the file. Errors: the file is damaged, or
+/// unpacks to more than [`limit_unpacked`] allows.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Cow::Borrowed(bytes));
@@ -37,7 +35,7 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(out))
 }
 
-/// /// The content of a gzip file, with an error after as many bytes as [`limit_unpacked`] allows.
+/// The content of a gzip file, with an error after as many bytes as [`limit_unpacked`] allows.
 #[derive(Debug)]
 pub struct Unpacking<R> {
     gzip: flate2::bufread::MultiGzDecoder<R>,
@@ -98,7 +96,7 @@ pub(crate) fn decoding<'a>(from: impl Read + 'a) -> io::Result<Box<dyn BufRead +
     Ok(from)
 }
 
-/// /// The first `n` bytes, and a stream that has them still.
+/// The first `n` bytes, and a stream that has them still.
 fn peeked<'a>(
     mut from: impl BufRead + 'a,
     n: usize,
@@ -108,11 +106,11 @@ fn peeked<'a>(
     Ok((start.clone(), Box::new(io::Cursor::new(start).chain(from))))
 }
 
-/// /// UTF-16 as UTF-8. A unit without its partner becomes U+FFFD.
+/// UTF-16 as UTF-8. A unit without its partner becomes U+FFFD.
 struct Utf16<R> {
     from: R,
     unit: fn([u8; 2]) -> u16,
-    /// /// Bytes of an incomplete character.
+    /// Bytes of an incomplete character.
     left: Vec<u8>,
     out: Vec<u8>,
     at: usize,

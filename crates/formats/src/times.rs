@@ -1,5 +1,5 @@
-//! //! Lines `TIME<TAB>COMMAND`, one for each run, as `--export times` and `tim -s` write them. A line without a tab is
-//! a time alone. Blank lines and lines that start with `#` are skipped.
+//! Lines `TIME<TAB>COMMAND`, one for each run, as `--export times` and `tim -s` write them. A line without a tab is a
+//! time alone. Blank lines and lines that start with `#` are skipped.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(crate) fn reader(path: &str, options: ReadOptions<'_>) -> Box<dyn LineReader
 }
 
 struct TimesFile {
-    /// /// Command of a line without one.
+    /// Command of a line without one.
     name: String,
     unit: TimeUnit,
     results: Results,
@@ -83,7 +83,7 @@ impl TimesFile {
         results.order.extend(u32::try_from(at).ok());
         if self.limit.is_reached() {
             self.limit.halve(results.benchmarks.iter_mut());
-            // // The order covers all launches, or none.
+            // The order covers all launches, or none.
             results.order = Vec::new();
         }
     }
@@ -94,7 +94,7 @@ fn shown(command: &str) -> String {
     if command.is_empty() { EMPTY_COMMAND.into() } else { command.into() }
 }
 
-/// /// A new benchmark; an empty command is tim's own overhead, which is subtracted from the others.
+/// A new benchmark; an empty command is tim's own overhead, which is subtracted from the others.
 fn new_benchmark(command: &str) -> BenchmarkValues {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
@@ -103,8 +103,7 @@ fn new_benchmark(command: &str) -> BenchmarkValues {
     made
 }
 
-/// /// A time in ns. Most decimals of a second are whole nanoseconds, but a product of doubles may differ in its last
-/// bit.
+/// A time in ns. Most decimals of a second are whole nanoseconds, but a product of doubles may differ in its last bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
     ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");

@@ -1,4 +1,4 @@
-//! //! Units of values in the sources.
+//! Units of values in the sources.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -32,7 +32,7 @@ pub(crate) fn time_ns(text: &str) -> Result<f64> {
     Ok(value)
 }
 
-/// /// Unit of values with a source's name for it, and their factor. Times per operation are times.
+/// Unit of values with a source's name for it, and their factor. Times per operation are times.
 pub(crate) fn unit_of(name: &str) -> (ResultUnit, f64) {
     let base = match name.split_once('/') {
         Some((base, "op" | "iter" | "call")) => base,

@@ -1,6 +1,6 @@
-//! //! Texts for people that no reader takes, and commands whose output a reader takes.
+//! Texts for people that no reader takes, and commands whose output a reader takes.
 
-/// /// Strings in a text, its origin, and the command to run instead.
+/// Strings in a text, its origin, and the command to run instead.
 const TEXTS: [(&[&str], &str, &str); 12] = [
     (&["Mean +- std dev:"], "pyperf", "its option -o FILE.json"),
     (&["Time (mean ± σ)", "Range (min … max)"], "hyperfine", "hyperfine --export-json FILE.json"),
@@ -28,7 +28,7 @@ const TEXTS: [(&[&str], &str, &str); 12] = [
     (&["real\t", "user\t", "sys\t"], "the shell's time", "env time -v COMMAND"),
 ];
 
-/// /// The command to run instead of one whose text is for people.
+/// The command to run instead of one whose text is for people.
 pub(crate) fn instead(text: &str) -> Option<String> {
     let is_it = |(words, ..): &&(&[&str], &str, &str)| words.iter().all(|word| text.contains(word));
     let (_, program, run) = TEXTS.iter().find(is_it)?;

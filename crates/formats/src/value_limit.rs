@@ -1,11 +1,11 @@
-//! //! A limit on the values kept of a file, so that a log of any length fits into memory.
+//! A limit on the values kept of a file, so that a log of any length fits into memory.
 
 use crate::{BenchmarkValues, Results};
 
-/// /// Values that a benchmark may always keep.
+/// Values that a benchmark may always keep.
 const FEW: usize = 1000;
 
-/// /// The values so far. Above the limit, a benchmark with many values keeps every second one.
+/// The values so far. Above the limit, a benchmark with many values keeps every second one.
 pub(crate) struct ValueLimit {
     max: Option<usize>,
     n_kept: usize,
@@ -50,7 +50,7 @@ impl ValueLimit {
             }
             self.n_kept += benchmark.values.len();
         }
-        // // Benchmarks with few values keep them all.
+        // Benchmarks with few values keep them all.
         self.max = self.max.map(|max| max.max(2 * self.n_kept));
     }
 

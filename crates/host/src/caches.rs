@@ -7,10 +7,7 @@
 use anyhow::{Context as _, Result};
 
 /// Writes dirty pages back, then drops the page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst,
-/// drop_caches). The kernel drops only clean pages, so the sync comes first.
-///
-/// # Errors
-/// Not root, or /proc is read-only.
+/// drop_caches). The kernel drops only clean pages, so the sync comes first. Errors: not root, or /proc is read-only.
 pub fn drop_caches() -> Result<()> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3").context(

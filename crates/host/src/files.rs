@@ -74,10 +74,8 @@ impl Host {
         self.note(relative, self.try_read(relative, bytes_max)).ok()
     }
 
-    /// Reads a file as text, with every byte.
-    ///
-    /// # Errors
-    /// The kernel's error. [`is_gone`] tells a missing file from one that cannot be read just now.
+    /// Reads a file as text, with every byte. Errors: the kernel's error. [`is_gone`] tells a missing file from one
+    /// that cannot be read just now.
     pub(super) fn try_read(&self, relative: &Path, bytes_max: u64) -> io::Result<String> {
         fault::reads(relative)?;
         self.with_rights(|| read_capped(&self.below_root(relative), bytes_max))
@@ -101,9 +99,6 @@ impl Host {
     }
 
     /// The sorted names in a directory.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub(super) fn try_list(&self, relative: &Path) -> io::Result<Vec<String>> {
         fault::reads(relative)?;
         #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
@@ -121,9 +116,6 @@ impl Host {
     }
 
     /// Whether the file or directory exists.
-    ///
-    /// # Errors
-    /// The kernel cannot tell.
     pub(super) fn try_exists(&self, relative: &Path) -> io::Result<bool> {
         fault::reads(relative)?;
         self.with_rights(|| self.below_root(relative).try_exists())

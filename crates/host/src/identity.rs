@@ -24,9 +24,6 @@ impl Host {
     }
 
     /// The id of this boot. Empty if the machine has none.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(super) fn try_boot_id(&self) -> io::Result<String> {
         match self.try_read(BOOT_ID.as_ref(), READ_BYTES_MAX) {
             Ok(id) => Ok(id.trim_end().to_owned()),
@@ -36,10 +33,8 @@ impl Host {
     }
 
     /// The identity of a file whose path may come to mean something else. An interrupt is identified by its devices,
-    /// the directories beside the file; a process by its start time.
-    ///
-    /// # Errors
-    /// The kernel's error, which shows if the file is gone.
+    /// the directories beside the file; a process by its start time. Errors: the kernel's error, which shows if the
+    /// file is gone.
     pub(super) fn identity(&self, path: &str) -> io::Result<Option<String>> {
         if let Some(pid) = pid_of(path) {
             return Process::try_read(self, pid).map(|it| Some(it.start_ticks.to_string()));

@@ -112,9 +112,7 @@ fn id_of(text: &OsStr) -> Option<u32> {
 static IS_ROOT_ACCEPTED: AtomicBool = AtomicBool::new(false);
 
 /// Checks that the user who called sudo, doas or pkexec is known. With `--as-root` an unknown one does not matter.
-///
-/// # Errors
-/// The user is unknown; the text says why and what to do.
+/// Errors: the user is unknown; the text says why and what to do.
 pub fn check_invoker(as_root: bool) -> Result<(), String> {
     IS_ROOT_ACCEPTED.store(as_root, Ordering::Relaxed);
     match invoker() {

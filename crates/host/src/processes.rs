@@ -43,10 +43,7 @@ impl Process {
         Self::read_at(host, &format!("proc/{pid}"))
     }
 
-    /// Reads a process.
-    ///
-    /// # Errors
-    /// The kernel's error, or the file is not as proc_pid_stat(5) says.
+    /// Reads a process. Errors: the kernel's error, or the file is not as proc_pid_stat(5) says.
     pub(super) fn try_read(host: &Host, pid: u32) -> io::Result<Self> {
         let stat = host.try_read(format!("proc/{pid}/stat").as_ref(), READ_BYTES_MAX)?;
         Self::parse(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -146,10 +143,7 @@ pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
     allowed_in(&host.read(path)?)
 }
 
-/// The allowed CPUs of the process of such a file, as a list.
-///
-/// # Errors
-/// The kernel's error, or the file does not say it.
+/// The allowed CPUs of the process of such a file, as a list. Errors: the kernel's error, or the file does not say it.
 pub(super) fn try_allowed_cpus(host: &Host, path: &str) -> io::Result<String> {
     let status = host.try_read(path.as_ref(), READ_BYTES_MAX)?;
     allowed_in(&status).ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -59,10 +59,7 @@ pub enum Reset {
     Restored(Box<Restoration>),
 }
 
-/// Restores what the journal lists.
-///
-/// # Errors
-/// Another session is tuning, or the journal cannot be read.
+/// Restores what the journal lists. Errors: another session is tuning, or the journal cannot be read.
 pub fn reset(host: &Host) -> Result<Reset> {
     try_reset(host).map_err(|error| match error.is::<Distrusted>() {
         // It has another remedy.
@@ -354,10 +351,7 @@ enum Content {
     Replaced,
 }
 
-/// Reads a file in the journal.
-///
-/// # Errors
-/// It cannot be read just now.
+/// Reads a file in the journal. Errors: it cannot be read just now.
 fn content(host: &Host, item: &Item) -> io::Result<Content> {
     let read = || Ok((host.read_item(item)?, host.identity(&item.kept.path)?));
     match read() {

@@ -122,9 +122,6 @@ fn is_mute() -> bool {
 }
 
 /// Writes finished text to standard output, without colours unless it is a terminal that wants them.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn write_text(text: &str) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let mut stdout = anstream::stdout().lock();
@@ -137,9 +134,6 @@ pub fn write_text(text: &str) -> io::Result<()> {
 }
 
 /// Passes on what other code wrote to standard output and is not there yet.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn flush() -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     io::stdout().flush()

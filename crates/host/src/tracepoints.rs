@@ -56,10 +56,8 @@ pub fn system_call_tracepoint(host: &Host) -> Option<u64> {
     with_tracefs(host, find).ok().flatten()
 }
 
-/// Reads tracefs. If that finds nothing, one thread mounts it for itself alone, and reads again.
-///
-/// # Errors
-/// tracefs is not mounted where it belongs, and cannot be mounted.
+/// Reads tracefs. If that finds nothing, one thread mounts it for itself alone, and reads again. Errors: tracefs is not
+/// mounted where it belongs, and cannot be mounted.
 pub fn with_tracefs<T: Send + 'static>(
     host: &Host,
     read: impl Fn(&Host) -> Option<T> + Send + 'static,

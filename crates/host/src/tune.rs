@@ -46,10 +46,7 @@ impl KnobResult {
     }
 }
 
-/// The knobs in `only`, or the default ones, in order.
-///
-/// # Errors
-/// A name is not a knob.
+/// The knobs in `only`, or the default ones, in order. Errors: a name is not a knob.
 pub fn select(only: Option<&[String]>, skip: &[String]) -> Result<Vec<&'static Knob>, String> {
     for name in only.unwrap_or_default().iter().chain(skip) {
         match knob(name) {
@@ -86,10 +83,8 @@ pub struct Tuned {
     pub turned: Vec<KnobResult>,
 }
 
-/// Turns the knobs until they are put back. First it puts back the changes of a killed session.
-///
-/// # Errors
-/// The journal cannot be written. The error says whether that has left anything.
+/// Turns the knobs until they are put back. First it puts back the changes of a killed session. Errors: the journal
+/// cannot be written. The error says whether that has left anything.
 pub fn apply(
     host: &Host,
     bench: Vec<usize>,
@@ -135,10 +130,8 @@ pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<KnobPlan> {
     knobs.iter().map(plan).collect()
 }
 
-/// Sets the knobs. If one fails, it reports the failure and continues.
-///
-/// # Errors
-/// The journal cannot be written. Nothing more is changed then, and the caller puts back what was.
+/// Sets the knobs. If one fails, it reports the failure and continues. Errors: the journal cannot be written. Nothing
+/// more is changed then, and the caller puts back what was.
 pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Vec<KnobResult>> {
     let before: HashMap<String, String> = store
         .journal

@@ -36,10 +36,7 @@ fn as_caller<T>(act: impl FnOnce() -> T) -> T {
 pub struct UserDirectory(OwnedFd);
 
 impl UserDirectory {
-    /// Opens a directory.
-    ///
-    /// # Errors
-    /// There is none, or the caller may not open it.
+    /// Opens a directory. Errors: there is none, or the caller may not open it.
     pub fn open(path: &Path) -> io::Result<Self> {
         as_caller(|| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -54,20 +51,15 @@ impl UserDirectory {
         .map_err(explained)
     }
 
-    /// The directory of a file, and the file's name in it.
-    ///
-    /// # Errors
-    /// See [`UserDirectory::open`]; or the path has no name.
+    /// The directory of a file, and the file's name in it. Errors: see [`UserDirectory::open`]; or the path has no
+    /// name.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((Self::open(directory_of(path))?, name))
     }
 
-    /// Checks, before anything is measured, that a file can be made or replaced.
-    ///
-    /// # Errors
-    /// The user may not write to the directory, the name is too long, or with lent rights there is something else than
-    /// a regular file.
+    /// Checks, before anything is measured, that a file can be made or replaced. Errors: the user may not write to the
+    /// directory, the name is too long, or with lent rights there is something else than a regular file.
     pub fn check_place(&self, name: &OsStr) -> io::Result<()> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) | Err(Errno::NOENT) => {}
@@ -85,10 +77,8 @@ impl UserDirectory {
         }
     }
 
-    /// Opens a regular file. It never waits: a FIFO is opened at once, and refused.
-    ///
-    /// # Errors
-    /// The kernel's answer, or it is no regular file.
+    /// Opens a regular file. It never waits: a FIFO is opened at once, and refused. Errors: the kernel's answer, or it
+    /// is no regular file.
     pub fn open_file(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         as_caller(|| {
@@ -117,10 +107,7 @@ impl UserDirectory {
     }
 
     /// Writes a file under another name, and renames it when it is complete. An existing file is replaced, and keeps
-    /// its mode; anything but a regular file is refused.
-    ///
-    /// # Errors
-    /// The kernel's answer, or the error of `write`.
+    /// its mode; anything but a regular file is refused. Errors: the kernel's answer, or the error of `write`.
     pub fn replace<E: From<io::Error>>(
         &self,
         name: &OsStr,
@@ -158,27 +145,19 @@ pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens a regular file for writing, with more flags.
-///
-/// # Errors
-/// See [`UserDirectory::open_file`].
+/// Opens a regular file for writing, with more flags. Errors: see [`UserDirectory::open_file`].
 pub fn open_to_write(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     let (directory, name) = UserDirectory::of(path)?;
     directory.open_file(name, flags | OFlags::WRONLY, mode)
 }
 
-/// Makes a new file. Anything in its place, even a link, stays.
-///
-/// # Errors
-/// `AlreadyExists`; or see [`UserDirectory::open_file`].
+/// Makes a new file. Anything in its place, even a link, stays. Errors: `AlreadyExists`; or see
+/// [`UserDirectory::open_file`].
 pub fn create_new(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     open_to_write(path, flags | OFlags::CREATE | OFlags::EXCL, mode)
 }
 
 /// Replaces a whole file ([`UserDirectory::replace`]).
-///
-/// # Errors
-/// See there.
 pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
     let (directory, name) = UserDirectory::of(path)?;
     directory.replace(name, mode, |file| {
@@ -188,27 +167,18 @@ pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
 }
 
 /// Makes a directory and its missing parents. An existing one keeps its mode.
-///
-/// # Errors
-/// The kernel's answer.
 pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     as_caller(|| DirBuilder::new().recursive(true).mode(mode).create(path)).map_err(explained)
 }
 
 /// Makes a directory that must not exist yet.
-///
-/// # Errors
-/// The kernel's answer.
 pub fn make_new_directory(path: &Path, mode: u32) -> io::Result<()> {
     as_caller(|| DirBuilder::new().mode(mode).create(path)).map_err(explained)
 }
 
 /// Opens a regular file for reading. It never waits: `O_NONBLOCK` opens a FIFO without a writer (open(2)), and the type
 /// is refused afterwards. With lent rights (sudo, doas, pkexec) the file is opened as the caller, and a link in its
-/// place is refused.
-///
-/// # Errors
-/// The kernel's answer, or the path names something else than a regular file.
+/// place is refused. Errors: the kernel's answer, or the path names something else than a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     match UserDirectory::of(path) {
         Ok((directory, name)) => directory.open_file(name, OFlags::RDONLY, 0),
@@ -224,18 +194,13 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 const WHOLE_MIB_MAX: u64 = 64;
 
 /// Reads a whole regular file, or a pipe that this process was given: `<(…)` of a shell, `/dev/stdin`. A link is
-/// followed, as the caller may follow it. It does not wait for the writer of a FIFO, and reads no device.
-///
-/// # Errors
-/// The kernel's answer, or the file is of another kind, or longer than any that belongs here.
+/// followed, as the caller may follow it. It does not wait for the writer of a FIFO, and reads no device. Errors: the
+/// kernel's answer, or the file is of another kind, or longer than any that belongs here.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     read_limited(path, WHOLE_MIB_MAX)
 }
 
 /// [`read_whole`] with a limit in MiB.
-///
-/// # Errors
-/// See there.
 pub fn read_limited(path: &Path, mib_max: u64) -> io::Result<Vec<u8>> {
     let bytes_max = mib_max << 20;
     let mut bytes = Vec::new();
@@ -249,19 +214,13 @@ pub fn read_limited(path: &Path, mib_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// [`read_whole`] for text.
-///
-/// # Errors
-/// See there; or it is not UTF-8.
+/// [`read_whole`] for text. Errors: see there; or it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_whole(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text: it is not UTF-8"))
 }
 
 /// Opens a file for reading, as [`read_whole`] does.
-///
-/// # Errors
-/// See there.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     // Opening the pipe of a descriptor does not wait for its writer, but reading it does.
     let is_descriptor = is_descriptor(path);

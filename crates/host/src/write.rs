@@ -28,26 +28,18 @@ impl Host {
         self.try_read_knob(format, path).ok()
     }
 
-    /// Reads a file of a knob, without trailing white space.
-    ///
-    /// # Errors
-    /// See [`Host::read_original`].
+    /// Reads a file of a knob, without trailing white space. Errors: see [`Host::read_original`].
     pub(super) fn try_read_knob(&self, format: Format, path: &str) -> io::Result<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
     }
 
-    /// Reads the current content of a file in the journal.
-    ///
-    /// # Errors
-    /// See [`Host::read_original`].
+    /// Reads the current content of a file in the journal. Errors: see [`Host::read_original`].
     pub fn read_item(&self, item: &Item) -> io::Result<String> {
         self.try_read_knob(item.file.format, &item.kept.path)
     }
 
-    /// Reads a file of a knob with every byte, for the restoration.
-    ///
-    /// # Errors
-    /// The kernel's error, or the bytes are not text.
+    /// Reads a file of a knob with every byte, for the restoration. Errors: the kernel's error, or the bytes are not
+    /// text.
     pub(super) fn read_original(&self, format: Format, path: &str) -> io::Result<String> {
         match format {
             Format::MsrBit { register, bit } => {
@@ -103,9 +95,6 @@ impl Host {
 
     /// Writes a value. It refuses a path that does not belong to this knob, and a symbolic link anywhere in the path,
     /// which could lead outside of the root.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub(super) fn write_knob(&self, knob: &Knob, path: &str, value: &str) -> io::Result<()> {
         let Some(file) = knob.file(path) else {
             let why = format!("{path:?} is no file of the knob {:?}", knob.name);
@@ -236,9 +225,6 @@ impl Host {
     }
 
     /// Whether a service is active.
-    ///
-    /// # Errors
-    /// The kernel cannot tell.
     fn try_active(&self, path: &str) -> io::Result<bool> {
         let version_1 = path.replacen("sys/fs/cgroup/", "sys/fs/cgroup/systemd/", 1);
         for group in [path, &version_1] {

@@ -101,10 +101,7 @@ impl Commands {
         self.loud[arm] = true;
     }
 
-    /// The command of an arm.
-    ///
-    /// # Errors
-    /// There is no such program.
+    /// The command of an arm. Errors: there is no such program.
     pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
         let Arm { output, accept, role, value, .. } = &plan.arms[arm];
         let argv = plan.argv(arm, block);
@@ -188,10 +185,7 @@ impl Commands {
         Some(ValueTask { rule: rule.clone(), path, folder })
     }
 
-    /// A hook's command, for the shell, with the environment of an arm.
-    ///
-    /// # Errors
-    /// There is no such shell.
+    /// A hook's command, for the shell, with the environment of an arm. Errors: there is no such shell.
     pub fn of_hook(
         &self,
         plan: &Plan,
@@ -217,10 +211,7 @@ impl Commands {
         })
     }
 
-    /// The validator's command: a hook that reads the captured standard output.
-    ///
-    /// # Errors
-    /// There is no such shell.
+    /// The validator's command: a hook that reads the captured standard output. Errors: there is no such shell.
     pub fn of_validator(
         &self,
         plan: &Plan,

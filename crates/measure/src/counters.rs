@@ -42,9 +42,6 @@ struct CounterReading {
 pub type CounterGap = (String, String, String);
 
 /// Whether the processor counts the instructions of this user's processes.
-///
-/// # Errors
-/// The reason why not.
 pub fn can_count_instructions() -> Result<(), String> {
     let (mut counters, mut gaps) = (Vec::new(), Vec::new());
     try_open(Metric::Instructions, Hardware::INSTRUCTIONS, false, &mut counters, &mut gaps);

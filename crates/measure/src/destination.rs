@@ -19,10 +19,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Opens the record that the front end has created.
-    ///
-    /// # Errors
-    /// It cannot be opened, or a column is unknown.
+    /// Opens the record that the front end has created. Errors: it cannot be opened, or a column is unknown.
     pub fn open(keep: &RowDestination) -> Result<Self> {
         Ok(Self {
             writer: Writer::open(Path::new(OsStr::from_bytes(&keep.record)))?,
@@ -32,10 +29,7 @@ impl Destination {
         })
     }
 
-    /// Appends a row.
-    ///
-    /// # Errors
-    /// The row could not be written whole; the front end keeps the line then.
+    /// Appends a row. Errors: the row could not be written whole; the front end keeps the line then.
     pub fn append(&mut self, row: &Row) -> Result<(), BatchStop> {
         self.line.clear();
         self.layout.encode(row, &mut self.line);

@@ -8,9 +8,6 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 /// The digest of a stream, in hexadecimal.
-///
-/// # Errors
-/// It cannot be read.
 pub fn digest(mut from: impl Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];

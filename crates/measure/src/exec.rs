@@ -65,10 +65,8 @@ pub struct MetricSupport {
 
 impl<'a> ExecRunner<'a> {
     /// Starts the launcher. `cache`: files with counts of the runs' cache. `sampling`: asks for samples of the runs.
-    /// `enter`: moves a process to the place of its runs before its first request.
-    ///
-    /// # Errors
-    /// The launcher cannot be started, or cannot do all that the plan asks for.
+    /// `enter`: moves a process to the place of its runs before its first request. Errors: the launcher cannot be
+    /// started, or cannot do all that the plan asks for.
     pub fn start(
         plan: &'a Plan,
         run_as: Option<User>,
@@ -153,10 +151,7 @@ impl<'a> ExecRunner<'a> {
         self.process.id()
     }
 
-    /// Sets the record for the rows.
-    ///
-    /// # Errors
-    /// The launcher cannot open the record.
+    /// Sets the record for the rows. Errors: the launcher cannot open the record.
     pub fn keep(
         &mut self,
         record: &Path,

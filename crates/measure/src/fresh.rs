@@ -11,10 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, utimensat};
 
 /// Replaces a directory by a copy of another, including file times. Files share their blocks until one changes, if the
-/// file system supports it.
-///
-/// # Errors
-/// A file cannot be read or written, or is neither a file, a directory nor a link.
+/// file system supports it. Errors: a file cannot be read or written, or is neither a file, a directory nor a link.
 pub fn make_fresh(source: &Path, copy: &Path) -> Result<()> {
     remove(copy).with_context(|| format!("cannot remove {}", copy.display()))?;
     copy_directory(source, copy)

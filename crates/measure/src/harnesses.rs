@@ -42,10 +42,8 @@ pub struct Asker<'a> {
     pub limit: Duration,
 }
 
-/// The framework of a program; `None` if it is none that is known.
-///
-/// # Errors
-/// The program cannot be executed, or does not answer in time.
+/// The framework of a program; `None` if it is none that is known. Errors: the program cannot be executed, or does not
+/// answer in time.
 pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String> {
     let Some(file) = file_of(arm, asker.run_as) else { return Ok(None) };
     // A matching name proves nothing for scripts, so they are asked too. For `java -jar FILE`, the benchmarks are in
@@ -88,10 +86,7 @@ impl BenchmarkList {
     }
 }
 
-/// The benchmarks of a framework's program.
-///
-/// # Errors
-/// The program cannot be executed, or does not answer in time.
+/// The benchmarks of a framework's program. Errors: the program cannot be executed, or does not answer in time.
 pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, String> {
     let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
@@ -124,10 +119,8 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
 }
 
-/// The time of an iteration, measured by one short process, ns; `None` if it prints none.
-///
-/// # Errors
-/// The program cannot be executed, or does not end in time.
+/// The time of an iteration, measured by one short process, ns; `None` if it prints none. Errors: the program cannot be
+/// executed, or does not end in time.
 pub fn iteration_ns(
     harness: Harness,
     arm: &Arm,

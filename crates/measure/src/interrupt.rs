@@ -32,9 +32,6 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Starts to catch signals.
-    ///
-    /// # Errors
-    /// There are no descriptors left.
     pub fn catch() -> Result<Self> {
         let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
         pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
@@ -57,10 +54,7 @@ impl Interrupt {
     }
 
     /// Catches signals for work of several sessions: the first one ends it in order, a later ^C ends the process at
-    /// once. A later SIGTERM does not, because timeout(1) sends it twice.
-    ///
-    /// # Errors
-    /// See [`Interrupt::catch`].
+    /// once. A later SIGTERM does not, because timeout(1) sends it twice. Errors: see [`Interrupt::catch`].
     pub fn catch_first() -> Result<Self> {
         let mut interrupt = Self::catch()?;
         if sys::is_ignored(SIGINT) {

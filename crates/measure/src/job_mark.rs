@@ -17,9 +17,6 @@ pub(super) struct JobMark(OwnedFd);
 
 impl JobMark {
     /// A mark that a launcher can share.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn new() -> io::Result<Self> {
         Ok(Self(memfd_create(c"stillwell-job", MemfdFlags::CLOEXEC)?))
     }

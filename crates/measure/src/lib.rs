@@ -66,16 +66,11 @@ pub use script::ScriptRunner;
 
 /// Makes runs: with real processes, or from a script for tests.
 pub trait Runner {
-    /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
-    ///
-    /// # Errors
-    /// The runner itself cannot go on. A failed command is not an error, but a part of the outcome.
+    /// Runs steps in order, each with its hooks. Their rows are in the record when this returns. Errors: the runner
+    /// itself cannot go on. A failed command is not an error, but a part of the outcome.
     fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
 
-    /// Executes a command of the whole session.
-    ///
-    /// # Errors
-    /// See [`Runner::run`].
+    /// Executes a command of the whole session. Errors: see [`Runner::run`].
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome>;
 
     /// Counts of the runs' parent at the end of the session.

@@ -46,10 +46,8 @@ impl MemoryUse {
         entered.map_err(|why| gaps.push((TREE_MEMORY.into(), why, fix.into()))).ok()
     }
 
-    /// Makes the group and enters it. `root`: where the paths begin.
-    ///
-    /// # Errors
-    /// The kernel does not let this process make the group, or the group has no count.
+    /// Makes the group and enters it. `root`: where the paths begin. Errors: the kernel does not let this process make
+    /// the group, or the group has no count.
     fn enter(root: &str, own: &MemoryGroup, process: u32) -> Result<Self, String> {
         let in_root = |path: &str| Path::new(&format!("{root}{path}")).to_owned();
         let (from, above) = (in_root(&own.directory), in_root(&own.above));

@@ -62,10 +62,8 @@ pub struct LauncherProcess {
 }
 
 impl LauncherProcess {
-    /// Starts the launcher; `enter` moves it to the place of its runs.
-    ///
-    /// # Errors
-    /// The program cannot execute itself, or the launcher refuses the request.
+    /// Starts the launcher; `enter` moves it to the place of its runs. Errors: the program cannot execute itself, or
+    /// the launcher refuses the request.
     pub fn start(
         open: LauncherSettings,
         enter: impl FnOnce(u32) -> Result<()>,
@@ -120,10 +118,8 @@ impl LauncherProcess {
         self.mark.as_ref()?.get()
     }
 
-    /// Starts another launcher if this one has ended. It has no settings of runs, and is for hooks only.
-    ///
-    /// # Errors
-    /// See [`LauncherProcess::start`].
+    /// Starts another launcher if this one has ended. It has no settings of runs, and is for hooks only. Errors: see
+    /// [`LauncherProcess::start`].
     pub fn revive(&mut self, run_as: Option<User>) -> Result<()> {
         if !self.has_ended() {
             return Ok(());
@@ -141,10 +137,7 @@ impl LauncherProcess {
         self.child.id()
     }
 
-    /// Sets the record for the rows.
-    ///
-    /// # Errors
-    /// The launcher cannot open the record.
+    /// Sets the record for the rows. Errors: the launcher cannot open the record.
     pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
         match self.get_ready(&LauncherRequest::Keep(keep))? {
             LauncherReply::Ready => Ok(()),
@@ -155,10 +148,7 @@ impl LauncherProcess {
         }
     }
 
-    /// Runs a batch. The second value: whether ^C or SIGTERM came meanwhile.
-    ///
-    /// # Errors
-    /// The launcher is gone.
+    /// Runs a batch. The second value: whether ^C or SIGTERM came meanwhile. Errors: the launcher is gone.
     pub fn run(
         &mut self,
         batch: Batch,

@@ -24,10 +24,8 @@ pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     }
 }
 
-/// Searches the PATH of the program's own environment, with the user's rights.
-///
-/// # Errors
-/// The program cannot be executed; the message says why.
+/// Searches the PATH of the program's own environment, with the user's rights. Errors: the program cannot be executed;
+/// the message says why.
 pub fn find(program: &[u8], environment: &[Bytes], run_as: Option<&User>) -> Result<Bytes, String> {
     let shown = String::from_utf8_lossy(program);
     if program.contains(&b'/') {
@@ -87,10 +85,7 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     executable.starts_with('/').then_some(executable)
 }
 
-/// Whether this user can execute a file; `None` is this process's user.
-///
-/// # Errors
-/// The reason why the user cannot.
+/// Whether this user can execute a file; `None` is this process's user. Errors: the reason why the user cannot.
 pub fn executable(file: &Path, run_as: Option<&User>) -> Result<(), String> {
     match run_as {
         Some(user) => sys::with_files_of(user, || executable_by(file, Some(user.uid))),

@@ -79,10 +79,8 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Opens an event on each CPU that a run may use, and the file, which may be opened as another user.
-    ///
-    /// # Errors
-    /// The kernel permits no samples, or the file cannot be opened.
+    /// Opens an event on each CPU that a run may use, and the file, which may be opened as another user. Errors: the
+    /// kernel permits no samples, or the file cannot be opened.
     pub fn open(
         settings: &SamplingSettings,
         files_of: Option<&User>,

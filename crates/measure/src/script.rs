@@ -41,10 +41,7 @@ struct ScriptedRun {
 }
 
 impl<'a> ScriptRunner<'a> {
-    /// Reads a script.
-    ///
-    /// # Errors
-    /// A line is not a list of times, or there are not as many lines as arms.
+    /// Reads a script. Errors: a line is not a list of times, or there are not as many lines as arms.
     pub fn new(plan: &'a Plan, script: &str) -> Result<Self> {
         let script = Script::read(script)?;
         let (n_lines, n_arms) = (script.arms.len(), plan.arms.len());
@@ -53,9 +50,6 @@ impl<'a> ScriptRunner<'a> {
     }
 
     /// Sets the record of the rows.
-    ///
-    /// # Errors
-    /// The record cannot be opened.
     pub fn keep(&mut self, record: &Path, layout: Layout) -> Result<()> {
         self.output = Some((Writer::open(record)?, layout));
         Ok(())

@@ -37,10 +37,7 @@ pub struct Pipes {
 }
 
 impl Streams {
-    /// Opens both.
-    ///
-    /// # Errors
-    /// `/dev/null` is missing, or there is no memfd (Linux before 3.17).
+    /// Opens both. Errors: `/dev/null` is missing, or there is no memfd (Linux before 3.17).
     pub fn open() -> io::Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)?;
@@ -91,10 +88,7 @@ impl Pipes {
     }
 
     /// Reads until the process has ended. Linux before 5.3 has no pidfd to wait for, so the launcher checks at
-    /// intervals.
-    ///
-    /// # Errors
-    /// `EINTR`, so the caller can check its flags.
+    /// intervals. Errors: `EINTR`, so the caller can check its flags.
     pub fn drain_until_exit(
         &mut self,
         pidfd: Option<BorrowedFd<'_>>,

@@ -69,10 +69,7 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
 }
 
 /// Executes this program again as the user who called sudo, for a verb that needs no root rights. Returns if this
-/// process already has that user.
-///
-/// # Errors
-/// The kernel does not allow it.
+/// process already has that user. Errors: the kernel does not allow it.
 pub fn become_caller() -> Result<()> {
     let Some(user) = invoking_user() else { return Ok(()) };
     let environment = environment_as_caller(&user);
@@ -81,10 +78,7 @@ pub fn become_caller() -> Result<()> {
 }
 
 /// Executes this program again as plain root, if `--as-root` replaced an unknown caller. All of its processes then
-/// belong to root too.
-///
-/// # Errors
-/// The kernel does not allow it.
+/// belong to root too. Errors: the kernel does not allow it.
 pub fn forget_unknown_caller() -> Result<()> {
     if is_caller_unknown() { execute_again(environment_for(None)) } else { Ok(()) }
 }
@@ -96,10 +90,7 @@ fn execute_again(environment: Vec<(OsString, OsString)>) -> Result<()> {
     Err(again.env_clear().envs(environment).exec()).context("cannot execute this program again")
 }
 
-/// Whether a command can be found.
-///
-/// # Errors
-/// It cannot be found; the message says why.
+/// Whether a command can be found. Errors: it cannot be found; the message says why.
 pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = [b"PATH=", path.as_bytes()].concat();
@@ -111,9 +102,6 @@ pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
 
 /// Runs a command to its end. The terminal's signals reach it directly; SIGTERM and SIGHUP are passed on. Calls `look`
 /// at intervals.
-///
-/// # Errors
-/// It cannot be started.
 pub fn run(
     command: &[OsString],
     as_caller: bool,
@@ -156,10 +144,7 @@ pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
 }
 
 /// Waits for the command's end. When `signals` becomes readable, drains it and asks the command to end. Calls `look` at
-/// intervals.
-///
-/// # Errors
-/// It cannot be waited for, or `look` failed.
+/// intervals. Errors: it cannot be waited for, or `look` failed.
 pub fn wait(
     child: &mut Child,
     signals: BorrowedFd<'_>,
@@ -190,9 +175,6 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// Waits until a descriptor is ready, or for the time limit.
-///
-/// # Errors
-/// There is not enough memory.
 pub fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
     let limit = Timespec {
         tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,

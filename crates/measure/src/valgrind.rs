@@ -87,10 +87,8 @@ impl CountTask {
         });
     }
 
-    /// The instructions of all processes of the finished run.
-    ///
-    /// # Errors
-    /// valgrind has written no count, or only a part of one.
+    /// The instructions of all processes of the finished run. Errors: valgrind has written no count, or only a part of
+    /// one.
     pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
         as_user(user, || {
             let failed = |why: &str| Uncounted { why: why.into(), said: self.said_here() };

@@ -41,10 +41,7 @@ impl ValueTask {
         }
     }
 
-    /// The value in its base unit.
-    ///
-    /// # Errors
-    /// The file or the value is missing, or is no number.
+    /// The value in its base unit. Errors: the file or the value is missing, or is no number.
     pub fn read(&self, user: Option<&User>) -> Result<f64, String> {
         let shown = self.path().display();
         let text = as_user(user, || self.text()).map_err(|error| match error.kind() {

@@ -266,10 +266,7 @@ pub enum BatchStop {
 /// A longer frame is a mistake, not a request.
 const FRAME_BYTES_MAX: u32 = 1 << 30;
 
-/// Sends one value.
-///
-/// # Errors
-/// The other side is gone.
+/// Sends one value. Errors: the other side is gone.
 pub fn send<T: Serialize>(mut to: impl Write, value: &T) -> io::Result<()> {
     let body = postcard::to_stdvec(value).map_err(io::Error::other)?;
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
@@ -280,10 +277,7 @@ pub fn send<T: Serialize>(mut to: impl Write, value: &T) -> io::Result<()> {
     to.write_all(&frame)
 }
 
-/// Receives one value.
-///
-/// # Errors
-/// `UnexpectedEof` when the other side is gone.
+/// Receives one value. Errors: `UnexpectedEof` when the other side is gone.
 pub fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

@@ -62,10 +62,7 @@ impl SuiteManifest {
         }
     }
 
-    /// Makes the directory, which must not exist yet.
-    ///
-    /// # Errors
-    /// It exists, or cannot be made.
+    /// Makes the directory, which must not exist yet. Errors: it exists, or cannot be made.
     pub fn create(&self, directory: &Path, readers: Readers) -> Result<()> {
         let shown = directory.display();
         match make_new_directory(directory, readers.directory_mode()) {
@@ -86,10 +83,7 @@ impl SuiteManifest {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Reads the manifest of a directory.
-    ///
-    /// # Errors
-    /// The file is missing, or is no `suite.json` of Stillwell.
+    /// Reads the manifest of a directory. Errors: the file is missing, or is no `suite.json` of Stillwell.
     pub fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let shown = path.display();
@@ -111,10 +105,8 @@ impl SuiteManifest {
         std::fs::remove_dir(directory).ok();
     }
 
-    /// Locks the directory while the value lives, so no other process measures into it.
-    ///
-    /// # Errors
-    /// Another process holds the lock.
+    /// Locks the directory while the value lives, so no other process measures into it. Errors: another process holds
+    /// the lock.
     pub fn lock(directory: &Path) -> Result<std::fs::File> {
         let path = directory.join(MANIFEST);
         let file =
@@ -137,10 +129,7 @@ impl SuiteManifest {
         names.map(|(member, number)| directory.join(file_name(number, &member.name))).collect()
     }
 
-    /// The existing records of benchmarks.
-    ///
-    /// # Errors
-    /// One cannot be read.
+    /// The existing records of benchmarks. Errors: one cannot be read.
     pub fn records(&self, directory: &Path) -> Result<Vec<Record>> {
         let there = self.paths(directory).into_iter().filter(|path| path.exists());
         there.map(|path| Record::read(&path)).collect()

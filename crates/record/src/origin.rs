@@ -12,8 +12,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// # Errors
-    /// The version of the format is later than `known`.
+    /// Errors: the version of the format is later than `known`.
     pub fn check_version(&self, known: u32) -> Result<()> {
         ensure!(
             self.version <= known,

@@ -32,18 +32,14 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
     make_directories(directory, 0o700)
 }
 
-/// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary.
-///
-/// # Errors
-/// No directory for it is known, or it cannot be made.
+/// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary. Errors: no
+/// directory for it is known, or it cannot be made.
 pub fn builds_path() -> Result<PathBuf> {
     cache_path("builds")
 }
 
-/// A directory of things that can be made again, `$XDG_CACHE_HOME/stillwell/NAME`, which is made if necessary.
-///
-/// # Errors
-/// No directory for it is known, or it cannot be made.
+/// A directory of things that can be made again, `$XDG_CACHE_HOME/stillwell/NAME`, which is made if necessary. Errors:
+/// no directory for it is known, or it cannot be made.
 pub fn cache_path(name: &str) -> Result<PathBuf> {
     let directory = of_user("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
@@ -51,10 +47,8 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// The file with the measurements of this machine's cores. Its directory is made if necessary.
-///
-/// # Errors
-/// No directory for it is known, or it cannot be made.
+/// The file with the measurements of this machine's cores. Its directory is made if necessary. Errors: no directory for
+/// it is known, or it cannot be made.
 pub fn cores_path() -> Result<PathBuf> {
     let directory = of_user("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
@@ -63,9 +57,6 @@ pub fn cores_path() -> Result<PathBuf> {
 }
 
 /// A new path for a record that starts now. Its directory is made if necessary.
-///
-/// # Errors
-/// The directory cannot be made.
 pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
@@ -81,30 +72,21 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     names.find(|path| !path.exists()).context("every name of a record is taken")
 }
 
-/// The path of the history.
-///
-/// # Errors
-/// No directory for it is known.
+/// The path of the history. Errors: no directory for it is known.
 pub fn history_path() -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with ⟦database⟧")?;
     Ok(directory.join("history.jsonl"))
 }
 
-/// The path of the list that maps jobs to pools.
-///
-/// # Errors
-/// No directory for it is known, or it cannot be made.
+/// The path of the list that maps jobs to pools. Errors: no directory for it is known, or it cannot be made.
 pub fn pools_path() -> Result<PathBuf> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
     make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory.join("pools.jsonl"))
 }
 
-/// All records and suites in the default place.
-///
-/// # Errors
-/// No directory is known, or it cannot be read.
+/// All records and suites in the default place. Errors: no directory is known, or it cannot be read.
 pub fn all_records() -> Result<Vec<PathBuf>> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
     let entries = match std::fs::read_dir(&directory) {
@@ -117,10 +99,7 @@ pub fn all_records() -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| is_record(path) || is_suite(path)).collect())
 }
 
-/// The newest record or suite in the default place.
-///
-/// # Errors
-/// There is none.
+/// The newest record or suite in the default place. Errors: there is none.
 pub fn newest() -> Result<PathBuf> {
     let directory = directory().context("neither XDG_STATE_HOME nor HOME is set; name a record")?;
     let none = || {

@@ -30,26 +30,19 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads a whole record.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not a record, is of a later version, or has a damaged line before its end.
+    /// Reads a whole record. Errors: the file cannot be read, is not a record, is of a later version, or has a damaged
+    /// line before its end.
     pub fn read(path: &Path) -> Result<Self> {
         Self::follow(path, RecordTail::open(path)?)
     }
 
-    /// Reads a whole record from a stream, with one line at a time in memory. `path` is for messages.
-    ///
-    /// # Errors
-    /// See [`Record::read`].
+    /// Reads a whole record from a stream, with one line at a time in memory. `path` is for messages. Errors: see
+    /// [`Record::read`].
     pub fn stream(path: &Path, reader: impl BufRead) -> Result<Self> {
         Self::follow(path, RecordTail::of(path, OnlyForward(reader))?)
     }
 
-    /// Reads a whole record from its bytes. `path` is for messages.
-    ///
-    /// # Errors
-    /// See [`Record::read`].
+    /// Reads a whole record from its bytes. `path` is for messages. Errors: see [`Record::read`].
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
         Self::follow(path, RecordTail::of(path, Cursor::new(bytes))?)
     }
@@ -141,10 +134,7 @@ pub struct RecordTail<R = BufReader<File>> {
 }
 
 impl RecordTail {
-    /// Opens a record and reads its header.
-    ///
-    /// # Errors
-    /// See [`Record::read`].
+    /// Opens a record and reads its header. Errors: see [`Record::read`].
     pub fn open(path: &Path) -> Result<(Self, Header)> {
         let file = open_regular(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::of(path, BufReader::with_capacity(1 << 16, file))
@@ -162,10 +152,7 @@ impl<R: BufRead + Seek> RecordTail<R> {
     }
 
     /// Passes on every whole line that was added. Returns the bytes of an unfinished line at the end; the next call
-    /// reads them again.
-    ///
-    /// # Errors
-    /// A line is damaged, or `each` refuses it; the message has the file and the line number.
+    /// reads them again. Errors: a line is damaged, or `each` refuses it; the message has the file and the line number.
     pub fn follow(&mut self, mut each: impl FnMut(RecordLine) -> Result<()>) -> Result<usize> {
         loop {
             self.line.clear();

@@ -138,10 +138,8 @@ impl Layout {
         self
     }
 
-    /// The layout behind a header's column names.
-    ///
-    /// # Errors
-    /// The first column that is not at its fixed place in the format.
+    /// The layout behind a header's column names. Errors: the first column that is not at its fixed place in the
+    /// format.
     pub fn from_names(names: &[String]) -> Result<Self, String> {
         for (index, fixed) in FIXED_COLUMNS.iter().enumerate() {
             let found = names.get(index).map_or("missing", String::as_str);
@@ -200,10 +198,7 @@ impl Layout {
         line.push(b'\n');
     }
 
-    /// Reads a row from its line.
-    ///
-    /// # Errors
-    /// The line is wrong; the message names the column.
+    /// Reads a row from its line. Errors: the line is wrong; the message names the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let value_at = self.cells.iter().position(|cell| *cell == CellKind::Value);

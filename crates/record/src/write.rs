@@ -55,10 +55,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the file and writes the header.
-    ///
-    /// # Errors
-    /// The file exists, or cannot be written.
+    /// Creates the file and writes the header. Errors: the file exists, or cannot be written.
     pub fn create(path: &Path, header: &Header, readers: Readers) -> Result<Self> {
         let shown = path.display();
         let file = match create_new(path, OFlags::APPEND, readers.file_mode()) {
@@ -79,9 +76,6 @@ impl Writer {
     }
 
     /// Opens an existing record to append. A link in place of the file is not followed.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_to_write(path, OFlags::APPEND | OFlags::NOFOLLOW, 0)
             .with_context(|| format!("cannot open the record {}", path.display()))?;
@@ -89,9 +83,6 @@ impl Writer {
     }
 
     /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the end line.
-    ///
-    /// # Errors
-    /// The file cannot be read or changed.
     pub fn go_on(path: &Path) -> Result<Self> {
         #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
         let bytes =
@@ -104,10 +95,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends whole lines: all or none are in the file afterwards.
-    ///
-    /// # Errors
-    /// The disk is full, or the file cannot be written for another reason.
+    /// Appends whole lines: all or none are in the file afterwards. Errors: the disk is full, or the file cannot be
+    /// written for another reason.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.ends_with(b"\n"));
         let mut n_written = 0;
@@ -127,10 +116,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends an event line.
-    ///
-    /// # Errors
-    /// See [`Writer::append`].
+    /// Appends an event line. Errors: see [`Writer::append`].
     pub fn append_event(&mut self, event: &Event) -> Result<()> {
         let mut line = serde_json::to_vec(event).context("cannot serialise an event")?;
         line.push(b'\n');

@@ -40,10 +40,8 @@ pub struct ImportOptions {
     pub with_launches: bool,
 }
 
-/// Converts results to a record.
-///
-/// # Errors
-/// There is no value, a command has only warm-ups, or the reference does not exist.
+/// Converts results to a record. Errors: there is no value, a command has only warm-ups, or the reference does not
+/// exist.
 pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     let has_summary = results.benchmarks.iter().any(|it| it.summary.is_some());

@@ -1,5 +1,5 @@
-//! //! `NAME   time:   [1.0301 µs 1.0420 µs 1.0551 µs]`: an estimate of the time (slope or mean, unnamed) between the
-//! ends of its interval. A long name has a line of its own.
+//! `NAME   time:   [1.0301 µs 1.0420 µs 1.0551 µs]`: an estimate of the time (slope or mean, unnamed) between the ends
+//! of its interval. A long name has a line of its own.
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
@@ -11,7 +11,7 @@ const START: &str = "Benchmarking ";
 
 #[derive(Default)]
 pub(super) struct Criterion {
-    /// /// A benchmark without its result so far.
+    /// A benchmark without its result so far.
     open: Option<(usize, String)>,
     before: String,
 }
@@ -33,7 +33,7 @@ impl Criterion {
     pub(super) fn line(&mut self, number: usize, line: &str, to: &mut Found) {
         if let Some((name, times)) = split(line) {
             let name = if name.is_empty() { self.before.clone() } else { name.to_owned() };
-            // // Both names agree unless the log lost lines.
+            // Both names agree unless the log lost lines.
             self.open.take_if(|(_, open)| *open == name);
             self.end(to);
             to.add(number, &name, benchmark(&name, times));
@@ -60,7 +60,7 @@ impl Criterion {
         }
     }
 
-    /// /// Notes a benchmark whose result did not come.
+    /// Notes a benchmark whose result did not come.
     pub(super) fn end(&mut self, to: &mut Found) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow!("it has no result")));

@@ -8,14 +8,14 @@ use crate::units::time_ns;
 use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 
 const COLUMNS: [&str; 6] = ["fastest", "slowest", "median", "mean", "samples", "iters"];
-/// /// Indent of a row for each level.
+/// Indent of a row for each level.
 const INDENT_CHARS: usize = 3;
 
 pub(super) struct Table {
     program: String,
-    /// /// Column in characters at which the times begin.
+    /// Column in characters at which the times begin.
     times_at: usize,
-    /// /// Names of the rows above.
+    /// Names of the rows above.
     path: Vec<String>,
 }
 
@@ -52,8 +52,7 @@ impl Table {
         to.add(number, &name, read);
     }
 
-    /// /// The name of a row and its cells. Two blanks end the name in a row that does not follow the columns of the
-    /// head.
+    /// The name of a row and its cells. Two blanks end the name in a row that does not follow the columns of the head.
     fn split(&self, line: &str, row: &str) -> (String, Vec<String>) {
         let times: String = line.chars().skip(self.times_at).collect();
         let n_name = line.chars().count() - row.chars().count();

@@ -1,4 +1,4 @@
-//! //! `test NAME ... bench: 1,042 ns/iter (+/- 37) = 441 MB/s`: a median, and the maximum minus the minimum. criterion
+//! `test NAME ... bench: 1,042 ns/iter (+/- 37) = 441 MB/s`: a median, and the maximum minus the minimum. criterion
 //! prints it with `--output-format bencher`.
 
 use anyhow::{Context as _, Result};
@@ -10,7 +10,7 @@ use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 const BENCH: &str = "bench:";
 const PER_ITERATION: &str = "/iter";
 
-/// /// A benchmark without its result so far.
+/// A benchmark without its result so far.
 #[derive(Default)]
 pub(super) struct Libtest {
     open: Option<(usize, String)>,
@@ -31,7 +31,7 @@ impl Libtest {
                 _ => self.open = Some((number, name.trim().to_owned())),
             }
         }
-        // // Output of the benchmark may stand between its name and its result.
+        // Output of the benchmark may stand between its name and its result.
         let result = line.split_once(BENCH).filter(|_| line.contains(PER_ITERATION));
         if let (Some((_, result)), Some((number, name))) =
             (result, self.open.take_if(|_| result.is_some()))
@@ -40,7 +40,7 @@ impl Libtest {
         }
     }
 
-    /// /// Notes a benchmark whose result did not come.
+    /// Notes a benchmark whose result did not come.
     pub(super) fn end(&mut self, to: &mut Found) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow::anyhow!("its line has no result")));

@@ -1,13 +1,13 @@
-//! //! Catch2's text: a table for each test case, with three lines for each benchmark. A long name is wrapped.
+//! Catch2's text: a table for each test case, with three lines for each benchmark. A long name is wrapped.
 //!
 //! ```text
 //! benchmark name                       samples       iterations    est run time
-//! mean          low mean      high mean
-//! std dev       low std dev   high std dev
+//!                                      mean          low mean      high mean
+//!                                      std dev       low std dev   high std dev
 //! -------------------------------------------------------------------------------
 //! Fire                                           100            14      16.94 ms
-//! 12.1185 us    12.0925 us    12.1669 us
-//! 176.5 ns      115.9 ns      286.6 ns
+//!                                         12.1185 us    12.0925 us    12.1669 us
+//!                                          176.5 ns      115.9 ns      286.6 ns
 //! ```
 
 use anyhow::{Context as _, Result, ensure};
@@ -43,9 +43,9 @@ pub(super) fn read(text: &str, to: &mut Results) {
 #[derive(Default)]
 struct CatchLog {
     place: Place,
-    /// /// The test case and its sections.
+    /// The test case and its sections.
     title: Vec<String>,
-    /// /// Lines of the name so far.
+    /// Lines of the name so far.
     name: Vec<String>,
     row: Option<Row>,
 }
@@ -64,7 +64,7 @@ enum Place {
 struct Row {
     number: usize,
     name: String,
-    /// /// `None` if the line of the name cannot be read.
+    /// `None` if the line of the name cannot be read.
     samples: Option<u64>,
     /// The mean, then the standard deviation, each with its interval.
     times: Vec<Result<[f64; 3]>>,
@@ -135,7 +135,7 @@ impl CatchLog {
         }
     }
 
-    /// /// Adds the benchmark of the lines so far, or notes why it cannot be read.
+    /// Adds the benchmark of the lines so far, or notes why it cannot be read.
     fn end_row(&mut self, to: &mut Results) {
         self.name.clear();
         let Some(Row { number, name, samples, times }) = self.row.take() else { return };
@@ -161,7 +161,7 @@ impl CatchLog {
 fn three_times(words: &[&str]) -> Option<Result<[f64; 3]>> {
     let is_times = words.len() == 6 && (1..6).step_by(2).all(|at| unit_ns(words[at]).is_some());
     let time = |at: usize| match words[at].parse::<f64>() {
-        // // A standard deviation may be 0.
+        // A standard deviation may be 0.
         Ok(0.0) => Ok(0.0),
         _ => time_ns(&words[at..at + 2].join(" ")),
     };

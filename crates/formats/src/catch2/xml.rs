@@ -1,4 +1,4 @@
-//! //! Catch2's XML, read tag by tag. A benchmark is an element `BenchmarkResults` in a test case.
+//! Catch2's XML, read tag by tag. A benchmark is an element `BenchmarkResults` in a test case.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::benchmark;
 use crate::{Results, SummaryStatistics};
 
-/// /// Reads the tags. Catch2 escapes `<` and quotes in attributes.
+/// Reads the tags. Catch2 escapes `<` and quotes in attributes.
 pub(super) fn read(text: &str, to: &mut Results) {
     let mut title: Vec<String> = Vec::new();
     let mut open: Option<XmlBenchmark> = None;

@@ -102,7 +102,7 @@ fn one_added_to_another() {
         (6, &[1e9, 2e9][..], &[(1, 9e9)][..])
     );
     assert_eq!(results.metadata.len(), 1);
-    // // Another machine or interpreter.
+    // Another machine or interpreter.
     let before = results.clone();
     check_error(
         add(&mut results, changed("\"h\"", "\"other\"")),
@@ -176,8 +176,8 @@ fn metadata_changed() {
     assert_eq!((names(&results), values(&results)[0].len()), (vec!["x"], 3));
 }
 
-/// /// Figures of `python3 -m pyperf convert pyperf_suite_ref.json …` (pyperf 2.10.0), then mean() of each benchmark.
-/// Its `--remove-warmups` ends with a ValueError here: the only warm-ups of the file are calibrations.
+/// Figures of `python3 -m pyperf convert pyperf_suite_ref.json …` (pyperf 2.10.0), then mean() of each benchmark. Its
+/// `--remove-warmups` ends with a ValueError here: the only warm-ups of the file are calibrations.
 #[test]
 fn as_pyperf_does() {
     let file = |bytes| {

@@ -1,4 +1,4 @@
-//! //! Reads every file of a real tool, and compares the values with the tool's own.
+//! Reads every file of a real tool, and compares the values with the tool's own.
 
 use serde_json::Value;
 
@@ -249,7 +249,7 @@ fn jmh_says_the_same() {
     let (results, document) = (read(&[JMH]), json(JMH));
     assert_eq!(results.benchmarks.len(), 4);
     for (ours, theirs) in results.benchmarks.iter().zip(document.as_array().unwrap()) {
-        // // The histograms in the file were cut to six entries each, so their scores cover more times than are left.
+        // The histograms in the file were cut to six entries each, so their scores cover more times than are left.
         if theirs["mode"] == "avgt" {
             check("score", summary(ours).mean, theirs["primaryMetric"]["score"].as_f64().unwrap());
             assert_eq!((ours.n_launches(), ours.values.len()), (2, 4));
@@ -281,7 +281,7 @@ fn pytest_says_the_same() {
         }
         assert_eq!(ours.launches().next().unwrap().loops(), 50);
     }
-    // // Without data, the reader keeps the statistics of pytest-benchmark, with their quartiles.
+    // Without data, the reader keeps the statistics of pytest-benchmark, with their quartiles.
     let mut short = document.clone();
     for benchmark in short["benchmarks"].as_array_mut().unwrap() {
         benchmark["stats"].as_object_mut().unwrap().remove("data");

@@ -1,4 +1,4 @@
-//! //! Samples of formats whose tools were not at hand, and the values in their texts.
+//! Samples of formats whose tools were not at hand, and the values in their texts.
 
 use crate::samples::*;
 use crate::{

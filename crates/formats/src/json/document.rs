@@ -1,5 +1,5 @@
-//! //! A document as its parts: the members of the root, and the elements of their lists. Each part is read by itself,
-//! so a mistake costs only its part.
+//! A document as its parts: the members of the root, and the elements of their lists. Each part is read by itself, so a
+//! mistake costs only its part.
 
 use std::borrow::Cow;
 
@@ -10,40 +10,40 @@ use serde_json::Value;
 use super::{read_at, without_bare_words};
 use crate::{BenchmarkValues, Results};
 
-/// /// Members of an object that may name a benchmark, the fullest first.
+/// Members of an object that may name a benchmark, the fullest first.
 const NAMES: [&str; 9] =
     ["fullname", "full_id", "uri", "run_name", "FullName", "name", "command", "benchmark", "title"];
 
-/// /// The root of a document: an object, or a list as the only member, with an empty name.
+/// The root of a document: an object, or a list as the only member, with an empty name.
 pub(crate) struct Document<'a> {
     members: Vec<(String, Part<'a>)>,
-    /// /// Where reading ended early.
+    /// Where reading ended early.
     cut: Option<Part<'a>>,
     /// Whether something follows the root.
     has_more: bool,
 }
 
-/// /// The text of a value in its document.
+/// The text of a value in its document.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a> {
     document: &'a str,
     text: &'a str,
-    /// /// The line in which `text` begins. Counted once: many parts of a file may have a mistake.
+    /// The line in which `text` begins. Counted once: many parts of a file may have a mistake.
     line: Line,
 }
 
 #[derive(Clone, Copy)]
 struct Line {
-    /// /// Number from 1.
+    /// Number from 1.
     number: usize,
-    /// /// Offset of the first byte.
+    /// Offset of the first byte.
     start: usize,
 }
 
 impl Line {
     const FIRST: Self = Self { number: 1, start: 0 };
 
-    /// /// The line of byte `to`, counted on from an earlier byte `from`.
+    /// The line of byte `to`, counted on from an earlier byte `from`.
     fn forward(self, document: &str, from: usize, to: usize) -> Self {
         let between = &document.as_bytes()[from..to];
         let ends = between.iter().enumerate().filter(|it| *it.1 == b'\n');
@@ -58,10 +58,7 @@ pub(crate) struct Element<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Splits a document into its members.
-    ///
-    /// # Errors
-    /// The text begins with neither an object nor a list.
+    /// Splits a document into its members. Errors: the text begins with neither an object nor a list.
     pub(crate) fn split(text: &'a str) -> Result<Self> {
         let start = text.len() - text.trim_start().len();
         let mut line = Line::FIRST.forward(text, 0, start);
@@ -108,7 +105,7 @@ impl<'a> Document<'a> {
             .map(|(name, part)| (&**name, Element { part: *part, place: name.clone() }))
     }
 
-    /// /// A member as a value; a wrong one is noted and left out.
+    /// A member as a value; a wrong one is noted and left out.
     pub(crate) fn field<T: DeserializeOwned + Default>(
         &self,
         name: &str,
@@ -121,10 +118,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The elements of a list at the root.
-    ///
-    /// # Errors
-    /// There is no such list.
+    /// The elements of a list at the root. Errors: there is no such list.
     pub(crate) fn list(&self, name: &str) -> Result<Vec<Element<'a>>> {
         let part = self.member(name).with_context(|| match name {
             "" => "it is no list".to_owned(),
@@ -133,10 +127,7 @@ impl<'a> Document<'a> {
         part.elements(name).with_context(|| format!("{name}: it is not a list"))
     }
 
-    /// /// Adds the benchmark of each element of a list, and notes unreadable ones.
-    ///
-    /// # Errors
-    /// There is no such list.
+    /// Adds the benchmark of each element of a list, and notes unreadable ones. Errors: there is no such list.
     pub(crate) fn benchmarks<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -149,10 +140,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// /// Reads each element of a list, and notes unreadable ones and an early end of the document.
-    ///
-    /// # Errors
-    /// There is no such list.
+    /// Reads each element of a list, and notes unreadable ones and an early end of the document. Errors: there is no
+    /// such list.
     pub(crate) fn each<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -176,7 +165,7 @@ impl<'a> Document<'a> {
         self.cut.is_some()
     }
 
-    /// /// Notes an early end of the document, and text after its end.
+    /// Notes an early end of the document, and text after its end.
     pub(crate) fn tell_cut(&self, results: &mut Results) {
         if self.has_more {
             results.note("what follows the JSON document is not read");
@@ -197,22 +186,20 @@ impl<'a> Part<'a> {
         self.text.as_ptr() as usize - self.document.as_ptr() as usize
     }
 
-    /// /// Line of the start, from 1.
+    /// Line of the start, from 1.
     pub(crate) fn line(&self) -> usize {
         let blank = self.text.len() - self.text.trim_start().len();
         self.line.forward(self.document, self.start(), self.start() + blank).number
     }
 
-    /// /// Reads the value strictly, with a text for each number that JSON does not have.
-    ///
-    /// # Errors
-    /// Path, line and column of the first mistake.
+    /// Reads the value strictly, with a text for each number that JSON does not have. Errors: path, line and column of
+    /// the first mistake.
     pub(crate) fn read<T: DeserializeOwned>(&self, place: &str) -> Result<T> {
         let before = || (self.line.number - 1, self.start() - self.line.start);
         read_at(&without_bare_words(self.text, None), before, place)
     }
 
-    /// /// Elements of a list; the last one may be cut.
+    /// Elements of a list; the last one may be cut.
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<Element<'a>>> {
         let mut at = self.start() + 1;
         let end = self.start() + self.text.len();
@@ -227,7 +214,7 @@ impl<'a> Part<'a> {
                     return elements;
                 }
                 let text = value(&self.document[at..end]);
-                // // A bracket that closes nothing: the rest cannot be split.
+                // A bracket that closes nothing: the rest cannot be split.
                 let text = if text.is_empty() { &self.document[at..end] } else { text };
                 let part = Part { document: self.document, text, line };
                 line = line.forward(self.document, at, at + text.len());
@@ -262,10 +249,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// /// Reads the element strictly.
-    ///
-    /// # Errors
-    /// Path, line and column of the first mistake.
+    /// Reads the element strictly. Errors: path, line and column of the first mistake.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
         self.part.read(&self.place)
     }
@@ -274,12 +258,12 @@ impl<'a> Element<'a> {
         self.part
     }
 
-    /// /// Line of the start, from 1.
+    /// Line of the start, from 1.
     pub(crate) fn line(&self) -> usize {
         self.part.line()
     }
 
-    /// /// The name of a benchmark, even of an element that cannot be read.
+    /// The name of a benchmark, even of an element that cannot be read.
     pub(crate) fn name(&self) -> String {
         let members = self.part.members("");
         let text = |key: &str| {
@@ -294,12 +278,12 @@ impl<'a> Element<'a> {
     }
 }
 
-/// /// Length of white space and commas.
+/// Length of white space and commas.
 fn separators(text: &str) -> usize {
     text.len() - text.trim_start_matches(|it: char| it.is_whitespace() || it == ',').len()
 }
 
-/// /// A member of an object, at a byte of this line.
+/// A member of an object, at a byte of this line.
 fn member(text: &str, at: usize, line: Line) -> Option<(String, Part<'_>)> {
     let name = text[at..].starts_with('"').then(|| value(&text[at..]))?;
     let key: Cow<'_, str> = serde_json::from_str::<String>(name).ok()?.into();
@@ -312,7 +296,7 @@ fn member(text: &str, at: usize, line: Line) -> Option<(String, Part<'_>)> {
     })
 }
 
-/// /// The value at the start of a text. The text between its brackets and quotes need not be valid.
+/// The value at the start of a text. The text between its brackets and quotes need not be valid.
 fn value(text: &str) -> &str {
     let bytes = text.as_bytes();
     let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);

@@ -48,7 +48,7 @@ pub fn calibration_entry(calibration: Calibration) -> (&'static str, u64) {
 }
 
 impl<const ALL: bool> PyperfMetadata<ALL> {
-    /// /// The other keys. A calibration stays among them in a run with values.
+    /// The other keys. A calibration stays among them in a run with values.
     pub(crate) fn take_rest(&mut self) -> Metadata {
         let mut rest = std::mem::take(&mut self.rest);
         if let Some((key, n)) = self.calibration.map(calibration_entry).filter(|_| ALL) {
@@ -58,7 +58,7 @@ impl<const ALL: bool> PyperfMetadata<ALL> {
     }
 }
 
-/// /// A key's value in the runs that have the key; all must agree.
+/// A key's value in the runs that have the key; all must agree.
 #[derive(Clone, Debug)]
 pub(crate) struct CommonValue<T> {
     value: Option<T>,
@@ -72,8 +72,7 @@ impl<T> Default for CommonValue<T> {
 }
 
 impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
-    /// # Errors
-    /// Another run has a different value.
+    /// Errors: another run has a different value.
     pub(crate) fn say(&mut self, metadata: Option<T>) -> Result<(), String> {
         self.n_runs += usize::from(metadata.is_some());
         match (&self.value, metadata) {
@@ -88,10 +87,8 @@ impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
         }
     }
 
-    /// /// The value of all runs; for a run without it, the value of the benchmark or suite.
-    ///
-    /// # Errors
-    /// Neither the runs nor the benchmark nor the suite has the key, or the values differ.
+    /// The value of all runs; for a run without it, the value of the benchmark or suite. Errors: neither the runs nor
+    /// the benchmark nor the suite has the key, or the values differ.
     pub(crate) fn agree(self, outer: Option<&T>, n_runs: usize) -> Result<T> {
         let is_outer_used = self.n_runs < n_runs;
         let chosen = self.value.as_ref().or(outer).context("nothing says it")?;
@@ -109,7 +106,7 @@ enum MetadataKey {
     RecalibrateLoops,
     CalibrateWarmups,
     RecalibrateWarmups,
-    /// /// The key's text, if the caller wants it.
+    /// The key's text, if the caller wants it.
     Other(Option<String>),
 }
 
@@ -166,7 +163,7 @@ impl<'de, const ALL: bool> Visitor<'de> for MetadataVisitor<ALL> {
                 MetadataKey::InnerLoops => {
                     once("inner_loops", &mut metadata.inner_loops, map.next_value()?)?
                 }
-                // // The last one of several calibrations of a run counts.
+                // The last one of several calibrations of a run counts.
                 MetadataKey::CalibrateLoops => {
                     metadata.calibration = Some(Calibration::Loops(map.next_value()?))
                 }

@@ -1,4 +1,4 @@
-//! //! The runs of a benchmark, each appended to the common list of values when it is read.
+//! The runs of a benchmark, each appended to the common list of values when it is read.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -11,7 +11,7 @@ use crate::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
 use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
 
 pub(crate) struct RunList<const ALL: bool> {
-    /// /// In the unit of the file. The caller applies name, unit and the outer metadata later.
+    /// In the unit of the file. The caller applies name, unit and the outer metadata later.
     pub(crate) found: BenchmarkValues,
     pub(crate) name: CommonValue<String>,
     pub(crate) unit: CommonValue<PyUnit>,

@@ -1,4 +1,4 @@
-//! //! Old versions, precedence and metadata. `convert::file_tests` tests the values.
+//! Old versions, precedence and metadata. `convert::file_tests` tests the values.
 
 use std::num::NonZeroU64;
 
@@ -17,7 +17,7 @@ fn launches(results: &Results) -> Vec<LaunchView<'_>> {
     results.benchmarks[0].launches().collect()
 }
 
-/// /// The same run in all versions: 2 x 5 loops, a warm-up of 4 s and a value of 3 s per loop.
+/// The same run in all versions: 2 x 5 loops, a warm-up of 4 s and a value of 3 s per loop.
 #[test]
 fn all_versions() {
     let of = |version: &str, outer: &str, warmup: &str, values: &str| {
@@ -83,7 +83,7 @@ fn calibrations() {
     let eight = Calibration::Loops(NonZeroU64::new(8).unwrap());
     let found: Vec<_> = launches.iter().map(|it| it.info.calibration).collect();
     assert_eq!(found, [Some(eight), Some(Calibration::WarmupsAgain(0)), None, None]);
-    // // A run with values is no calibration, whatever its metadata says.
+    // A run with values is no calibration, whatever its metadata says.
     assert_eq!(launches[3].info.metadata.as_ref().unwrap()["calibrate_loops"], MetaValue::Int(9));
 }
 
@@ -97,6 +97,6 @@ fn only_what_is_wanted() {
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
     assert_eq!((launch.loops(), &launch.info.metadata), (2, &None));
-    // // pyperf refuses such metadata, so a user who asks for it gets an error.
+    // pyperf refuses such metadata, so a user who asks for it gets an error.
     assert!(FileFormat::Pyperf.read(&file, ReadOptions::default()).is_err());
 }

@@ -1,8 +1,8 @@
-//! //! Summary of a benchmark for writers and tables: from its values, or else from the file.
+//! Summary of a benchmark for writers and tables: from its values, or else from the file.
 
 use crate::{BenchmarkValues, SummaryStatistics};
 
-/// /// Summary of a benchmark, with quartiles of Hyndman & Fan's definition 7.
+/// Summary of a benchmark, with quartiles of Hyndman & Fan's definition 7.
 ///
 /// Values of all launches count alike, as in the tools that write these formats.
 pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
@@ -12,7 +12,7 @@ pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     }
 }
 
-/// /// Summary of values; empty without values.
+/// Summary of values; empty without values.
 pub fn of_values(values: &[f64]) -> SummaryStatistics {
     let (Ok(sorted), Ok(mean)) = (stats::SortedSample::new(values), stats::mean(values)) else {
         return SummaryStatistics::default();

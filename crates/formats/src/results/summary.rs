@@ -1,10 +1,10 @@
-//! //! Summaries of sources without values, and notes on the limits of a source.
+//! Summaries of sources without values, and notes on the limits of a source.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{BenchmarkValues, ResultUnit, Results};
 
-/// /// Summary of values that the source does not keep, in the base unit.
+/// Summary of values that the source does not keep, in the base unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SummaryStatistics {
@@ -17,19 +17,19 @@ pub struct SummaryStatistics {
     pub median: Option<f64>,
     pub q3: Option<f64>,
     pub max: Option<f64>,
-    /// /// The only number of a source, of an unnamed kind: a mean, a median or a minimum.
+    /// The only number of a source, of an unnamed kind: a mean, a median or a minimum.
     pub estimate: Option<f64>,
 }
 
 impl SummaryStatistics {
-    /// /// The median, or else the mean, or else the estimate.
+    /// The median, or else the mean, or else the estimate.
     pub fn center(&self) -> Option<f64> {
         self.median.or(self.mean).or(self.estimate)
     }
 }
 
 impl BenchmarkValues {
-    /// /// Keeps every second value, or launch.
+    /// Keeps every second value, or launch.
     pub(crate) fn halve(&mut self) {
         if self.n_launches() > 0 {
             return self.retain_launches(|index, _| index.is_multiple_of(2));
@@ -54,7 +54,7 @@ impl BenchmarkValues {
 }
 
 impl Results {
-    /// /// Notes the limits of a source with one process and one benchmark after another.
+    /// Notes the limits of a source with one process and one benchmark after another.
     pub(crate) fn note_one_process(&mut self) {
         self.note_summaries();
         self.note(NOTE_ONE_PROCESS);
@@ -75,10 +75,10 @@ impl Results {
     }
 }
 
-/// /// Note on a source whose benchmarks follow one another.
+/// Note on a source whose benchmarks follow one another.
 pub const NOTE_ORDER: &str = "the benchmarks were measured one after another: what the machine did in the meantime counts as their difference";
-/// /// Note on a source with one process.
+/// Note on a source with one process.
 pub const NOTE_ONE_PROCESS: &str = "all values of a benchmark are from one process: what differs between processes is not in their spread";
-/// /// Note on a source without values.
+/// Note on a source without values.
 pub const NOTE_SUMMARIES: &str =
     "the file has summaries, not values: nothing can be tested and no interval can be given";

@@ -28,10 +28,8 @@ pub enum EntryLoader {
 /// Loader and file of an entry, below the root.
 pub type BootEntry = (EntryLoader, String);
 
-/// Adds or replaces the entry.
-///
-/// # Errors
-/// No loader is known here, the entry might become the default, or the file cannot be written; a sentence.
+/// Adds or replaces the entry. Errors: no loader is known here, the entry might become the default, or the file cannot
+/// be written; a sentence.
 pub fn add_entry(host: &Host, advice: &BootAdvice) -> Result<BootEntry, String> {
     if let Some(directory) = systemd_boot(host) {
         let path = format!("{directory}/entries/{ENTRY_ID}.conf");
@@ -50,10 +48,7 @@ pub fn add_entry(host: &Host, advice: &BootAdvice) -> Result<BootEntry, String> 
     Ok((EntryLoader::Grub, path))
 }
 
-/// Removes the entry. Returns its file; `None` if there is none.
-///
-/// # Errors
-/// The file cannot be written; a sentence.
+/// Removes the entry. Returns its file; `None` if there is none. Errors: the file cannot be written; a sentence.
 pub fn remove_entry(host: &Host) -> Result<Option<String>, String> {
     if let Some(directory) = systemd_boot(host) {
         let path = format!("{directory}/entries/{ENTRY_ID}.conf");

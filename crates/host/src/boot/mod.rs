@@ -37,10 +37,8 @@ pub struct BootAdvice {
 }
 
 impl BootAdvice {
-    /// Recommends kernel parameters for this machine.
-    ///
-    /// # Errors
-    /// The CPUs cannot be isolated, or no CPU can be recommended.
+    /// Recommends kernel parameters for this machine. Errors: the CPUs cannot be isolated, or no CPU can be
+    /// recommended.
     pub fn new(
         host: &Host,
         table: &[CpuRow],

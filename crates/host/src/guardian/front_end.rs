@@ -39,10 +39,7 @@ impl Guardian {
     /// Starts a guardian and makes it turn the knobs.
     ///
     /// It runs with our own rights if we are root or the machine is a directory, otherwise through a program that gives
-    /// root rights without a password.
-    ///
-    /// # Errors
-    /// No program gives root rights, or the guardian refuses.
+    /// root rights without a password. Errors: no program gives root rights, or the guardian refuses.
     pub fn start(root: &Path, request: &GuardianRequest) -> Result<Self> {
         let program = sys::own_path().context("cannot find this program")?;
         let (socket, theirs) =
@@ -95,10 +92,8 @@ impl Guardian {
         sys::own_path().is_ok_and(|program| lender(&program).is_some())
     }
 
-    /// Makes the guardian move one of our processes into the shield.
-    ///
-    /// # Errors
-    /// The guardian cannot move it, with the reason.
+    /// Makes the guardian move one of our processes into the shield. Errors: the guardian cannot move it, with the
+    /// reason.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
         let mut line = serde_json::to_vec(&GuardianOrder::Enter(i32::try_from(pid)?))?;
         line.push(b'\n');
@@ -111,10 +106,7 @@ impl Guardian {
     }
 
     /// Makes the guardian restore everything, and waits for it. Returns notes for the user, and an error about what
-    /// could not be put back.
-    ///
-    /// # Errors
-    /// The guardian died.
+    /// could not be put back. Errors: the guardian died.
     pub fn end(mut self) -> Result<(Vec<String>, Result<()>)> {
         self.socket.shutdown(std::net::Shutdown::Write).ok();
         match self.receive()? {

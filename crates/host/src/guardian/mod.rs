@@ -76,10 +76,8 @@ enum Answer {
     Restored { notes: Vec<String>, left: Vec<(String, String)> },
 }
 
-/// Serves the front end on standard input until it closes. Returns an exit code.
-///
-/// # Errors
-/// Standard input is not a socket.
+/// Serves the front end on standard input until it closes. Returns an exit code. Errors: standard input is not a
+/// socket.
 pub fn serve(root: &Path) -> Result<u8> {
     sys::survive();
     rustix::thread::set_name(c"stillwell-guard").ok();
@@ -254,10 +252,8 @@ struct Changed {
     isolation: Option<Isolation>,
 }
 
-/// Turns the knobs and makes the shield.
-///
-/// # Errors
-/// The journal cannot be written, or a part of a shield cannot be taken away. The caller puts everything back.
+/// Turns the knobs and makes the shield. Errors: the journal cannot be written, or a part of a shield cannot be taken
+/// away. The caller puts everything back.
 fn change(
     host: &Host,
     store: &mut Store,

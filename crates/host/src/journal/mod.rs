@@ -50,10 +50,8 @@ pub struct Store {
 
 impl Store {
     /// Locks the journal and reads it. Sets aside the journal of an earlier boot, because the reboot undid the changes.
-    ///
-    /// # Errors
-    /// Another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc, a journal
-    /// of an earlier boot could not be recognised.
+    /// Errors: another session is tuning, the journal cannot be written, or it is not to be trusted. Without /proc, a
+    /// journal of an earlier boot could not be recognised.
     pub fn open(host: &Host) -> Result<Self> {
         let boot_id = host.try_boot_id().context("cannot tell this boot from an earlier one")?;
         ensure!(
@@ -106,9 +104,6 @@ impl Store {
     }
 
     /// Notes that a session starts to tune.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
     pub fn begin(&mut self, host: &Host, scoped: bool, user_id: u32, time_s: i64) -> Result<()> {
         let pid = std::process::id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
@@ -119,10 +114,8 @@ impl Store {
         self.append(JournalEntry::Begin(begin))
     }
 
-    /// Notes the files that the kernel will change when the knob is turned.
-    ///
-    /// # Errors
-    /// The journal cannot be written. The caller must then not turn the knob.
+    /// Notes the files that the kernel will change when the knob is turned. Errors: the journal cannot be written. The
+    /// caller must then not turn the knob.
     pub fn keep(&mut self, knob: &Knob, files: Vec<SavedFile>) -> Result<()> {
         if files.is_empty() {
             return Ok(());
@@ -130,10 +123,8 @@ impl Store {
         self.append(JournalEntry::Keep { knob: knob.name.into(), files })
     }
 
-    /// Notes a write before it happens.
-    ///
-    /// # Errors
-    /// The journal cannot be written. The caller must then not change the file.
+    /// Notes a write before it happens. Errors: the journal cannot be written. The caller must then not change the
+    /// file.
     pub fn change(&mut self, knob: &Knob, kept: SavedFile, new: &str) -> Result<()> {
         let SavedFile { path, old, identity } = kept;
         let (knob, new) = (knob.name.into(), new.to_owned());
@@ -141,9 +132,6 @@ impl Store {
     }
 
     /// Notes the files that the kernel changed. Any later change comes from another program.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
     pub fn saw(&mut self, files: Vec<(String, String)>) -> Result<()> {
         if files.is_empty() && !self.journal.is_pending() {
             Ok(())
@@ -153,9 +141,6 @@ impl Store {
     }
 
     /// Notes that tuning has finished.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
     pub fn done(&mut self) -> Result<()> {
         self.append(JournalEntry::Done)
     }
@@ -174,10 +159,8 @@ impl Store {
         }
     }
 
-    /// Notes the shield that is about to be made.
-    ///
-    /// # Errors
-    /// The journal cannot be written. The caller must then not make the shield.
+    /// Notes the shield that is about to be made. Errors: the journal cannot be written. The caller must then not make
+    /// the shield.
     pub fn raise(&mut self, raised: &ShieldPlan) -> Result<()> {
         self.append(JournalEntry::Raise(raised.clone()))
     }
@@ -187,10 +170,8 @@ impl Store {
         self.note(JournalEntry::Lowered);
     }
 
-    /// Notes what other programs lose with the CPUs that are about to be unplugged.
-    ///
-    /// # Errors
-    /// The journal cannot be written. The caller must then not unplug them.
+    /// Notes what other programs lose with the CPUs that are about to be unplugged. Errors: the journal cannot be
+    /// written. The caller must then not unplug them.
     pub fn unplug(&mut self, unplugged: Unplugged) -> Result<()> {
         self.append(JournalEntry::Unplug(unplugged))
     }
@@ -208,9 +189,6 @@ impl Store {
     }
 
     /// Removes the journal when everything is restored.
-    ///
-    /// # Errors
-    /// The file cannot be removed.
     pub fn remove(&mut self) -> Result<()> {
         let removed = fault::changes(PATH)
             .and_then(|()| Ok(rustix::fs::unlinkat(&self.directory, NAME, AtFlags::empty())?));
@@ -275,10 +253,7 @@ impl Store {
     }
 }
 
-/// Reads the journal without the lock, for `status`.
-///
-/// # Errors
-/// The journal cannot be read, or is not to be trusted.
+/// Reads the journal without the lock, for `status`. Errors: the journal cannot be read, or is not to be trusted.
 pub fn look(host: &Host) -> Result<Option<Journal>> {
     let shown = host.below_root(DIRECTORY.as_ref());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -16,10 +16,7 @@ const N_LINES: u64 = 3;
 /// Quotes and a comma.
 const AROUND_PATH: u64 = 3;
 
-/// Reserves the first `n_bytes` of a file without changing its length.
-///
-/// # Errors
-/// The file system is full.
+/// Reserves the first `n_bytes` of a file without changing its length. Errors: the file system is full.
 pub(super) fn reserve(file: impl AsFd, n_bytes: u64) -> std::io::Result<()> {
     fault::changes(super::PATH)?;
     match fallocate(file, FallocateFlags::KEEP_SIZE, 0, n_bytes) {

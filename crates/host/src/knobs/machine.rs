@@ -102,10 +102,7 @@ fn siblings(host: &Host, cpu: usize) -> Vec<usize> {
 }
 
 /// The benchmark's CPUs: those that the user `asked` for, or else those that the kernel was booted to leave alone, or
-/// else none.
-///
-/// # Errors
-/// A CPU is offline, or no CPU is left for everything else.
+/// else none. Errors: a CPU is offline, or no CPU is left for everything else.
 pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, String> {
     let online = online(host);
     let Some(asked) = asked else {

@@ -8,10 +8,8 @@ use crate::resctrl::layout::{
 use crate::resctrl::{CachePlan, CacheWays};
 use model::values::name_cpus;
 
-/// Plans a part of the caches that these CPUs use, in percent of all ways.
-///
-/// # Errors
-/// The caches cannot be divided here, or another group has the ways or the CPUs; a sentence.
+/// Plans a part of the caches that these CPUs use, in percent of all ways. Errors: the caches cannot be divided here,
+/// or another group has the ways or the CPUs; a sentence.
 pub fn plan(host: &Host, cpus: &[usize], percent: f64) -> Result<CachePlan, String> {
     let resources = divisible(host)?;
     if host.exists(OURS) {

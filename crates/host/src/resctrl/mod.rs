@@ -98,10 +98,8 @@ pub fn is_mounted(host: &Host) -> bool {
     host.exists(ROOT_SCHEMATA)
 }
 
-/// Makes the group. The journal must already have it.
-///
-/// # Errors
-/// The kernel refuses a step, with its reason. [`remove`] undoes the steps before.
+/// Makes the group. The journal must already have it. Errors: the kernel refuses a step, with its reason. [`remove`]
+/// undoes the steps before.
 pub fn make(host: &Host, plan: &CachePlan) -> Result<(), String> {
     let explain = |what: &str, error: &io::Error| explain(host, what, error);
     host.make_cache_group().map_err(|error| explain("make a group", &error))?;

@@ -30,10 +30,8 @@ fn is_allowed(path: &str) -> bool {
 }
 
 impl Host {
-    /// Writes a file of a control group.
-    ///
-    /// # Errors
-    /// The kernel refuses the write, or the file is not one that Stillwell may write.
+    /// Writes a file of a control group. Errors: the kernel refuses the write, or the file is not one that Stillwell
+    /// may write.
     pub(super) fn write_group(&self, path: &str, value: &str) -> io::Result<()> {
         if !is_allowed(path) {
             return Err(io::Error::new(
@@ -49,9 +47,6 @@ impl Host {
     }
 
     /// Creates a group. An existing group is no error.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub(super) fn make_group(&self, path: &str) -> io::Result<()> {
         self.make_directory(path, super::OURS)?;
         #[cfg(test)]
@@ -61,10 +56,7 @@ impl Host {
         Ok(())
     }
 
-    /// Removes a group. A missing group is no error.
-    ///
-    /// # Errors
-    /// The kernel refuses: EBUSY while a process is in the group.
+    /// Removes a group. A missing group is no error. Errors: the kernel refuses: EBUSY while a process is in the group.
     pub(super) fn remove_group(&self, path: &str) -> io::Result<()> {
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {

@@ -90,10 +90,8 @@ pub(crate) fn prepare(host: &Host, raised: &mut ShieldPlan) {
     }
 }
 
-/// Makes the shield and returns notes for the user. The journal must already have it.
-///
-/// # Errors
-/// The shield cannot be made, with the reason. [`lower`] removes the parts that were made.
+/// Makes the shield and returns notes for the user. The journal must already have it. Errors: the shield cannot be
+/// made, with the reason. [`lower`] removes the parts that were made.
 pub fn raise(
     host: &Host,
     raised: &ShieldPlan,
@@ -124,10 +122,7 @@ pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     }
 }
 
-/// Moves a process into the shield.
-///
-/// # Errors
-/// The kernel refuses, with an explanation.
+/// Moves a process into the shield. Errors: the kernel refuses, with an explanation.
 pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
     let site = find(host);
     let Some(path) = group_of(&site, raised.how) else { return Ok(()) };

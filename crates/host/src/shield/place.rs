@@ -17,10 +17,7 @@ pub struct Placement {
 }
 
 /// Chooses the cores of the CPUs that the user `asked` for, or else one core, but never CPU 0's. Pairs of `hidden`
-/// siblings count as threads of one core.
-///
-/// # Errors
-/// No CPU can be shielded, or a requested one is offline.
+/// siblings count as threads of one core. Errors: no CPU can be shielded, or a requested one is offline.
 pub fn place(
     host: &Host,
     asked: Option<&[usize]>,

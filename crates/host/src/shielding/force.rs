@@ -11,10 +11,8 @@ use crate::shield::{
 };
 use model::values::{name_cpus, read_cpu_list};
 
-/// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it.
-///
-/// # Errors
-/// The journal cannot be written, or a half-made shield cannot be removed.
+/// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it. Errors: the
+/// journal cannot be written, or a half-made shield cannot be removed.
 pub fn put_in_force(
     host: &Host,
     store: &mut Store,

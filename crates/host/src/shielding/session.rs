@@ -24,11 +24,8 @@ pub struct ShieldOn {
     pub isolation: Isolation,
 }
 
-/// Makes a shield that stays.
-///
-/// # Errors
-/// There is a shield, none can be made here, or the journal cannot be written. The error says whether that has left
-/// anything.
+/// Makes a shield that stays. Errors: there is a shield, none can be made here, or the journal cannot be written. The
+/// error says whether that has left anything.
 pub fn on(host: &Host, request: &ShieldRequest, time_s: i64) -> Result<ShieldOn> {
     let placement = place(host, request.cpus.as_deref(), &request.hidden_siblings);
     let placement = placement.map_err(|why| anyhow!(why))?;
@@ -79,10 +76,8 @@ fn make(
     Ok((turned.iter().map(|knob| knob.n_set).sum(), isolation))
 }
 
-/// Takes the shield down. `None` if the journal has none: [`off_strays`] looks for one without a journal.
-///
-/// # Errors
-/// Another session is tuning, or the journal cannot be read.
+/// Takes the shield down. `None` if the journal has none: [`off_strays`] looks for one without a journal. Errors:
+/// another session is tuning, or the journal cannot be read.
 pub fn off(host: &Host) -> Result<Option<Restoration>> {
     try_off(host).context("nothing was put back; run `stillwell system reset`")
 }
@@ -95,10 +90,7 @@ fn try_off(host: &Host) -> Result<Option<Restoration>> {
     Ok(Some(take_down(host, &mut store)))
 }
 
-/// Removes the groups of shields without a journal, and returns these shields.
-///
-/// # Errors
-/// A part cannot be removed.
+/// Removes the groups of shields without a journal, and returns these shields. Errors: a part cannot be removed.
 pub fn off_strays(host: &Host) -> Result<Vec<ShieldPlan>> {
     let (strays, unread) = host.watched(|| strays(host));
     if let Some((path, why)) = unread {

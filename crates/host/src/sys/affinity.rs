@@ -83,11 +83,8 @@ impl NodePolicy {
     }
 }
 
-/// Binds a thread to these CPUs; `None` is the calling thread.
-///
-/// # Errors
-/// The kernel's answer: EINVAL if the thread may use none of the CPUs, or one is [`CPUS_MAX`] or more. The kernel
-/// ignores missing CPUs beside existing ones.
+/// Binds a thread to these CPUs; `None` is the calling thread. Errors: the kernel's answer: EINVAL if the thread may
+/// use none of the CPUs, or one is [`CPUS_MAX`] or more. The kernel ignores missing CPUs beside existing ones.
 pub fn bind(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
     match CpuMask::new(cpus).bind(Pid::as_raw(thread)) {
         0 => Ok(()),
@@ -95,10 +92,8 @@ pub fn bind(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// The CPUs that the calling thread may use, ascending.
-///
-/// # Errors
-/// The kernel's answer: EINVAL if it can have more than [`CPUS_MAX`] CPUs.
+/// The CPUs that the calling thread may use, ascending. Errors: the kernel's answer: EINVAL if it can have more than
+/// [`CPUS_MAX`] CPUs.
 pub fn bound_cpus() -> io::Result<Vec<usize>> {
     read_mask(read_own_words).map(|mask| mask.cpus())
 }

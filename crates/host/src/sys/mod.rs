@@ -65,10 +65,8 @@ pub fn own_program() -> PathBuf {
     if Path::new(RUNNING).exists() { RUNNING.into() } else { executed_path() }
 }
 
-/// The path of this program, for other programs.
-///
-/// # Errors
-/// There is no /proc, and the file is no longer where it was executed.
+/// The path of this program, for other programs. Errors: there is no /proc, and the file is no longer where it was
+/// executed.
 pub fn own_path() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|_| executed_path().canonicalize())
 }
@@ -80,10 +78,8 @@ fn executed_path() -> PathBuf {
 }
 
 /// Duplicates a descriptor that the parent process left open for this one, by its number. No child inherits the
-/// duplicate. The original stays open until the process ends, because other code might own it.
-///
-/// # Errors
-/// InvalidInput for a standard stream, EBADF if the number is not open.
+/// duplicate. The original stays open until the process ends, because other code might own it. Errors: InvalidInput for
+/// a standard stream, EBADF if the number is not open.
 pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     const FIRST: i32 = libc::STDERR_FILENO + 1;
     if number < FIRST {
@@ -146,10 +142,8 @@ pub struct Usage {
 }
 
 /// Waits until the child has ended, or a signal has stopped it: returns the number of that signal. It does not reap the
-/// child, so its `/proc` entry stays readable.
-///
-/// # Errors
-/// `EINTR` when a signal came first, `ECHILD` if there is no such child.
+/// child, so its `/proc` entry stays readable. Errors: `EINTR` when a signal came first, `ECHILD` if there is no such
+/// child.
 pub fn wait_for_exit(pid: i32) -> io::Result<Option<i32>> {
     let status = wait_without_reaping(pid, WaitIdOptions::STOPPED)?;
     let signal = status.and_then(|status| status.stopping_signal());
@@ -180,9 +174,7 @@ fn waitid_of(pid: i32, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus
     Ok(waitid(WaitId::Pid(pid), options)?)
 }
 
-/// Reaps a child. Returns its exit (the status, or minus the signal that ended it) and its resource usage.
-///
-/// # Errors
+/// Reaps a child. Returns its exit (the status, or minus the signal that ended it) and its resource usage. Errors:
 /// `EINTR` when a signal came first; `ECHILD` when there is no such child.
 pub fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     let mut status = 0;

@@ -53,9 +53,6 @@ pub(super) fn become_user(user: &User) -> Option<()> {
 }
 
 /// Gives up root for good, groups first. Only the calling thread changes, so call it in a process with one thread.
-///
-/// # Errors
-/// The kernel's answer.
 pub fn become_user_for_good(user: &User) -> io::Result<()> {
     let became = take_files_of(user).and_then(|()| become_user(user));
     became.ok_or_else(io::Error::last_os_error)
@@ -163,9 +160,6 @@ fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
 
 /// Makes this thread, and each that it starts, open and make files as another user: new files belong to that user, and
 /// access that the user lacks fails. The other rights stay (setfsuid(2)).
-///
-/// # Errors
-/// The kernel's answer.
 pub fn take_files(user: &User) -> io::Result<()> {
     let own = FileIds::of_this_thread();
     FileIds::of(user).take()?;

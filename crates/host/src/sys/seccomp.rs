@@ -125,9 +125,6 @@ impl AsFd for CallListener {
 
 impl CallListener {
     /// The listener that a command sends; `None` if it could not install the filter.
-    ///
-    /// # Errors
-    /// The socket fails.
     pub fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
         let (mut byte, mut control) = ([0_u8], ControlBuffer([0; 64]));
         let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
@@ -152,9 +149,6 @@ impl CallListener {
     }
 
     /// Waits for the next call; `None` if the process that made it has ended meanwhile, or a signal came.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn next(&self) -> io::Result<Option<StoppedCall>> {
         let mut call = MaybeUninit::<libc::seccomp_notif>::zeroed();
         // SAFETY: the kernel fills in a struct of this type, which it wants zeroed (seccomp_unotify(2)).

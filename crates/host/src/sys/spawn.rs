@@ -168,10 +168,8 @@ impl Launcher {
         Self { reads_schedstat, ..Self::default() }
     }
 
-    /// Starts a child and returns when it has exec'ed.
-    ///
-    /// # Errors
-    /// The call that failed: in the child, or clone itself. A child that failed is already reaped.
+    /// Starts a child and returns when it has exec'ed. Errors: the call that failed: in the child, or clone itself. A
+    /// child that failed is already reaped.
     pub fn launch(
         &mut self,
         path: &CStr,
@@ -184,10 +182,7 @@ impl Launcher {
     }
 
     /// Starts a child that also has these descriptors open, under the same numbers. They stay FD_CLOEXEC in this
-    /// process, so no other child gets them.
-    ///
-    /// # Errors
-    /// See [`Launcher::launch`].
+    /// process, so no other child gets them. Errors: see [`Launcher::launch`].
     pub fn launch_with(
         &mut self,
         path: &CStr,

@@ -13,10 +13,8 @@ pub fn read_cycle_counter() -> u64 {
 }
 
 /// Sends the records of a perf event to another one's buffer. Both must be on the same CPU. The types of the perf crate
-/// do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call.
-///
-/// # Errors
-/// See ioctl `PERF_EVENT_IOC_SET_OUTPUT` in perf_event_open(2).
+/// do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call. Errors: see ioctl
+/// `PERF_EVENT_IOC_SET_OUTPUT` in perf_event_open(2).
 pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::Result<()> {
     /// `_IO('$', 5)`.
     const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
@@ -26,10 +24,8 @@ pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets the period of a sampling event, and of all copies that are inherited from now on.
-///
-/// # Errors
-/// See ioctl `PERF_EVENT_IOC_PERIOD` in perf_event_open(2).
+/// Sets the period of a sampling event, and of all copies that are inherited from now on. Errors: see ioctl
+/// `PERF_EVENT_IOC_PERIOD` in perf_event_open(2).
 pub fn set_sample_period(event: &impl AsRawFd, period: u64) -> io::Result<()> {
     /// `_IOW('$', 4, __u64)`.
     const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404_u32 as libc::Ioctl;
@@ -45,10 +41,8 @@ pub fn descriptor_of<'event>(event: &'event impl AsRawFd) -> BorrowedFd<'event> 
     unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) }
 }
 
-/// Lets a tracepoint event record only what passes a filter, for example `pid > 12`.
-///
-/// # Errors
-/// EINVAL for a filter that the kernel cannot read, or an event that is no tracepoint.
+/// Lets a tracepoint event record only what passes a filter, for example `pid > 12`. Errors: EINVAL for a filter that
+/// the kernel cannot read, or an event that is no tracepoint.
 pub fn filter_tracepoint(event: &impl AsRawFd, filter: &str) -> io::Result<()> {
     /// `_IOW('$', 6, char *)`.
     const PERF_EVENT_IOC_SET_FILTER: libc::Ioctl = 0x4008_2406_u32 as libc::Ioctl;
@@ -60,9 +54,7 @@ pub fn filter_tracepoint(event: &impl AsRawFd, filter: &str) -> io::Result<()> {
 }
 
 /// Mounts tracefs at /sys/kernel/tracing for this thread alone. The thread gets mounts of its own, which end with it.
-///
-/// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENODEV if the kernel has no tracefs.
+/// Errors: EPERM without CAP_SYS_ADMIN, ENODEV if the kernel has no tracefs.
 pub fn mount_tracefs_for_this_thread() -> io::Result<()> {
     // SAFETY: the call takes no memory. It changes which mounts this thread sees, and no descriptors.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 {

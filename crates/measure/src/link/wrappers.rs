@@ -24,10 +24,8 @@ pub struct CompilerWrappers {
 }
 
 impl CompilerWrappers {
-    /// Creates the wrappers in a new or empty directory. `seed` determines the order of links.
-    ///
-    /// # Errors
-    /// The directory is not empty or cannot be written, or PATH has no compiler.
+    /// Creates the wrappers in a new or empty directory. `seed` determines the order of links. Errors: the directory is
+    /// not empty or cannot be written, or PATH has no compiler.
     pub fn create(directory: &Path, seed: u64) -> Result<Self> {
         let directory = std::path::absolute(directory)
             .with_context(|| format!("cannot find {}", directory.display()))?;

@@ -76,10 +76,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts `n` processes, the kinds in turn. All are busy when this returns.
-    ///
-    /// # Errors
-    /// A process cannot start, or cannot run its kind of load.
+    /// Starts `n` processes, the kinds in turn. All are busy when this returns. Errors: a process cannot start, or
+    /// cannot run its kind of load.
     pub fn start(n: u32, kinds: &[LoadKind], cpus: Option<Vec<usize>>) -> Result<Self> {
         let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
         for index in 0..n as usize {
@@ -106,10 +104,7 @@ impl Load {
             .context("cannot make a busy process")
     }
 
-    /// Restarts processes that have ended.
-    ///
-    /// # Errors
-    /// A process cannot be restarted.
+    /// Restarts processes that have ended. Errors: a process cannot be restarted.
     fn refill(&mut self) -> Result<()> {
         for index in 0..self.workers.len() {
             let (kind, child) = &mut self.workers[index];
@@ -123,10 +118,8 @@ impl Load {
         Ok(())
     }
 
-    /// Keeps the load up until an interrupt or the time limit (ns). Returns true at the time limit.
-    ///
-    /// # Errors
-    /// A process has ended and cannot be restarted.
+    /// Keeps the load up until an interrupt or the time limit (ns). Returns true at the time limit. Errors: a process
+    /// has ended and cannot be restarted.
     pub fn go_on(&mut self, limit_ns: Option<u64>, interrupt: &Interrupt) -> Result<bool> {
         let end_ns = limit_ns.map(|limit_ns| monotonic_ns().saturating_add(limit_ns));
         loop {
@@ -143,9 +136,6 @@ impl Load {
     }
 
     /// Runs a command under the load (as the user who called sudo if `as_caller`) and returns its exit status.
-    ///
-    /// # Errors
-    /// The command cannot be started.
     pub fn around(&mut self, command: &[OsString], as_caller: bool) -> Result<ExitStatus> {
         supervised::run(command, as_caller, || self.refill())
     }
@@ -172,10 +162,7 @@ fn await_ready(kind: LoadKind, child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the CPUs for a load are online.
-///
-/// # Errors
-/// A CPU is offline or does not exist.
+/// Checks that the CPUs for a load are online. Errors: a CPU is offline or does not exist.
 pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
     let known = parse_cpu_list(online).unwrap_or_default();
     let missing = cpus.iter().find(|cpu| !known.contains(cpu));

@@ -23,10 +23,7 @@ pub struct RunTracer {
 }
 
 impl RunTracer {
-    /// Starts to watch.
-    ///
-    /// # Errors
-    /// The missing tracepoints or rights.
+    /// Starts to watch. Errors: the missing tracepoints or rights.
     pub fn open(host: &Host, cpus: &[usize], root: u32) -> Result<Self, Gap> {
         raise_limit_of_files();
         let mut gaps = Vec::new();

@@ -89,10 +89,7 @@ pub struct SamplerOutcome {
 }
 
 /// Watches CPUs. Calls `prepare` when all loops are ready, and `look_after` every 200 ms while they run, both in this
-/// thread.
-///
-/// # Errors
-/// No CPU can be watched.
+/// thread. Errors: no CPU can be watched.
 pub fn watch(
     orders: &SamplerSettings,
     interrupt: &Interrupt,

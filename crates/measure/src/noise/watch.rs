@@ -37,19 +37,14 @@ pub struct NoiseResult {
 /// How long CPUs are watched to find the quietest ones.
 const SHORT_NS: u64 = 300_000_000;
 
-/// The CPUs that currently lose the least time, the quietest first; none if all are alike.
-///
-/// # Errors
-/// No CPU can be watched.
+/// The CPUs that currently lose the least time, the quietest first; none if all are alike. Errors: no CPU can be
+/// watched.
 pub fn quietest_of(host: &Host, cpus: Vec<usize>, interrupt: &Interrupt) -> Result<Vec<usize>> {
     let request = NoiseRequest { cpus, length_ns: SHORT_NS, points: false, osnoise: false };
     Ok(watch(host, &request, interrupt, || ())?.report.quietest)
 }
 
-/// Watches the CPUs. Calls `look` every 200 ms.
-///
-/// # Errors
-/// No CPU can be watched.
+/// Watches the CPUs. Calls `look` every 200 ms. Errors: no CPU can be watched.
 pub fn watch(
     host: &Host,
     request: &NoiseRequest,

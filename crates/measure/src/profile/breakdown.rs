@@ -161,10 +161,7 @@ pub fn n_sampled_blocks(profile: &Profile) -> (usize, usize) {
     (blocks.n_blocks(), blocks.n_lost)
 }
 
-/// Breaks the time of a profile down.
-///
-/// # Errors
-/// There are too few complete blocks.
+/// Breaks the time of a profile down. Errors: there are too few complete blocks.
 pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
     let matched = matched(profile);
     let (profile, guesses) = match &matched {

@@ -21,9 +21,6 @@ use model::values::metric::Metric;
 use record::{Record, Rows};
 
 /// Names the samples of a session, and joins them with the times of its runs.
-///
-/// # Errors
-/// The file of samples cannot be read.
 pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profile> {
     let plan = &record.header.plan;
     let arms = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();

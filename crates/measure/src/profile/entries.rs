@@ -110,10 +110,8 @@ pub struct SampledRun {
     pub compiled: Vec<(u32, JitFunction)>,
 }
 
-/// Reads the next run; `None` at the end of the file. A run without an end, after a kill, is left out.
-///
-/// # Errors
-/// The file cannot be read, or is no list of entries.
+/// Reads the next run; `None` at the end of the file. A run without an end, after a kill, is left out. Errors: the file
+/// cannot be read, or is no list of entries.
 pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
     let mut run = SampledRun::default();
     let mut records: Vec<(u64, TaskRecord)> = Vec::new();
@@ -150,10 +148,8 @@ pub fn timed_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecor
     }
 }
 
-/// Reads the next entry: kind, flags of the kernel's record, body. `None` at the end of the file.
-///
-/// # Errors
-/// The file cannot be read, or is no list of entries.
+/// Reads the next entry: kind, flags of the kernel's record, body. `None` at the end of the file. Errors: the file
+/// cannot be read, or is no list of entries.
 pub fn next_entry(from: &mut impl Read) -> io::Result<Option<(u32, u16, Vec<u8>)>> {
     let mut head = [0; ENTRY_HEAD_BYTES];
     if !is_filled(from, &mut head)? {

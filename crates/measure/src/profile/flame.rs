@@ -72,10 +72,7 @@ impl Tree {
     }
 }
 
-/// The tree of a profile.
-///
-/// # Errors
-/// The profile has no sampled blocks.
+/// The tree of a profile. Errors: the profile has no sampled blocks.
 pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
     let matched = matched(profile);
     let profile = matched.as_ref().map_or(profile, |(matched, _)| matched);

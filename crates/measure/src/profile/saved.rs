@@ -169,10 +169,7 @@ impl Profile {
         }
     }
 
-    /// Writes a new file.
-    ///
-    /// # Errors
-    /// The file exists, or cannot be written.
+    /// Writes a new file. Errors: the file exists, or cannot be written.
     pub fn write(&self, path: &Path, readers: Readers) -> Result<()> {
         let shown = path.display();
         let file = create_new(path, OFlags::empty(), readers.file_mode())
@@ -184,10 +181,7 @@ impl Profile {
             .with_context(|| format!("cannot write the profile {shown}"))
     }
 
-    /// Reads a profile.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no profile.
+    /// Reads a profile. Errors: the file cannot be read, or is no profile.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let file = File::open(path).with_context(|| format!("cannot read the profile {shown}"))?;

@@ -33,10 +33,7 @@ pub struct Tally {
 }
 
 /// The counts that differ, the largest change (as a share of all events of its kind) first; with one arm all, the most
-/// frequent first. Empty with fewer than `blocks_min` blocks.
-///
-/// # Errors
-/// See the test and the intervals.
+/// frequent first. Empty with fewer than `blocks_min` blocks. Errors: see the test and the intervals.
 pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> {
     let profile = blocks.profile;
     let n_arms = profile.arms.len();

@@ -43,10 +43,7 @@ struct EntryPlace {
 }
 
 impl ChainKeeper {
-    /// Copies from one file to another.
-    ///
-    /// # Errors
-    /// One of them cannot be opened.
+    /// Copies from one file to another. Errors: one of them cannot be opened.
     pub fn new(samples: &Path, kept: &Path) -> io::Result<Self> {
         let (directory, name) = UserDirectory::of(samples)?;
         let samples = directory.open_file(name, OFlags::RDWR, 0)?;
@@ -54,10 +51,8 @@ impl ChainKeeper {
         Ok(Self { samples, taken: 0, kept, unwinder: Unwinder::default() })
     }
 
-    /// Takes the runs that have ended. No run may be active.
-    ///
-    /// # Errors
-    /// The files cannot be read or written, or the samples are damaged.
+    /// Takes the runs that have ended. No run may be active. Errors: the files cannot be read or written, or the
+    /// samples are damaged.
     pub fn take(&mut self) -> io::Result<()> {
         let n_bytes = self.samples.metadata()?.len();
         let mut run = Vec::new();

@@ -93,10 +93,7 @@ pub enum WorkerFactory {
 }
 
 impl WorkerFactory {
-    /// Workers from a running program's socket, or from separate programs.
-    ///
-    /// # Errors
-    /// The descriptor is not a socket.
+    /// Workers from a running program's socket, or from separate programs. Errors: the descriptor is not a socket.
     pub fn new(fork_server: Option<i32>, run_as: Option<User>) -> Result<Self> {
         match fork_server {
             None => Ok(Self::Programs(Launcher::default(), run_as)),
@@ -150,10 +147,7 @@ enum SliceError {
 }
 
 impl<'a> SliceRunner<'a> {
-    /// Makes a runner without starting a process.
-    ///
-    /// # Errors
-    /// ^C cannot be caught.
+    /// Makes a runner without starting a process. Errors: ^C cannot be caught.
     pub fn new(plan: &'a Plan, workers: &'a Workers, maker: WorkerFactory) -> Result<Self> {
         let interrupt = Interrupt::catch().context("cannot catch ^C")?;
         Ok(Self {
@@ -183,9 +177,6 @@ impl<'a> SliceRunner<'a> {
     }
 
     /// Sets the record of the rows and the step of the first row.
-    ///
-    /// # Errors
-    /// The record cannot be opened.
     pub fn keep(
         &mut self,
         record: &Path,
@@ -269,10 +260,8 @@ impl Runner for SliceRunner<'_> {
     }
 }
 
-/// Asks programs, or forks, for the names of their benchmarks.
-///
-/// # Errors
-/// One is no benchmark program, or cannot be started.
+/// Asks programs, or forks, for the names of their benchmarks. Errors: one is no benchmark program, or cannot be
+/// started.
 pub fn list_benchmarks(
     maker: &mut WorkerFactory,
     programs: &[Arm],

@@ -45,10 +45,7 @@ const OVERT: [(&str, &str); 3] = [
     ("STILLWELL_PADDING", "xxxxxxxxxxxxxxxx"),
 ];
 
-/// Runs a command and watches it.
-///
-/// # Errors
-/// It cannot be started, or its output cannot be read.
+/// Runs a command and watches it. Errors: it cannot be started, or its output cannot be read.
 pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     let directory = match &request.directory {
         Some(directory) => PathBuf::from(directory),

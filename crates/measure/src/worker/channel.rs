@@ -100,9 +100,6 @@ impl Wakeup {
 
 impl Channel {
     /// Makes both pipes. All four ends are FD_CLOEXEC: other workers do not get them.
-    ///
-    /// # Errors
-    /// There are no descriptors left.
     pub fn open() -> io::Result<(Self, WorkerPipes)> {
         let (their_requests, requests) = pipe_with(PipeFlags::CLOEXEC)?;
         let (answers, their_answers) = pipe_with(PipeFlags::CLOEXEC)?;

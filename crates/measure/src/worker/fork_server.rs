@@ -46,10 +46,8 @@ impl ForkServer {
         Rc::new(Self { socket, buffer: RefCell::default(), lost: Cell::new(false) })
     }
 
-    /// Makes a worker of an arm. Its output is the program's, so it is not captured.
-    ///
-    /// # Errors
-    /// The program is gone, refuses, or does not answer.
+    /// Makes a worker of an arm. Its output is the program's, so it is not captured. Errors: the program is gone,
+    /// refuses, or does not answer.
     pub fn fork(
         self: &Rc<Self>,
         arm: &str,

@@ -107,9 +107,6 @@ pub fn read_as_every_answer(line: &[u8]) {
 
 impl Worker {
     /// Starts the process and returns when it executes the program; [`Worker::hello`] waits for its first line.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(
         launcher: &mut Launcher,
         launch: &WorkerLaunch,
@@ -154,10 +151,7 @@ impl Worker {
         self.process.pid()
     }
 
-    /// Waits for the first line, unless it has already arrived.
-    ///
-    /// # Errors
-    /// The first line does not come, or is malformed.
+    /// Waits for the first line, unless it has already arrived. Errors: the first line does not come, or is malformed.
     pub fn hello(&mut self) -> Result<&WorkerFacts, WorkerFailure> {
         if self.facts.is_none() {
             let line = self.exchange(None, b"", Some(LIMIT), true)?;
@@ -182,10 +176,8 @@ impl Worker {
     }
 
     /// Asks the worker to end, waits for that, and kills the rest of its process group. A worker may end by itself
-    /// after `list`; that is no error.
-    ///
-    /// # Errors
-    /// ^C came, or the worker's answer was malformed. The worker has ended then, too.
+    /// after `list`; that is no error. Errors: ^C came, or the worker's answer was malformed. The worker has ended
+    /// then, too.
     pub fn quit(mut self) -> Result<WorkerExit, WorkerFailure> {
         if self.over {
             return Err(self.end_by(Some("quit"), FailureCause::Over));

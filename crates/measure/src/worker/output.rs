@@ -32,10 +32,7 @@ struct TailFile {
 }
 
 impl WorkerOutput {
-    /// Makes the files.
-    ///
-    /// # Errors
-    /// There is no memfd (Linux before 3.17), or no descriptor left.
+    /// Makes the files. Errors: there is no memfd (Linux before 3.17), or no descriptor left.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
             stdout: TailFile::open("stillwell-stdout")?,

@@ -37,10 +37,8 @@ pub struct Slice {
 
 impl Worker {
     /// Runs the selected benchmark `loops` times. `has_own_timer`: the wall time covers only a part of the call.
-    ///
-    /// # Errors
-    /// See [`FailureCause`](super::failure::FailureCause). Also if the loops supposedly took longer than possible: the
-    /// worker answers an older request, or has another clock.
+    /// Errors: see [`FailureCause`](super::failure::FailureCause). Also if the loops supposedly took longer than
+    /// possible: the worker answers an older request, or has another clock.
     pub fn run_loops(&mut self, loops: u64, has_own_timer: bool) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();

@@ -3,10 +3,7 @@
 
 use crate::harness::{Harness, with_iterations};
 
-/// The arguments for a run of exactly `n` iterations.
-///
-/// # Errors
-/// The framework chooses the number by the clock.
+/// The arguments for a run of exactly `n` iterations. Errors: the framework chooses the number by the clock.
 pub fn with_exact_iterations(
     harness: Harness,
     argv: &[String],

@@ -49,10 +49,7 @@ pub(super) fn names(arg: &Arg) -> String {
 }
 
 /// Deserializes an option with an optional value. Without this, `null` would mean "no option" instead of "an option
-/// without a value".
-///
-/// # Errors
-/// The value is invalid.
+/// without a value". Errors: the value is invalid.
 pub fn given<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,

@@ -8,10 +8,7 @@ use serde_json::{Error, Value};
 
 use crate::spec::argument_ids::names;
 
-/// A verb's values by argument id, without those for showing or keeping the answer.
-///
-/// # Errors
-/// A path is not UTF-8.
+/// A verb's values by argument id, without those for showing or keeping the answer. Errors: a path is not UTF-8.
 pub fn asked<V: Args + Serialize>(
     verb: &V,
     left_out: &[&str],
@@ -41,10 +38,7 @@ fn collect(
     }
 }
 
-/// The arguments in which two requests differ, by their names on the command line.
-///
-/// # Errors
-/// See [`asked`].
+/// The arguments in which two requests differ, by their names on the command line. Errors: see [`asked`].
 pub fn differences<V: Args + Serialize>(
     (before, now): (&V, &V),
     left_out: &[&str],

@@ -75,10 +75,7 @@ fn with_schema(mut command: Command, name: &str) -> Command {
     command.arg(option.help_heading(is_output.then_some(OUTPUT)))
 }
 
-/// Parses the command line.
-///
-/// # Errors
-/// A mistake, or a request for a text such as the help.
+/// Parses the command line. Errors: a mistake, or a request for a text such as the help.
 pub fn parse(words: &[OsString]) -> Result<Request, clap::Error> {
     let mut command = command();
     let mut matches = match command.try_get_matches_from_mut(words) {

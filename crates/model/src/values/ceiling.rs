@@ -37,10 +37,7 @@ const UNITS: [(&str, ValueUnit, f64); 15] = [
 ];
 
 impl Ceiling {
-    /// Checks that the ceiling applies to values in this unit.
-    ///
-    /// # Errors
-    /// The units differ, or higher values are better.
+    /// Checks that the ceiling applies to values in this unit. Errors: the units differ, or higher values are better.
     pub fn check(self, unit: ValueUnit, better: Better) -> Result<(), String> {
         if !better.is_lower() {
             return Err(format!(

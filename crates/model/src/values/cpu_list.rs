@@ -26,10 +26,8 @@ impl FromStr for Cpus {
 pub const CPUS_MAX: usize = 8192;
 
 /// Parses a list like `0-3,6`: ascending, without repetitions. `0-7:1/2` takes the first of every two CPUs. White space
-/// around items is ignored. An empty text is an empty list: the kernel writes it when no CPU is isolated.
-///
-/// # Errors
-/// The mistake in the list, as a sentence.
+/// around items is ignored. An empty text is an empty list: the kernel writes it when no CPU is isolated. Errors: the
+/// mistake in the list, as a sentence.
 pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -42,10 +40,8 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
 }
 
 /// Parses a CPU list of the kernel's command line. `N` is the machine's last possible CPU, and `all` is `0-N`. Spaces
-/// and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
-///
-/// # Errors
-/// The mistake, as a sentence. The kernel ignores a list with any mistake.
+/// and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"). Errors: the mistake, as
+/// a sentence. The kernel ignores a list with any mistake.
 pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, String> {
     let grammar = Grammar { list: text, cpu_last: Some(cpu_last.min(CPUS_MAX - 1)) };
     let is_between = |char: char| char == ',' || char.is_ascii_whitespace();

@@ -30,10 +30,7 @@ impl FailOn {
         Self { slower_pct: Some(slower_pct), above: None, allows_processes: false }
     }
 
-    /// Parses the option of a verb that knows only ratios.
-    ///
-    /// # Errors
-    /// The text is invalid or has a ceiling.
+    /// Parses the option of a verb that knows only ratios. Errors: the text is invalid or has a ceiling.
     pub fn of_ratios(text: &str) -> Result<Self, String> {
         let found: Self = text.parse()?;
         match found.above {

@@ -12,10 +12,7 @@ use crate::values::ALPHA_PCT_RANGE;
 pub struct Percent(pub f64);
 
 impl Percent {
-    /// A significance level, as a share of one.
-    ///
-    /// # Errors
-    /// It is out of range.
+    /// A significance level, as a share of one. Errors: it is out of range.
     pub fn as_alpha(self) -> Result<f64, String> {
         let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
         if !ALPHA_PCT_RANGE.contains(&self.0) {
@@ -47,10 +44,8 @@ impl FromStr for Percent {
     }
 }
 
-/// Reads a percentage with or without `%`; `None` if the text is no number.
-///
-/// # Errors
-/// A number without `%` is so small that it may be meant as a fraction.
+/// Reads a percentage with or without `%`; `None` if the text is no number. Errors: a number without `%` is so small
+/// that it may be meant as a fraction.
 pub(super) fn percent(text: &str) -> Result<Option<f64>, String> {
     let bare = text.strip_suffix('%');
     let number: Option<f64> = bare.unwrap_or(text).trim().parse().ok();

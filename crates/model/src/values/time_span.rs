@@ -32,10 +32,7 @@ impl FromStr for TimeSpan {
 }
 
 impl TimeSpan {
-    /// Parses a budget: a time above zero.
-    ///
-    /// # Errors
-    /// The text is no time, or zero.
+    /// Parses a budget: a time above zero. Errors: the text is no time, or zero.
     pub fn above_zero(text: &str) -> Result<Self, String> {
         let span: Self = text.parse()?;
         if span.ns == 0 {

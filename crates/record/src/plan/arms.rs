@@ -22,10 +22,8 @@ pub struct Arms {
     pub shell_reason: ShellReason,
 }
 
-/// Makes the arms.
-///
-/// # Errors
-/// A command is empty or cannot be split into words, or an option is given the wrong number of times.
+/// Makes the arms. Errors: a command is empty or cannot be split into words, or an option is given the wrong number of
+/// times.
 pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
     let commands: Vec<&String> = request.arms.reference.iter().chain(request.commands).collect();
     let assignments = assignments(request.arms)?;

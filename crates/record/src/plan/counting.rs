@@ -43,9 +43,7 @@ impl InstructionCounter {
 }
 
 /// Chooses what counts. `pmu` says why the processor counts nothing for this user; `valgrind` is this machine's.
-///
-/// # Errors
-/// valgrind is asked for and missing, or nothing counts.
+/// Errors: valgrind is asked for and missing, or nothing counts.
 pub fn choose(
     choice: CounterChoice,
     pmu: impl FnOnce() -> Result<(), String>,

@@ -34,18 +34,12 @@ const PRECISION_BLOCKS_MIN: u32 = 12;
 /// would not cover the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
-/// Decides the plan of `run`.
-///
-/// # Errors
-/// See [`decide`] and [`arms`].
+/// Decides the plan of `run`. Errors: see [`decide`] and [`arms`].
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     decide_run_across(spec, &[], facts, drawn_seed)
 }
 
-/// Decides the plan of `run` with each command in the checkout of each revision.
-///
-/// # Errors
-/// See [`decide_run`].
+/// Decides the plan of `run` with each command in the checkout of each revision. Errors: see [`decide_run`].
 pub fn decide_run_across(
     spec: &RunSpec,
     revisions: &[BuiltRevision],
@@ -56,10 +50,8 @@ pub fn decide_run_across(
     decide(&spec.into(), arms, facts, drawn_seed)
 }
 
-/// Decides the plan for these arms. `drawn_seed` is used if the request has none.
-///
-/// # Errors
-/// The request contradicts itself, or needs something that this machine does not have.
+/// Decides the plan for these arms. `drawn_seed` is used if the request has none. Errors: the request contradicts
+/// itself, or needs something that this machine does not have.
 pub fn decide(
     request: &SessionRequest,
     arms: Arms,
@@ -280,10 +272,7 @@ fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> 
 }
 
 /// Checks that CPUs are online. They need not be in this process's mask: isolated CPUs (isolcpus=) are in no mask until
-/// a process is bound to them.
-///
-/// # Errors
-/// The first CPU that is not online.
+/// a process is bound to them. Errors: the first CPU that is not online.
 pub(super) fn check_online(cpus: &[usize], facts: &Facts) -> Result<()> {
     let Some(online) = &facts.cpus_online else { return Ok(()) };
     let known = model::values::parse_cpu_list(online).unwrap_or_default();

@@ -23,10 +23,7 @@ pub(super) struct Deciding {
 
 impl Deciding {
     /// The deciding quantity of the options. Sets the unit of the arms, and removes a control that the quantity cannot
-    /// use.
-    ///
-    /// # Errors
-    /// The quantity is a value and there is none, or it cannot be subtracted.
+    /// use. Errors: the quantity is a value and there is none, or it cannot be subtracted.
     pub(super) fn of(arms: &mut Arms, judgement: &JudgementOptions) -> Result<Self> {
         let rule = arms.arms.iter().find_map(|arm| arm.value.clone());
         let chosen = judgement.decide_on.or(rule.as_ref().map(|_| DecideOn::Value));

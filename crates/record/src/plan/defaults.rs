@@ -94,10 +94,7 @@ pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
 /// `--side` of a criterion directory.
 pub const CRITERION_SIDE: &str = formats::CRITERION_SIDE;
 
-/// The significance level of `--alpha`, as a share of one.
-///
-/// # Errors
-/// It is out of range.
+/// The significance level of `--alpha`, as a share of one. Errors: it is out of range.
 pub fn alpha(percent: Percent) -> Result<f64> {
     percent.as_alpha().map_err(|error| anyhow!("--alpha {error}"))
 }

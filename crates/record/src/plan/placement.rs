@@ -80,10 +80,7 @@ pub fn place_threads(
 }
 
 /// Chooses the memory nodes. `cpus_allowed`: this process's CPUs, as a list. If the user asked for a policy, a machine
-/// with one node is a gap.
-///
-/// # Errors
-/// The user names a node without memory, or all CPUs are on such nodes.
+/// with one node is a gap. Errors: the user names a node without memory, or all CPUs are on such nodes.
 pub fn place_memory(
     host: &Host,
     process: &mut ProcessPlan,

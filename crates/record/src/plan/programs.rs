@@ -47,10 +47,7 @@ pub struct ProgramBenchmark {
     pub iteration_ns: Option<f64>,
 }
 
-/// Decides the plan of statements.
-///
-/// # Errors
-/// See [`crate::plan::decide`].
+/// Decides the plan of statements. Errors: see [`crate::plan::decide`].
 pub fn decide_timeit(
     spec: &TimeitSpec,
     revisions: &[BuiltRevision],
@@ -61,10 +58,8 @@ pub fn decide_timeit(
     decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
-/// Decides the plan of programs; `found` has the benchmarks of each command.
-///
-/// # Errors
-/// See [`crate::plan::decide`]; or no program has a benchmark that the user wants.
+/// Decides the plan of programs; `found` has the benchmarks of each command. Errors: see [`crate::plan::decide`]; or no
+/// program has a benchmark that the user wants.
 pub fn decide_bench(
     spec: &BenchSpec,
     commands: &[Arm],
@@ -126,10 +121,8 @@ fn of_harness(
     }
 }
 
-/// The arm that counts the instructions of a number of iterations. A second process has half of them.
-///
-/// # Errors
-/// The framework has no option for a number of iterations.
+/// The arm that counts the instructions of a number of iterations. A second process has half of them. Errors: the
+/// framework has no option for a number of iterations.
 fn of_counted(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Result<Arm> {
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = of_harness(program, harness, iteration_ns, None);
@@ -194,10 +187,8 @@ fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, com
     }
 }
 
-/// The programs on the command line of `bench`, without their benchmarks.
-///
-/// # Errors
-/// A command cannot be split into words, or there are too many names.
+/// The programs on the command line of `bench`, without their benchmarks. Errors: a command cannot be split into words,
+/// or there are too many names.
 pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     if spec.fork_server.is_some() {
         let forks = spec.arm_name.iter().map(|name| Arm::bare(name, Role::Candidate));
@@ -220,10 +211,8 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     spec.commands.iter().enumerate().map(program).collect()
 }
 
-/// The benchmarks that the user wants, or all, without repetitions, in the order of the programs.
-///
-/// # Errors
-/// No benchmark exists, or none that the user wants.
+/// The benchmarks that the user wants, or all, without repetitions, in the order of the programs. Errors: no benchmark
+/// exists, or none that the user wants.
 pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
@@ -284,10 +273,7 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     Ok(arms)
 }
 
-/// Decides the plan of workers.
-///
-/// # Errors
-/// See [`crate::plan::decide`].
+/// Decides the plan of workers. Errors: see [`crate::plan::decide`].
 pub(super) fn decide_workers(
     mut arms: Vec<Arm>,
     session: &SessionOptions,

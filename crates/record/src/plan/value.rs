@@ -80,10 +80,8 @@ const UNITS: [(&str, ValueUnit, f64); 16] = [
 ];
 
 impl ValueRule {
-    /// The rule of the options; `None` if they ask for no value.
-    ///
-    /// # Errors
-    /// The expression or the pointer is wrong, or an option lacks the one that it belongs to.
+    /// The rule of the options; `None` if they ask for no value. Errors: the expression or the pointer is wrong, or an
+    /// option lacks the one that it belongs to.
     pub fn of(options: &ValueOptions) -> Result<Option<Self>> {
         let reader = match (&options.value, &options.value_json) {
             (Some(regex), _) => {

@@ -34,9 +34,7 @@ const PLAIN: [&str; 4] = ["-c", "color.ui=never", "-c", "log.showSignature=false
 const NAMED_MAX: usize = 10;
 
 impl Commits {
-    /// Finds the repository that contains `named`, or else the current directory, which need not be in one.
-    ///
-    /// # Errors
+    /// Finds the repository that contains `named`, or else the current directory, which need not be in one. Errors:
     /// `named` is in no repository.
     pub fn of(named: Option<&Path>) -> Result<Self> {
         let repository = named.unwrap_or(Path::new(".")).to_owned();

@@ -53,10 +53,7 @@ pub(super) struct StoredRecord {
     pub(super) packed: String,
 }
 
-/// Opens a history to append, or creates an empty file.
-///
-/// # Errors
-/// The file cannot be created, or may not be written.
+/// Opens a history to append, or creates an empty file. Errors: the file cannot be created, or may not be written.
 pub(super) fn to_append(path: &Path) -> Result<File> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         // The default place is the state directory, which is private.
@@ -75,10 +72,8 @@ pub(super) struct LineEnd {
     n_lines: usize,
 }
 
-/// Waits until this process is the only writer. The lock ends when the file is closed, or by [`unlock`].
-///
-/// # Errors
-/// Another process holds the lock for 30 s.
+/// Waits until this process is the only writer. The lock ends when the file is closed, or by [`unlock`]. Errors:
+/// another process holds the lock for 30 s.
 #[expect(clippy::disallowed_methods, reason = "a lock that is waited for has no timeout")]
 pub(super) fn lock(file: &File) -> Result<()> {
     for _ in 0..TRIES {
@@ -95,10 +90,8 @@ pub(super) fn unlock(file: &File) {
     flock(file, FlockOperation::Unlock).ok();
 }
 
-/// The additions after this end, and the end of the last whole line.
-///
-/// # Errors
-/// The file is no history, of a newer version, or a line is damaged.
+/// The additions after this end, and the end of the last whole line. Errors: the file is no history, of a newer
+/// version, or a line is damaged.
 pub(super) fn read(file: &File, from: LineEnd) -> Result<(Vec<HistoryLine>, LineEnd)> {
     use std::io::{Seek as _, SeekFrom};
     let (mut file, mut bytes) = (file, Vec::new());
@@ -135,9 +128,7 @@ fn check_start(bytes: &[u8]) -> Result<()> {
 }
 
 /// Appends a line after this end, and returns the new end. The caller holds the lock. A partly written line is removed.
-///
-/// # Errors
-/// The disk is full, or the file may not be written.
+/// Errors: the disk is full, or the file may not be written.
 pub(super) fn append(file: &File, end: LineEnd, line: &HistoryLine) -> Result<LineEnd> {
     // Removes what a killed writer left.
     file.set_len(end.byte)?;

@@ -47,20 +47,15 @@ pub enum AddOutcome {
 }
 
 impl HistoryStore {
-    /// Opens a history, or creates it.
-    ///
-    /// # Errors
-    /// The file cannot be created, is no history, or is of a newer version.
+    /// Opens a history, or creates it. Errors: the file cannot be created, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
         lines::to_append(path)
             .and_then(|file| Self::of(path, file))
             .with_context(|| cannot_use(path))
     }
 
-    /// Opens an existing history. Read access to the file is enough.
-    ///
-    /// # Errors
-    /// The file does not exist; or see [`HistoryStore::open`].
+    /// Opens an existing history. Read access to the file is enough. Errors: the file does not exist; or see
+    /// [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
         ensure!(
             path.exists(),
@@ -114,17 +109,11 @@ impl HistoryStore {
     }
 
     /// Adds a record.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
         self.locked(|store| store.line_of(new))
     }
 
     /// Stores the commits that a search found, in place of those from an earlier search with the same ends.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn add_culprits(&mut self, found: &[StoredCulprit]) -> Result<()> {
         self.locked(|_| Ok(((), Some(HistoryLine::Culprits(found.to_vec())))))
     }
@@ -218,10 +207,7 @@ impl HistoryStore {
         &self.culprits
     }
 
-    /// The file of a record, as added.
-    ///
-    /// # Errors
-    /// No record has this number.
+    /// The file of a record, as added. Errors: no record has this number.
     pub fn bytes(&self, record: i64) -> Result<Vec<u8>> {
         let found = self.records.get(&record);
         let found =

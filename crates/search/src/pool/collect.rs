@@ -26,9 +26,6 @@ pub struct PoolPairs {
 }
 
 /// Reads the records of all finished tasks.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn collect(pool: &Pool) -> Result<PoolPairs> {
     let done = done(pool)?;
     let read: Vec<(usize, Result<Vec<NodePairs>>)> =

@@ -177,10 +177,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the folder of a new pool.
-    ///
-    /// # Errors
-    /// The folder exists, or cannot be created.
+    /// Creates the folder of a new pool. Errors: the folder exists, or cannot be created.
     pub fn create(folder: &Path, manifest: PoolManifest) -> Result<Self> {
         let shown = folder.display();
         match std::fs::DirBuilder::new().create(folder) {
@@ -206,10 +203,7 @@ impl Pool {
         std::fs::remove_dir_all(&self.folder).ok();
     }
 
-    /// Opens the pool in a folder.
-    ///
-    /// # Errors
-    /// The folder has no manifest, or a damaged one.
+    /// Opens the pool in a folder. Errors: the folder has no manifest, or a damaged one.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let text = read_whole(&path).map_err(|error| match error.kind() {
@@ -227,10 +221,7 @@ impl Pool {
         Ok(Self { folder, manifest })
     }
 
-    /// Opens a pool by its folder, or by the id of one of its jobs.
-    ///
-    /// # Errors
-    /// See [`Pool::open`]; or the job is unknown.
+    /// Opens a pool by its folder, or by the id of one of its jobs. Errors: see [`Pool::open`]; or the job is unknown.
     pub fn find(named: &Path) -> Result<Self> {
         let job = named.to_str().filter(|name| !named.exists() && is_job(name));
         let Some(job) = job else { return Self::open(named) };
@@ -267,9 +258,6 @@ impl Pool {
     }
 
     /// Writes a file of the folder atomically.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<PathBuf> {
         let path = self.folder.join(name);
         let write = || {
@@ -285,10 +273,7 @@ impl Pool {
         Ok(path)
     }
 
-    /// Locks the submissions of the pool until the file is dropped.
-    ///
-    /// # Errors
-    /// Another process is submitting.
+    /// Locks the submissions of the pool until the file is dropped. Errors: another process is submitting.
     pub fn lock(&self) -> Result<File> {
         let path = self.folder.join(SUBMISSIONS);
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
@@ -303,9 +288,6 @@ impl Pool {
     }
 
     /// Notes a submission in the folder, and its job id in the user's index for `collect JOB`.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn keep(&self, locked: &mut File, submission: &Submission) -> Result<()> {
         append(locked, submission).with_context(|| {
             format!("cannot write to {SUBMISSIONS} in {}", self.folder.display())

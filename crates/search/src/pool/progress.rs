@@ -47,9 +47,6 @@ pub struct TaskFailure {
 }
 
 /// Numbers of the finished tasks: those with a record.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn done(pool: &Pool) -> Result<BTreeSet<usize>> {
     let n_tasks = pool.manifest.tasks.len();
     numbers(&pool.done(), |name| name.strip_suffix(".swell"))
@@ -68,9 +65,6 @@ fn numbers(folder: &Path, part: fn(&str) -> Option<&str>) -> Result<BTreeMap<usi
 }
 
 /// Progress of a pool. `queued`: the jobs in the queue.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Result<PoolProgress> {
     let manifest = &pool.manifest;
     let done = done(pool)?;

@@ -31,10 +31,8 @@ impl QueuedJob {
     }
 }
 
-/// Executes a program of Slurm and returns its output.
-///
-/// # Errors
-/// The program does not exist, or it failed. The message has its last line of standard error.
+/// Executes a program of Slurm and returns its output. Errors: the program does not exist, or it failed. The message
+/// has its last line of standard error.
 pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     let mut command = Command::new(program);
     let output = command.args(arguments).stdin(Stdio::null()).output();
@@ -56,10 +54,7 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
 }
 
-/// Most jobs in one array: `MaxArraySize`, because the indices start from 0.
-///
-/// # Errors
-/// Slurm does not answer.
+/// Most jobs in one array: `MaxArraySize`, because the indices start from 0. Errors: Slurm does not answer.
 pub fn array_max() -> Result<usize> {
     let answer = ask("scontrol", &["show".into(), "config".into()])?;
     Ok(parse_array_max(&answer).unwrap_or(ARRAY_MAX))
@@ -73,9 +68,7 @@ fn parse_array_max(config: &str) -> Option<usize> {
     value.trim().parse().ok().filter(|&max| max > 0)
 }
 
-/// The queued and running jobs of a pool, by their number in the pool. `None` if the pool does not use Slurm.
-///
-/// # Errors
+/// The queued and running jobs of a pool, by their number in the pool. `None` if the pool does not use Slurm. Errors:
 /// Slurm does not answer, or its answer has an unknown format.
 pub fn queued(manifest: &PoolManifest) -> Result<Option<BTreeMap<usize, QueuedJob>>> {
     let JobQueue::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
@@ -120,10 +113,7 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
     Ok(found)
 }
 
-/// Cancels all jobs of a pool and returns their number.
-///
-/// # Errors
-/// The pool does not use Slurm, or Slurm does not answer.
+/// Cancels all jobs of a pool and returns their number. Errors: the pool does not use Slurm, or Slurm does not answer.
 pub fn cancel(manifest: &PoolManifest) -> Result<usize> {
     let Some(queued) = queued(manifest)? else {
         bail!("its jobs were submitted by a command of yours; cancel them where they are queued")
@@ -137,10 +127,7 @@ pub fn cancel(manifest: &PoolManifest) -> Result<usize> {
     Ok(queued.len())
 }
 
-/// Parses the id that `sbatch --parsable` prints: `7` or `7;cluster`.
-///
-/// # Errors
-/// The text is no id.
+/// Parses the id that `sbatch --parsable` prints: `7` or `7;cluster`. Errors: the text is no id.
 pub fn parse_id(answer: &str) -> Result<String> {
     let id = answer.trim().split(';').next().unwrap_or_default();
     let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());

@@ -18,10 +18,7 @@ const SCRIPT: &str = "{script}";
 const NAME: &str = "job.sh";
 
 /// Writes the script of all jobs. Its arguments: the number of the job, or `array` and the number of the array's first
-/// job.
-///
-/// # Errors
-/// A path is not UTF-8, or the script cannot be written.
+/// job. Errors: a path is not UTF-8, or the script cannot be written.
 pub fn write_script(pool: &Pool) -> Result<()> {
     let quoted = |path: &std::path::Path| {
         let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
@@ -44,10 +41,7 @@ pub fn write_script(pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// Splits a command of --submit into words.
-///
-/// # Errors
-/// The command cannot be split, or lacks the placeholder.
+/// Splits a command of --submit into words. Errors: the command cannot be split, or lacks the placeholder.
 pub fn check_command(template: &str) -> Result<Vec<String>> {
     let words = shell_words::split(template).with_context(|| format!("--submit {template:?}"))?;
     ensure!(
@@ -58,10 +52,8 @@ pub fn check_command(template: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Submits these jobs and calls `each` after every accepted submission.
-///
-/// # Errors
-/// The queue refused a submission. Those before it stay submitted and noted.
+/// Submits these jobs and calls `each` after every accepted submission. Errors: the queue refused a submission. Those
+/// before it stay submitted and noted.
 pub fn submit(
     pool: &Pool,
     jobs: &[usize],

@@ -38,10 +38,8 @@ pub enum JobEnd {
     Interrupted,
 }
 
-/// Measures the unfinished tasks of a job. File names include `node`.
-///
-/// # Errors
-/// The job does not exist, the suite has changed, or the folder cannot be written.
+/// Measures the unfinished tasks of a job. File names include `node`. Errors: the job does not exist, the suite has
+/// changed, or the folder cannot be written.
 pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
     let manifest = &pool.manifest;
     ensure!(

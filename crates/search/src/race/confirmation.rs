@@ -198,10 +198,7 @@ impl Confirmation {
         self.challenges.retain(|it| it.arm != arm);
     }
 
-    /// Adds a stage.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Adds a stage. Errors: the times are unfit for a test.
     pub(super) fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
         let (winner, design, stage) = (self.winner, self.design, self.n_stages());
         let n_stages = self.rounds.len() + 1;

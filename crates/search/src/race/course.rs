@@ -136,10 +136,7 @@ impl Race {
         }
     }
 
-    /// Adds the round of [`Race::next_step`].
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Adds the round of [`Race::next_step`]. Errors: the times are unfit for a test.
     pub fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
         self.pace.take(&round);
         match &mut self.confirmation {

@@ -131,10 +131,7 @@ impl RacePairs {
         self.slot1.len()
     }
 
-    /// The pairs as a test needs them.
-    ///
-    /// # Errors
-    /// There is none.
+    /// The pairs as a test needs them. Errors: there is none.
     pub(super) fn pairs(&self) -> Result<Pairs, Invalid> {
         Pairs::new(&self.slot1, &self.slot2, &self.slot1_is_new)
     }

@@ -201,9 +201,6 @@ fn write(path: &Path, value: &str) -> Result<()> {
 }
 
 /// Runs the tracer on CPUs for some time, or until ^C.
-///
-/// # Errors
-/// The reason for the failure.
 pub fn watch(
     host: &Host,
     cpus: &[usize],

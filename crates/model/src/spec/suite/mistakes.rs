@@ -10,10 +10,7 @@ use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Va
 /// Words at least this similar (Jaro-Winkler) are taken for a typo.
 const SIMILAR: f64 = 0.8;
 
-/// Parses a suite file.
-///
-/// # Errors
-/// The first mistake, with its place.
+/// Parses a suite file. Errors: the first mistake, with its place.
 pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
     let mut suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', ", ");

@@ -108,10 +108,8 @@ impl Candidate {
     }
 }
 
-/// The candidates of a suite file in `directory`.
-///
-/// # Errors
-/// A command cannot be split into words, or parameters have too many combinations or a reserved name.
+/// The candidates of a suite file in `directory`. Errors: a command cannot be split into words, or parameters have too
+/// many combinations or a reserved name.
 pub fn candidates(
     text: Text<'_>,
     file: &SuiteFile,

@@ -90,10 +90,8 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 }
 
 /// Decides the whole suite. `listed` has the benchmarks of each candidate's programs, in the order of its arms; empty
-/// for other kinds.
-///
-/// # Errors
-/// No benchmark is selected, two benchmarks have one name, or a setting contradicts another one or this machine.
+/// for other kinds. Errors: no benchmark is selected, two benchmarks have one name, or a setting contradicts another
+/// one or this machine.
 pub fn decide_suite(
     (text, file): (Text<'_>, &SuiteFile),
     candidates: &[Candidate],
