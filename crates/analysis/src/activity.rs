@@ -9,7 +9,6 @@ use crate::summary::UncertainValue;
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
-/// The counts of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Activity {
     pub n_runs: usize,
@@ -38,7 +37,6 @@ pub enum CountKind {
     /// Switches to another program or to idleness. The rate is per second of CPU time, as for every count without a
     /// note.
     Switches,
-    /// Moves to another CPU.
     Migrations,
     /// Page faults, with and without reading from a device.
     Faults,

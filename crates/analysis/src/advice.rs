@@ -22,7 +22,6 @@ const LEAST_DIFFERENCE: f64 = 1e-9;
 /// The consecutive runs of one visit, in one state of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviceVisit {
-    /// Place in the order of its block.
     pub place: usize,
     /// Times of the runs in order, ns.
     pub times_ns: Vec<f64>,

@@ -199,7 +199,6 @@ fn share(found: &[ReplayVerdicts], is: fn(&ReplayVerdicts) -> bool) -> f64 {
     found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
 }
 
-/// The verdicts in one experiment.
 struct ReplayVerdicts {
     /// `None` without a look.
     stillwell: Option<PairedDecision>,

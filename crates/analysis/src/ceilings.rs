@@ -14,7 +14,6 @@ use record::plan::counting::AGREEING_RUNS;
 /// errors in 2 of 100 pairs, 1 on each side (docs/experiments.md, "t0 and clean time").
 const N_ERRORS: f64 = 2.0;
 
-/// The value of an arm against its ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CeilingAnswer {
     pub arm: usize,

@@ -11,7 +11,6 @@ use crate::verdict::Judgement;
 /// Fewest and most significant digits of a time beside a ratio.
 const DIGITS: std::ops::RangeInclusive<f64> = 3.0..=6.0;
 
-/// The time of an arm beside its ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedTime {
     /// The time, or another kind of value, in its base unit; net of the control unless `is_as_measured`.
@@ -24,11 +23,9 @@ pub struct ComparedTime {
     pub is_upper_limit: bool,
     /// Digits that the place beside the ratio needs; `None` if nothing is compared.
     pub n_digits: Option<i32>,
-    /// Whether the control was not subtracted.
     pub is_as_measured: bool,
 }
 
-/// The times of all arms of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparedTimes {
     by_arm: Vec<Option<ComparedTime>>,
@@ -72,7 +69,6 @@ impl ComparedTimes {
         self.by_arm.iter().flatten().any(|time| time.is_from_ratio)
     }
 
-    /// Whether the control was not subtracted.
     pub fn is_as_measured(&self) -> bool {
         self.by_arm.iter().flatten().any(|time| time.is_as_measured)
     }

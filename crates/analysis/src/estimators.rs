@@ -32,7 +32,6 @@ pub struct Estimators {
     pub ratios: Option<Ratios>,
 }
 
-/// The test for a finite floor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FloorTest {
     /// Order of the tested endpoint, which t0 uses too.
@@ -61,9 +60,7 @@ pub struct Tim {
 pub struct Ratios {
     /// Ratio of t0. Every ratio is `None` if the reference takes no longer than the control.
     pub t0: Option<UncertainValue>,
-    /// Ratio of the medians.
     pub median: Option<UncertainValue>,
-    /// Ratio of the means.
     pub mean: Option<UncertainValue>,
     /// Ratio of tim's numbers, with all errors independent, as tim propagates them.
     pub tim: Option<UncertainValue>,

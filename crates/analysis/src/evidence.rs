@@ -20,7 +20,6 @@ pub(super) struct ArmEvidence {
 /// The time that one run may have lost unseen.
 #[derive(Clone, Copy, Debug)]
 struct RunEvidence {
-    /// The run's compared time, ns.
     time_ns: f64,
     /// The part that may have gone to other programs, ns.
     hidden_ns: f64,

@@ -42,7 +42,6 @@ pub fn is_constant(plan: &Plan, walls: &Walls, arm: usize) -> bool {
     plan.valgrind().is_some() && walls.is_constant(arm, AGREEING_RUNS as usize, AGREE_WITHIN)
 }
 
-/// The test result for counts that repeat.
 pub fn repeated(ratio: RatioInterval, n_pairs: usize, family: usize, alpha: f64) -> PairedTest {
     let is_same = ratio.ratio.ln().abs() <= SAME_WORK.ln_1p();
     let p = if is_same { 1.0 } else { 0.0 };

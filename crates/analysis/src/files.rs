@@ -124,7 +124,6 @@ pub struct ComparedFile {
 }
 
 impl ComparedFile {
-    /// A file of another program.
     pub fn of_results(results: Results) -> Self {
         let n = results.benchmarks.len();
         let record = to_record::record(&results, &ImportOptions::default());
@@ -139,7 +138,6 @@ impl ComparedFile {
         Self { results, t0s }
     }
 
-    /// A record of our own.
     pub fn of_record(record: Record) -> Self {
         let record = gather(record);
         let results = of_record::results(&record);

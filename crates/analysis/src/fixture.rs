@@ -24,7 +24,6 @@ pub fn times(value: f64, err: f64) -> TimeSummary {
     }
 }
 
-/// An arm without times.
 pub fn no_runs() -> ArmSummary {
     ArmSummary {
         arm: 0,
@@ -56,7 +55,6 @@ fn decision(lo: f64, hi: f64) -> PairedDecision {
     }
 }
 
-/// A test's result with this interval.
 pub fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
     PairedTest {
         n_pairs: 60,

@@ -7,7 +7,6 @@ use crate::launches;
 use record::plan::Role;
 use record::{Record, Rows};
 
-/// Counts in bins that all arms share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Histogram {
     /// Edges of the bins, ns; one more than there are bins.

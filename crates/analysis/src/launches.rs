@@ -36,7 +36,6 @@ pub struct Launches {
     open: HashMap<u32, OpenLaunch>,
 }
 
-/// The rule for the value of a run.
 #[derive(Clone, Debug)]
 pub struct SliceRule {
     estimand: Estimand,
@@ -52,7 +51,6 @@ pub struct SliceRule {
 struct OpenLaunch {
     row: Row,
     ended_ns: u64,
-    /// Loops and value of each slice.
     slices: Vec<(u64, f64)>,
 }
 

@@ -54,7 +54,6 @@ impl LiveTimes {
         self.n_blocks += usize::from(n_runs == self.arms.len());
     }
 
-    /// Smallest time of an arm so far, ns.
     pub fn min_ns(&self, arm: usize) -> Option<f64> {
         self.arms[arm].min()
     }

@@ -70,7 +70,6 @@ struct ProbedRun {
     probe: CoreProbe,
 }
 
-/// Facts about a run beyond its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunMark {
     exit: i32,

@@ -31,7 +31,6 @@ impl Neighbours {
         self.n_shared as f64 / self.n_probes as f64
     }
 
-    /// The probes of all arms; `None` if no run has one.
     pub fn of(record: &Record) -> Option<Self> {
         let rows = record.slices.as_ref().unwrap_or(&record.rows);
         let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];

@@ -94,7 +94,6 @@ fn total(record: &Record, metric: Metric) -> Option<f64> {
 const PARTS_MAX: usize = 3;
 const PART_MIN: f64 = 0.05;
 
-/// The largest source's share of the measured time.
 fn largest_share(ledger: &RecordLedger) -> f64 {
     let largest_ns = ledger.total.largest().map_or(0, |entry| entry.ns);
     largest_ns as f64 / ledger.measured_ns as f64

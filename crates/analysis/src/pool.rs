@@ -228,7 +228,6 @@ fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
     holm(&p).ok()
 }
 
-/// The settings that all variants of a suite share.
 struct PoolQuestion {
     center: Center,
     policy: DecisionRule,
@@ -260,7 +259,6 @@ impl PoolQuestion {
         PoolTest::Nodes { test: Box::new(test), n_slower, sign_p }
     }
 
-    /// The test of one machine's session, with one analysis at the end.
     fn test_one(&self, slots: Slots) -> PoolTest {
         let design = SequentialDesign {
             spending: self.spending(),

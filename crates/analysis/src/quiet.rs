@@ -21,7 +21,6 @@ pub(super) struct QuietSlices {
     arms: Vec<CoreState>,
 }
 
-/// The state of the core during an arm's slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct CoreState {
     /// Slices with a probe before them.

@@ -99,7 +99,6 @@ pub fn geometric_mean(comparisons: &[Comparison]) -> Option<(f64, usize)> {
 }
 
 impl RatioInterval {
-    /// Old ÷ new.
     pub fn inverse(self) -> Self {
         Self { ratio: 1.0 / self.ratio, lo: 1.0 / self.hi, hi: 1.0 / self.lo }
     }

@@ -120,7 +120,6 @@ fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
     end
 }
 
-/// The worst end of a suite's benchmarks.
 fn end_of(parts: &[Record]) -> Option<EndReason> {
     let ends: Vec<Option<EndReason>> = parts.iter().map(end_reason).collect();
     let bad = [

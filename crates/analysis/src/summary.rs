@@ -133,7 +133,6 @@ impl TimeSummary {
         (self.t0, self.has_floor, self.lone_run) = (self.median, true, None);
     }
 
-    /// Makes t0 an upper limit.
     pub(super) fn limit(&mut self, most: f64, cause: LimitCause) {
         (self.is_upper_limit, self.limited_by) = (true, Some(cause));
         self.t0 = UncertainValue { value: most, err: None };
@@ -238,7 +237,6 @@ impl UncertainValue {
         Self { value: difference.value, err }
     }
 
-    /// The value with its error, if it has one.
     pub fn measured(self) -> Option<PointEstimate> {
         self.err.map(|err| PointEstimate { value: self.value, err })
     }

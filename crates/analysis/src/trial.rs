@@ -20,7 +20,6 @@ pub enum TrialOutcome {
 /// The two tests of a trial, on the same pairs.
 #[derive(Debug)]
 pub struct GainTrial {
-    /// Whether the gain exceeds `at_least`.
     gain: SequentialTest,
     /// Whether it is below `aim`.
     reach: SequentialTest,

@@ -159,7 +159,6 @@ impl GateAnswer {
         }
     }
 
-    /// The worse answer.
     pub fn and(self, other: Self) -> Self {
         if [self, other].contains(&Self::Fail) {
             Self::Fail

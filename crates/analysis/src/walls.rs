@@ -22,7 +22,6 @@ pub struct Walls {
     arms: Vec<Vec<BlockRun>>,
     /// Programs that are compared by all their benchmarks together.
     programs: Option<Programs>,
-    /// Start of the first timed run, ns.
     started_ns: Option<u64>,
     /// End of the last run of each block, ns.
     ended_ns: Vec<u64>,
@@ -152,7 +151,6 @@ fn set(runs: &mut Vec<BlockRun>, block: usize, run: MeasuredRun) {
 /// benchmark. So the two means of a block are a pair like any other, in the order of that benchmark.
 #[derive(Debug)]
 struct Programs {
-    /// The arms of each program, the first benchmark's first.
     arms: Vec<Vec<usize>>,
     /// The geometric means of each program, by block.
     runs: Vec<Vec<BlockRun>>,
@@ -214,12 +212,10 @@ impl Slots {
         slots.map(log_ratio).collect()
     }
 
-    /// The pairs without the first `n`.
     pub fn skip(&self, n: usize) -> Self {
         self.pick((n..self.len()).collect())
     }
 
-    /// The pairs with these indices.
     pub fn pick(&self, indices: Vec<usize>) -> Self {
         Self {
             slot1: indices.iter().map(|&pair| self.slot1[pair]).collect(),

@@ -38,7 +38,6 @@ pub struct ComparisonProgress {
     /// Comparisons that the session waits for.
     pub n_comparisons: usize,
     pub n_open: usize,
-    /// Arm and reference of the first undecided comparison.
     pub arms: (usize, usize),
     /// Ratio of the first undecided comparison.
     pub ratio: RatioInterval,
@@ -58,7 +57,6 @@ pub struct SessionComparisons {
     rule: LookRule,
     /// Whether the mean matters: not if the user asks for another part of the distribution.
     asks_for_mean: bool,
-    /// Whether the session ended without a decision.
     is_over: bool,
 }
 
@@ -236,7 +234,6 @@ impl SessionComparisons {
         &self.comparisons[..self.n_compared]
     }
 
-    /// The comparison of the reference with its twin.
     pub fn twin(&self) -> Option<&ArmComparison> {
         self.comparisons.get(self.n_compared)
     }

@@ -8,12 +8,10 @@ use model::values::read_cpu_list;
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// A file that waits for CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Path below the root.
     pub path: String,
-    /// The offline CPUs.
     pub cpus: Vec<usize>,
 }
 

@@ -4,7 +4,6 @@
 use crate::Host;
 use model::values::parse_boot_cpu_list;
 
-/// The parameters, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine(Vec<(String, Option<String>)>);
 
@@ -17,7 +16,6 @@ pub struct IsolatedCpus {
     pub managed_irq: bool,
     /// The effect of `nohz_full=`.
     pub nohz: bool,
-    /// The list as written.
     pub list: String,
 }
 

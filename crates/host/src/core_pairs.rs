@@ -58,7 +58,6 @@ impl CorePairs {
         !self.boot_id.is_empty() && self.boot_id == host.boot_id() && self.online == online(host)
     }
 
-    /// The pairs that share a core.
     pub fn siblings(&self) -> Vec<[usize; 2]> {
         self.pairs.iter().filter(|pair| pair.are_siblings()).map(|pair| pair.cpus).collect()
     }

@@ -109,7 +109,6 @@ impl Host {
         Ok(names)
     }
 
-    /// Whether the file or directory exists.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
         let relative = relative.as_ref();
         self.note(relative, self.try_exists(relative)).unwrap_or(false)

@@ -6,16 +6,13 @@ use crate::Host;
 /// With hundreds of CPUs and queues the file has several megabytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// The table of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
     /// The CPUs of the columns. Offline CPUs have no column, so the numbers have holes.
     pub cpus: Vec<usize>,
-    /// The rows, one for each line.
     pub rows: Vec<InterruptRow>,
 }
 
-/// An interrupt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptRow {
     /// A number, or letters for counters of the architecture (`LOC`, `NMI`, `IPI0`).
@@ -57,7 +54,6 @@ impl Interrupts {
         self
     }
 
-    /// The row of an interrupt.
     pub fn row(&self, name: &str) -> Option<&InterruptRow> {
         self.rows.iter().find(|row| row.name == name)
     }

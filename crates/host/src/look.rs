@@ -7,7 +7,6 @@ use crate::{
 };
 use model::values::{format_cpu_list, read_cpu_list};
 
-/// A survey of the machine.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub facts: Facts,

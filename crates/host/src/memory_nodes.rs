@@ -3,7 +3,6 @@
 use crate::Host;
 use model::values::{parse_cpu_list, read_cpu_list};
 
-/// A node with memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryNode {
     pub node: usize,

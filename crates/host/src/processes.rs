@@ -23,7 +23,6 @@ pub struct Process {
     /// The process that made it, or that adopted it.
     pub parent: u32,
     pub group: u32,
-    /// The session (setsid(2)).
     pub session: u32,
     flags: u64,
     /// The CPU of the last run. `None` in a shorter text.
@@ -95,7 +94,6 @@ impl Process {
     }
 }
 
-/// A thread and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {
     pub process: u32,

@@ -60,7 +60,6 @@ pub fn recommend(table: &[CpuRow]) -> Recommendation {
     Recommendation { cpus, n_cores, why }
 }
 
-/// The online threads of one core.
 #[derive(Debug)]
 struct Core {
     cpus: Vec<usize>,

@@ -45,7 +45,6 @@ pub enum CpusFrom {
     Nobody,
 }
 
-/// A knob and its state.
 #[derive(Debug)]
 pub struct KnobReport {
     /// The knob's row of the table.
@@ -110,7 +109,6 @@ impl SystemReport {
         Self { cpus, cpus_from, is_tuned, command, knobs, table, core_pairs, recommended }
     }
 
-    /// The knobs with this standing, in order.
     pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &KnobReport> {
         self.knobs.iter().filter(move |knob| knob.standing == standing)
     }

@@ -35,13 +35,11 @@ pub enum Extent {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// The original value.
     Original,
     /// Stillwell's value, or a value that the kernel set in consequence.
     Ours,
     /// Another program's value.
     Foreign(String),
-    /// The file does not exist.
     Missing,
     /// The file exists, but belongs to something else.
     Replaced,

@@ -49,7 +49,6 @@ impl CacheUse {
         .collect()
     }
 
-    /// Notes the traffic before a run.
     pub fn before(&mut self) {
         self.before = (sum(&self.traffic), sum(&self.others_traffic));
     }

@@ -91,7 +91,6 @@ impl Commands {
         }
     }
 
-    /// All environments, for a batch.
     pub fn environments(&self) -> &[Vec<Bytes>] {
         &self.environments
     }

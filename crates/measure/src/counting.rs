@@ -52,7 +52,6 @@ pub struct CountingLog {
     n_lost: u64,
 }
 
-/// The state at the end of a run.
 pub struct CountsEnd {
     /// Lost records, or gaps with lost records.
     pub n_lost: u64,
@@ -101,7 +100,6 @@ impl CountingLog {
         Some((flags, self.period))
     }
 
-    /// Whether the current run is counted.
     pub fn is_on(&self) -> bool {
         !self.rings.is_empty()
     }

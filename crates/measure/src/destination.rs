@@ -13,7 +13,6 @@ use record::{Layout, Row, Writer};
 pub struct Destination {
     writer: Writer,
     layout: Layout,
-    /// Origin of the rows' times, ns.
     pub clock_origin_ns: u64,
     line: Vec<u8>,
 }

@@ -146,7 +146,6 @@ impl<'a> ExecRunner<'a> {
         ))
     }
 
-    /// Process id of the launcher.
     pub fn launcher(&self) -> u32 {
         self.process.id()
     }

@@ -67,12 +67,10 @@ pub fn is_marked(path: &Path) -> bool {
     Harness::ALL.into_iter().any(|harness| harness.may_have_made(&bytes, &[]))
 }
 
-/// The bytes of a program; none if it cannot be read.
 fn program(path: &Path) -> Vec<u8> {
     read_limited(path, PROGRAM_MIB_MAX).unwrap_or_default()
 }
 
-/// The list that a framework's program prints.
 #[derive(Debug, Default)]
 pub struct BenchmarkList {
     pub benchmarks: Vec<ProgramBenchmark>,

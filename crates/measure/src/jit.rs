@@ -31,7 +31,6 @@ const ADDRESSES_MAX: usize = 1 << 20;
 /// The kernel's file times are the times of its last tick (ktime_get_coarse_real_ts64()).
 const TICK: Duration = Duration::from_millis(20);
 
-/// A function that was compiled at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitFunction {
     pub start: u64,

@@ -92,7 +92,6 @@ pub enum Hook {
 /// The progress of a request.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Whether ^C or SIGTERM came.
     pub interrupted: bool,
     pub failure: Option<MeasurementFailure>,
 }
@@ -115,20 +114,11 @@ pub enum MeasurementFailure {
         arm: usize,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// Whether the timeout ended the run.
         timed_out: bool,
-        /// The end of standard error.
         stderr: String,
     },
     /// A run printed no value.
-    Value {
-        step: u32,
-        arm: usize,
-        /// The reason.
-        why: String,
-        /// The end of standard error.
-        stderr: String,
-    },
+    Value { step: u32, arm: usize, why: String, stderr: String },
     /// The instructions of a run were not counted.
     NotCounted {
         step: u32,
@@ -137,7 +127,6 @@ pub enum MeasurementFailure {
         exit: i32,
         /// The reason, and valgrind's output.
         uncounted: valgrind::Uncounted,
-        /// The end of standard error.
         stderr: String,
     },
     /// A worker did not do as asked.
@@ -150,7 +139,6 @@ pub enum MeasurementFailure {
         command: String,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// The end of standard error.
         stderr: String,
     },
     /// A command could not be started.

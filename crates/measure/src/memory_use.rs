@@ -19,7 +19,6 @@ pub const TREE_MEMORY: &str = "tree-memory";
 const NAME: &str = "stillwell-memory-";
 const PROCESSES: &str = "cgroup.procs";
 
-/// The open counts of the runs' group.
 #[derive(Debug)]
 pub struct MemoryUse {
     group: PathBuf,

@@ -14,7 +14,6 @@ pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 /// Name of the padding variable if a run must not know that it is measured.
 const PLAIN_PADDING_VARIABLE: &str = "PADDING";
 
-/// Name of the variable that shifts the environment.
 pub fn padding_variable(is_undercover: bool) -> &'static str {
     if is_undercover { PLAIN_PADDING_VARIABLE } else { PADDING_VARIABLE }
 }

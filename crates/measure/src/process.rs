@@ -161,7 +161,6 @@ impl LauncherProcess {
         }
     }
 
-    /// Whether ^C or SIGTERM came since the last batch.
     pub fn take_interrupt(&mut self) -> bool {
         let came = self.interrupt.take();
         std::mem::take(&mut self.was_interrupted) || came

@@ -60,7 +60,6 @@ const STACKS_BYTES_MAX: u64 = 1 << 30;
 /// different period moves the samples all the same.
 const PERIOD_MIN: f64 = 0.5;
 
-/// The open events and the file.
 pub struct Sampling {
     rings: Vec<Sampler>,
     file: BufWriter<File>,

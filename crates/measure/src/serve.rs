@@ -38,7 +38,6 @@ pub fn serve() {
     }
 }
 
-/// A session that the front end has opened, with the socket.
 struct OpenSession {
     socket: File,
     session: LauncherLoop,

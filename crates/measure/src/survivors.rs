@@ -237,13 +237,11 @@ fn reap_ended() {
     while waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some()) {}
 }
 
-/// Whether this process has any children, living or not.
 fn has_children() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::All, look).is_ok()
 }
 
-/// All children of this process, living or not.
 fn children() -> BTreeMap<u32, Process> {
     if !has_children() {
         return BTreeMap::new();

@@ -67,7 +67,6 @@ impl SwitchLog {
         Ok(Self { rings, wakes, wake, events: Vec::new() })
     }
 
-    /// Discards the log so far.
     pub fn discard(&mut self) {
         for ring in self.rings.iter_mut().chain(&mut self.wakes) {
             while ring.next_record().is_some() {}

@@ -48,7 +48,6 @@ pub fn found(run_as: Option<&User>) -> Option<InstructionCounter> {
     said.status.success().then_some(InstructionCounter::Valgrind { path, version })
 }
 
-/// How a run is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountTask {
     /// The directory of valgrind's files; `None` if the processor counts.
@@ -57,7 +56,6 @@ pub struct CountTask {
     pub half: Option<Vec<Vec<u8>>>,
 }
 
-/// Why a run has no count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncounted {
     /// The reason, if valgrind does not give it.
@@ -78,7 +76,6 @@ impl CountTask {
         std::iter::once(bytes_of(valgrind)).chain(options).chain(files).chain(argv).collect()
     }
 
-    /// Removes the files of an earlier run.
     pub fn clear(&self, user: Option<&User>) {
         as_user(user, || {
             for file in self.files("") {

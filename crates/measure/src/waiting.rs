@@ -18,7 +18,6 @@ const SWITCHES_PER_S_MAX: u64 = 2_500;
 /// A shorter untimed run does not show how often the others switch.
 const NS_MIN: u64 = 100_000;
 
-/// The events, one on each CPU.
 #[derive(Default)]
 pub struct WaitingLog {
     rings: Vec<Sampler>,

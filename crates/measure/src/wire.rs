@@ -69,7 +69,6 @@ pub struct SamplingSettings {
     pub period_ns: u64,
     /// Bytes of the stack that are copied with each sample.
     pub stack_bytes: u32,
-    /// Seed of the runs' periods.
     pub seed: u64,
     /// Number of the system call tracepoint; `None` if unknown.
     pub system_calls: Option<u64>,
@@ -103,11 +102,9 @@ pub struct Batch {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// The file to execute.
     pub path: Bytes,
     /// All arguments, the program's name first.
     pub argv: Vec<Bytes>,
-    /// Index of the environment.
     pub environment: u32,
     /// Working directory; `None`: this process's.
     pub directory: Option<Bytes>,
@@ -133,7 +130,6 @@ pub enum StdoutTarget {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StderrTarget {
-    /// /dev/null.
     Null,
     /// Kept until the run has ended, so a failure can show its last lines.
     Keep,
@@ -163,7 +159,6 @@ impl ExitRule {
     }
 }
 
-/// One execution.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     pub command: u32,
@@ -221,7 +216,6 @@ pub struct BatchResult {
     pub stop: Option<BatchStop>,
 }
 
-/// Why a batch stopped early.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum BatchStop {
     /// The front end asked for it; the interrupted run has no row.
@@ -230,23 +224,16 @@ pub enum BatchStop {
     Failed {
         /// Exit status or minus the signal.
         exit: i32,
-        /// Whether the timeout ended the run.
         timed_out: bool,
-        /// The end of standard error.
         stderr: Bytes,
     },
     /// The run printed no value. Its row is in the record.
-    NoValue {
-        why: String,
-        /// The end of standard error.
-        stderr: Bytes,
-    },
+    NoValue { why: String, stderr: Bytes },
     /// The instructions of the run were not counted. Its row is in the record.
     NotCounted {
         /// Exit status or minus the signal.
         exit: i32,
         uncounted: Uncounted,
-        /// The end of standard error.
         stderr: Bytes,
     },
     /// The child failed before it executed the program.
@@ -256,11 +243,7 @@ pub enum BatchStop {
         errno: i32,
     },
     /// The row could not be appended.
-    Record {
-        error: String,
-        /// The line that did not fit.
-        line: Bytes,
-    },
+    Record { error: String, line: Bytes },
 }
 
 /// A longer frame is a mistake, not a request.

@@ -24,7 +24,6 @@ pub fn text_of(bytes: &[u8]) -> String {
     out
 }
 
-/// A path as text for JSON.
 pub fn path_text(path: &Path) -> String {
     text_of(path.as_os_str().as_encoded_bytes())
 }

@@ -48,7 +48,6 @@ pub fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
     record.rows.push(&row(step, arm, block, wall_ns));
 }
 
-/// A run. A signal ended the first run of the session.
 pub fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
         cpu: (step > 0).then_some(1),

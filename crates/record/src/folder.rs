@@ -11,7 +11,6 @@ use crate::{Readers, Record};
 use host::open_regular;
 use host::user_files::{make_new_directory, read_whole, replace};
 
-/// `format` of every `suite.json`.
 pub const SUITE_FORMAT: &str = "stillwell-suite";
 const SUITE_VERSION: u32 = 1;
 const MANIFEST: &str = "suite.json";
@@ -21,7 +20,6 @@ const NAME_MAX: usize = 60;
 /// `suite.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteManifest {
-    /// [`SUITE_FORMAT`].
     pub format: String,
     pub version: u32,
     /// Name and version of the writing program.
@@ -30,9 +28,7 @@ pub struct SuiteManifest {
     pub created: String,
     /// The command line of the session, word by word.
     pub command_line: Vec<String>,
-    /// Path of the suite file.
     pub file: String,
-    /// Content of the suite file.
     pub text: String,
     /// All decisions about the session.
     pub suite: Suite,

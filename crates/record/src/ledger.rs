@@ -227,12 +227,10 @@ impl Ledger {
 }
 
 impl LedgerEntry {
-    /// A measured time.
     pub fn exact(source: NoiseSource, ns: i64) -> Self {
         Self { source, ns, n: None, is_estimate: false }
     }
 
-    /// A time estimated from counts.
     pub fn estimate(source: NoiseSource, ns: i64, n: u64) -> Self {
         Self { source, ns, n: Some(n), is_estimate: true }
     }

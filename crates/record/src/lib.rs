@@ -39,19 +39,15 @@ pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;
 pub use write::{Readers, Writer, kept_len};
 
-/// `format` of every record.
 pub const FORMAT: &str = "stillwell";
 /// First bytes of every record.
 pub const START: &str = "{\"format\":\"stillwell\"";
 /// Version of the format that this program writes. It also reads all earlier ones.
 pub const VERSION: u32 = 1;
 
-/// The first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
     pub version: u32,
     /// Name and version of the writing program.
     pub tool: String,
@@ -103,15 +99,12 @@ pub struct ImportedFile {
     /// Limits of such a file, with reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Metadata common to all benchmarks.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// The benchmarks in the order of the arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmarks: Vec<ImportedBenchmark>,
 }
 
-/// A benchmark of an imported file, without its values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedBenchmark {
     pub name: String,
@@ -152,10 +145,8 @@ pub struct ShortSlice {
 /// Processes that runs left behind and that did not end within a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivors {
-    /// Step of the first such run.
     pub step: u32,
     pub arm: u32,
-    /// Name of the first process.
     pub name: String,
     /// Runs of this arm that left processes.
     #[serde(default = "one")]
@@ -207,7 +198,6 @@ pub enum Event {
     },
     /// A run failed, was killed or timed out.
     Failure {
-        /// Step of the row.
         step: u32,
         /// Last lines of standard error.
         stderr: String,

@@ -10,12 +10,9 @@ use crate::origin::Origin;
 use crate::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 use host::open_regular;
 
-/// A record in memory.
 #[derive(Debug)]
 pub struct Record {
-    /// Path, for messages.
     pub path: PathBuf,
-    /// The first line.
     pub header: Header,
     /// Every finished run, warm-ups included.
     pub rows: Rows,

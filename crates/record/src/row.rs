@@ -34,7 +34,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row without measurements.
     pub fn new(step: u32, arm: u32, block: Option<u32>, started_ns: u64) -> Self {
         Self {
             step,
@@ -119,11 +118,9 @@ enum CellKind {
     Metric(Metric),
     /// The row's own value, which is not an integer.
     Value,
-    /// A column of a later version.
     Unknown,
 }
 
-/// Column of the row's own value.
 const VALUE: &str = "value";
 
 impl Layout {
@@ -158,7 +155,6 @@ impl Layout {
         Ok(Self { cells: names[FIXED_COLUMNS.len()..].iter().map(cell).collect() })
     }
 
-    /// The names of all columns, for the header.
     pub fn names(&self) -> Vec<String> {
         let names = self.cells.iter().filter_map(|cell| match cell {
             CellKind::Metric(metric) => Some(metric.info().column),

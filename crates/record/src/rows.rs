@@ -55,7 +55,6 @@ impl Default for MetricColumns {
     }
 }
 
-/// All rows of a record, in the order of measurement.
 #[derive(Debug, Default)]
 pub struct Rows {
     step: Vec<u32>,
@@ -127,7 +126,6 @@ impl Rows {
         !self.own.is_empty()
     }
 
-    /// The compared value in its base unit.
     pub fn headline(&self, index: usize) -> Option<f64> {
         self.compared.value(self.own(index), |metric| self.get(index, metric))
     }

@@ -7,7 +7,6 @@ use stats::Stream;
 use crate::plan::{BlockRule, Plan};
 use model::values::Padding;
 
-/// One planned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Position in the order of execution, from 0.

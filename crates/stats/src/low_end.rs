@@ -52,8 +52,9 @@ impl FloorEstimate {
 ///
 /// ```
 /// use stillwell_stats::low_end::floor;
-/// numpy 2.4.6: m = sort(minimum.reduceat(x, arange(10) * 24 // 10)), s = sort(x),
-/// max(s[4] - s[0], m[3] - m[0]) let xs = [
+/// // numpy 2.4.6: m = sort(minimum.reduceat(x, arange(10) * 24 // 10)), s = sort(x),
+/// // max(s[4] - s[0], m[3] - m[0])
+/// let xs = [
 ///     14.1, 10.2, 10.9, 17.3, 10.4, 10.35, 11.7, 10.1, 10.3, 15.0, 13.3, 11.9, 12.2, 11.1, 16.4, 13.9, 12.6, 11.4,
 ///     12.0, 11.8, 13.0, 12.4, 11.6, 12.1,
 /// ];

@@ -65,8 +65,10 @@ impl PairedDifferences {
     ///
     /// ```
     /// use stillwell_stats::max_t::PairedDifferences;
-    /// tests/vectors/max-t.json let columns = vec![vec![3.0, 2.0, 4.0, 3.5, 2.5], vec![1.0, -1.0, 0.5, 0.0, -2.0]]; let
-    /// p = PairedDifferences::new(columns).unwrap().adjusted_p(1000, 1); assert_eq!(p, [2.0 / 32.0, 24.0 / 32.0]);
+    /// // tests/vectors/max-t.json
+    /// let columns = vec![vec![3.0, 2.0, 4.0, 3.5, 2.5], vec![1.0, -1.0, 0.5, 0.0, -2.0]];
+    /// let p = PairedDifferences::new(columns).unwrap().adjusted_p(1000, 1);
+    /// assert_eq!(p, [2.0 / 32.0, 24.0 / 32.0]);
     /// ```
     pub fn adjusted_p(&self, n_labelings: usize, seed: u64) -> Vec<f64> {
         let observed: Vec<f64> = self.columns.iter().map(|column| statistic(column)).collect();

@@ -9,8 +9,8 @@ use crate::invalid::{Invalid, finite};
 /// an empty slice, NaN and infinity.
 ///
 /// ```
-/// 3 * 0.01; 2 * 0.03; at least the one before. assert_eq!(stillwell_stats::multiplicity::holm(&[0.01, 0.04,
-/// 0.03]).unwrap(), [0.03, 0.06, 0.06]);
+/// // 3 * 0.01; 2 * 0.03; at least the one before.
+/// assert_eq!(stillwell_stats::multiplicity::holm(&[0.01, 0.04, 0.03]).unwrap(), [0.03, 0.06, 0.06]);
 /// ```
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     let order = ascending(p)?;
@@ -30,8 +30,9 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
 /// empty slice, NaN and infinity.
 ///
 /// ```
-/// 3 * 0.01; 3 * 0.04 / 3; at most the one after. let q = stillwell_stats::multiplicity::benjamini_hochberg(&[0.01,
-/// 0.04, 0.03]).unwrap(); assert_eq!(q, [0.03, 0.04, 0.04]);
+/// // 3 * 0.01; 3 * 0.04 / 3; at most the one after.
+/// let q = stillwell_stats::multiplicity::benjamini_hochberg(&[0.01, 0.04, 0.03]).unwrap();
+/// assert_eq!(q, [0.03, 0.04, 0.04]);
 /// ```
 pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     let order = ascending(p)?;

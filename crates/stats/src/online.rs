@@ -25,8 +25,9 @@ pub enum OnlineControl {
 /// ```
 /// use stillwell_stats::online::share;
 /// assert_eq!([share(1, 4), share(4, 4), share(8, 4)], [0.125, 0.125, 0.03125]);
-/// In Python: sum(min(1/100, 100/i**2)/2 for i in range(1, 1000001)) is 0.9974583 let sum: f64 =
-/// (1..=1_000_000).map(|i| share(i, 100)).sum(); assert!((sum - 0.9974583).abs() < 1e-7);
+/// // In Python: sum(min(1/100, 100/i**2)/2 for i in range(1, 1000001)) is 0.9974583
+/// let sum: f64 = (1..=1_000_000).map(|i| share(i, 100)).sum();
+/// assert!((sum - 0.9974583).abs() < 1e-7);
 /// ```
 pub fn share(i: usize, n_planned: usize) -> f64 {
     let (i, n) = (i.max(1) as f64, n_planned.max(1) as f64);
@@ -66,13 +67,14 @@ impl OnlineLevels {
     /// let mut levels = OnlineLevels::new(OnlineControl::FamilyWise, 0.05, 10);
     /// levels.take(false);
     /// levels.take(true);
-    /// 0.05 / 20, and the same of the second test, which rejected. assert!((levels.next_level() - 0.005).abs() <
-    /// 1e-12);
+    /// // 0.05 / 20, and the same of the second test, which rejected.
+    /// assert!((levels.next_level() - 0.005).abs() < 1e-12);
     ///
     /// let mut levels = OnlineLevels::new(OnlineControl::FalseDiscovery, 0.05, 10);
     /// levels.take(true);
     /// levels.take(true);
-    /// 0.025 / 20 + 0.025 / 20 + 0.05 / 20 assert!((levels.next_level() - 0.005).abs() < 1e-12);
+    /// // 0.025 / 20 + 0.025 / 20 + 0.05 / 20
+    /// assert!((levels.next_level() - 0.005).abs() < 1e-12);
     /// ```
     pub fn next_level(&self) -> f64 {
         let i = self.tests.len() + 1;

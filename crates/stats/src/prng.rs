@@ -6,7 +6,8 @@
 /// SplitMix64 (Steele, Lea & Flood 2014): 64 bits of state, period 2^64, passes BigCrush.
 ///
 /// ```
-/// tests/vectors/prng.json assert_eq!(stillwell_stats::Stream::new(0).next_u64(), 0xe220a8397b1dcdaf);
+/// // tests/vectors/prng.json
+/// assert_eq!(stillwell_stats::Stream::new(0).next_u64(), 0xe220a8397b1dcdaf);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stream {

@@ -74,8 +74,8 @@ impl SortedSample {
     /// ```
     /// let xs: Vec<f64> = (1..=100).map(f64::from).collect();
     /// let found = stillwell_stats::SortedSample::new(&xs).unwrap().quantile_interval(0.9, 0.05).unwrap();
-    /// R: qbinom(c(0.025, 0.975), 100, 0.9) + c(0, 1) assert_eq!(found, Some(stillwell_stats::Interval { lo: 84.0, hi:
-    /// 96.0 }));
+    /// // R: qbinom(c(0.025, 0.975), 100, 0.9) + c(0, 1)
+    /// assert_eq!(found, Some(stillwell_stats::Interval { lo: 84.0, hi: 96.0 }));
     /// ```
     pub fn quantile_interval(&self, p: f64, alpha: f64) -> Result<Option<Interval>, Invalid> {
         let n = self.len();
@@ -255,8 +255,8 @@ pub(crate) fn sample_variance(xs: &[f64]) -> Result<f64, Invalid> {
 /// Sample standard deviation (divisor `n - 1`), in the unit of the sample. Fails for `n < 2`.
 ///
 /// ```
-/// tests/vectors/all-in-one.json assert_eq!(stillwell_stats::sample_sd(&[3.0, 1.0, 4.0, 1.5, 5.0]),
-/// Ok(1.6733200530681511));
+/// // tests/vectors/all-in-one.json
+/// assert_eq!(stillwell_stats::sample_sd(&[3.0, 1.0, 4.0, 1.5, 5.0]), Ok(1.6733200530681511));
 /// ```
 pub fn sample_sd(xs: &[f64]) -> Result<f64, Invalid> {
     at_least(2, xs)?;

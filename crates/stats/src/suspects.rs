@@ -62,9 +62,10 @@ pub fn evidence(logs: &[Vec<f64>], limit: f64) -> Vec<Option<f64>> {
 ///
 /// ```
 /// use stillwell_stats::suspects::suspect;
-/// 16 · (16 / 4 - 1) = 48 and 5 · (16 / 1.44 - 1) = 50.6. assert_eq!(suspect(&[Some(2.0), Some(1.2), Some(0.9), None],
-/// &[16.0, 5.0, 1.0, 1.0]), Some(0)); assert_eq!(suspect(&[Some(2.0), Some(1.2), Some(0.9), None], &[17.0, 5.0, 1.0,
-/// 1.0]), Some(1)); assert_eq!(suspect(&[Some(0.9), None], &[1.0, 1.0]), None);
+/// // 16 · (16 / 4 - 1) = 48 and 5 · (16 / 1.44 - 1) = 50.6.
+/// assert_eq!(suspect(&[Some(2.0), Some(1.2), Some(0.9), None], &[16.0, 5.0, 1.0, 1.0]), Some(0));
+/// assert_eq!(suspect(&[Some(2.0), Some(1.2), Some(0.9), None], &[17.0, 5.0, 1.0, 1.0]), Some(1));
+/// assert_eq!(suspect(&[Some(0.9), None], &[1.0, 1.0]), None);
 /// ```
 pub fn suspect(evidence: &[Option<f64>], spent: &[f64]) -> Option<usize> {
     let left = |(at, (z, spent)): (usize, (&Option<f64>, &f64))| {

@@ -29,7 +29,6 @@ pub(super) fn launches(
     }
 }
 
-/// A launch of an imported record.
 struct ImportedLaunch<'a> {
     arm: usize,
     n_warmups: u32,

@@ -96,7 +96,6 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     record.header.plan.arms.iter().enumerate().map(of_arm).collect()
 }
 
-/// Metadata key of the measured commit.
 const REVISION: &str = "git_revision";
 
 /// The commit, if all arms share one.
@@ -202,7 +201,6 @@ fn facts(record: &Record) -> Metadata {
     metadata
 }
 
-/// The thread variables that Stillwell set.
 fn threads(process: &ProcessPlan) -> String {
     let variables = process.thread_variables.iter();
     variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")

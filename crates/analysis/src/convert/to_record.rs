@@ -28,7 +28,6 @@ pub struct ImportOptions {
     pub from: String,
     /// Creation time of the file, RFC 3339.
     pub created: String,
-    /// Our command line.
     pub command_line: Vec<String>,
     /// Number of warm-up runs at the beginning of each command.
     pub n_warmups: u32,
@@ -143,7 +142,6 @@ fn finite(metadata: &Metadata) -> Metadata {
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A plan with unknown measurement settings and the default analysis settings.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };

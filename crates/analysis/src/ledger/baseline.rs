@@ -35,7 +35,6 @@ pub struct ArmBaseline {
     pub threads: ThreadUse,
 }
 
-/// The excess of a run.
 pub struct ExcessSplit {
     pub preempted_ns: i64,
     pub queued_ns: i64,

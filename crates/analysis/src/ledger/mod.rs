@@ -246,7 +246,6 @@ fn rows_of(record: &Record) -> &Rows {
     record.slices.as_ref().unwrap_or(&record.rows)
 }
 
-/// Whether the record has evidence on lost time.
 pub fn has_evidence(record: &Record) -> bool {
     let rows = rows_of(record);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))

@@ -19,7 +19,6 @@ use record::Record;
 const BINS_MIN: usize = 16;
 const BINS_MAX: usize = 60;
 
-/// A record with its analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportInput<'a> {
     pub record: &'a Record,
@@ -28,7 +27,6 @@ pub struct ReportInput<'a> {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportGroup {
-    /// Index of the record.
     pub record: usize,
     /// The benchmark of these arms, if the record has benchmarks.
     pub benchmark: Option<String>,
@@ -51,14 +49,12 @@ pub struct ReportGroup {
     pub scan: Option<Scan>,
 }
 
-/// A candidate against the reference.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupComparison {
     /// Index of the arm in the group.
     pub arm: usize,
     /// Index of the reference in the group.
     pub reference: usize,
-    /// The evidence on the ratio.
     pub evidence: Evidence,
     /// Differences below this fraction count as the same.
     pub same_within: f64,
@@ -90,14 +86,11 @@ pub(super) fn n_bins(values: &[Vec<f64>]) -> usize {
     ((2.0 * (n as f64).sqrt()) as usize).clamp(BINS_MIN, BINS_MAX)
 }
 
-/// Data that all groups of a record share.
 pub(super) struct RecordContext<'a> {
     pub index: usize,
     pub input: ReportInput<'a>,
     pub walls: Walls,
-    /// Deciles of each comparison.
     pub deciles: Vec<Option<Distributions>>,
-    /// Values of each arm.
     pub values: Vec<Vec<f64>>,
     pub n_rows_max: usize,
 }

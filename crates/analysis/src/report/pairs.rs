@@ -26,9 +26,7 @@ pub enum Blocks {
     All { block: Vec<usize>, ratio: Vec<f64> },
     /// Slices of all blocks, and the blocks with extreme ratios.
     Sliced {
-        /// Number of blocks.
         n: usize,
-        /// The slices, in the order of the blocks.
         slices: Vec<PairSlice>,
         /// Numbers of the blocks with extreme ratios.
         block: Vec<usize>,
@@ -37,7 +35,6 @@ pub enum Blocks {
     },
 }
 
-/// Consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PairSlice {
     /// First and last block.

@@ -26,7 +26,6 @@ pub struct ArmShape {
     pub t0_range: Option<[f64; 2]>,
     /// t0 minus the control's t0, if there is a control.
     pub net_t0: Option<UncertainValue>,
-    /// Median as measured.
     pub median: Option<UncertainValue>,
     pub range: Option<[f64; 2]>,
     pub cumulative: Cumulative,

@@ -58,7 +58,6 @@ pub struct RowTable {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RowEvent {
-    /// Index of the row in the table.
     pub row: usize,
     pub event: EventKind,
     /// Time in ns, count, share or exit status, depending on the kind.

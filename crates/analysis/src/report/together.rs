@@ -15,7 +15,6 @@ const ARMS_MAX: usize = 24;
 pub struct RecordOverlay {
     /// Indices of group and arm, for each series of the histograms.
     pub series: Vec<[usize; 2]>,
-    /// Histogram up to the 95 % quantile of the slowest arm.
     pub histogram: Histogram,
     /// Histogram of all values, in bins of equal ratio.
     pub log_histogram: Option<Histogram>,

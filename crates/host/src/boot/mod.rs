@@ -19,7 +19,6 @@ use model::values::{format_cpu_list, name_cpus, read_cpu_list};
 /// Kernel parameters for a machine.
 #[derive(Debug, Serialize)]
 pub struct BootAdvice {
-    /// The benchmark's CPUs.
     pub cpus: Vec<usize>,
     /// The CPUs for everything else.
     pub others: Vec<usize>,
@@ -138,7 +137,6 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     warnings
 }
 
-/// The running kernel's settings.
 struct Running {
     line: CommandLine,
     cpu_last: usize,

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// A kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BootParameter {
     /// Text on the command line.
@@ -13,17 +12,17 @@ pub struct BootParameter {
     pub now: BootState,
 }
 
-/// State of a parameter on the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootState {
-    /// The recommended value.
     Set,
     /// Another parameter has the same effect.
-    Implied { by: String },
-    /// Another value.
-    Different { value: String },
-    /// It is not set.
+    Implied {
+        by: String,
+    },
+    Different {
+        value: String,
+    },
     Missing,
     /// This kernel is built without the parameter and ignores it.
     Unsupported,

@@ -28,7 +28,6 @@ pub struct Guardian {
     child: Child,
     socket: UnixStream,
     reader: BufReader<UnixStream>,
-    /// Number of files that the guardian changed.
     pub n_set: usize,
     pub notes: Vec<String>,
     /// The shield that the front end requested.

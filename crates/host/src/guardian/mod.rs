@@ -38,14 +38,12 @@ const REQUEST_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuardianRequest {
-    /// The benchmark's CPUs.
     pub cpus: Option<Vec<usize>>,
     /// Names of knobs; `None` selects the default ones.
     pub knobs: Option<Vec<String>>,
     /// Whether `--tune` requests the knobs. If not, only the shield needs its own knobs.
     #[serde(default)]
     pub tunes: bool,
-    /// The shield to make.
     #[serde(default)]
     pub isolate: Option<shield::ShieldRequest>,
     /// Time of the request, in seconds since 1970.
@@ -64,16 +62,25 @@ enum GuardianOrder {
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// The knobs are turned. The notes list knobs that could not be set, and other news for the user.
-    Turned { n_set: usize, notes: Vec<String>, isolation: Option<Box<Isolation>> },
+    Turned {
+        n_set: usize,
+        notes: Vec<String>,
+        isolation: Option<Box<Isolation>>,
+    },
     /// Why the knobs or the shield cannot be had. The aftermath tells whether the attempt changed anything, and whether
     /// that is put back.
-    Failed { why: String, aftermath: Aftermath },
-    /// The process is in the shield.
+    Failed {
+        why: String,
+        aftermath: Aftermath,
+    },
     Entered,
     /// Why the order is refused. Everything stays as it is.
     Refused(String),
     /// The session is over, and everything is restored but `left`: files with reasons. The notes list other news.
-    Restored { notes: Vec<String>, left: Vec<(String, String)> },
+    Restored {
+        notes: Vec<String>,
+        left: Vec<(String, String)>,
+    },
 }
 
 /// Serves the front end on standard input until it closes. Returns an exit code. Errors: standard input is not a
@@ -125,7 +132,6 @@ pub(super) fn attend(host: &Host, mut socket: UnixStream) -> Result<u8> {
     Ok(if is_over { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// State of a guardian while it runs.
 struct GuardianState {
     store: Store,
     _latency: Option<std::fs::File>,
@@ -243,7 +249,6 @@ fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wan
     Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
 }
 
-/// The changes for a request.
 struct Changed {
     n_set: usize,
     notes: Vec<String>,

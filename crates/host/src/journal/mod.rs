@@ -41,7 +41,6 @@ const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 pub struct Store {
     directory: OwnedFd,
     shown: PathBuf,
-    /// The content of the journal.
     pub journal: Journal,
     /// Length of the whole lines. A torn line may follow, until the next one is written.
     n_bytes: u64,
@@ -165,7 +164,6 @@ impl Store {
         self.append(JournalEntry::Raise(raised.clone()))
     }
 
-    /// Notes that the shield is gone.
     pub fn lowered(&mut self) {
         self.note(JournalEntry::Lowered);
     }

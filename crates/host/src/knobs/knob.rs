@@ -4,12 +4,10 @@ use crate::Host;
 use crate::knobs::machine::Machine;
 use crate::value_format::Format;
 
-/// One row of the table.
 #[derive(Debug)]
 pub struct Knob {
     /// Name on the command line and in the journal.
     pub name: &'static str,
-    /// The group in the output.
     pub group: Group,
     /// The noise that the knob removes; one sentence.
     pub noise: &'static str,

@@ -37,7 +37,6 @@ pub fn knobs() -> impl Iterator<Item = &'static Knob> {
     .flatten()
 }
 
-/// The knob with this name.
 pub fn knob(name: &str) -> Option<&'static Knob> {
     knobs().find(|knob| knob.name == name)
 }

@@ -21,7 +21,6 @@ pub(super) type MaskTable = BTreeMap<(String, u32), u64>;
 /// A resource whose caches can be divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resource {
-    /// Name in the file `schemata`.
     pub name: String,
     pub full: u64,
     /// Fewest ways of a group.

@@ -42,7 +42,6 @@ pub struct CachePlan {
     pub caches: Vec<CacheWays>,
 }
 
-/// The ways of one cache, as masks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheWays {
@@ -53,9 +52,7 @@ pub struct CacheWays {
     pub full: u64,
     /// The ways of the default group before.
     pub before: u64,
-    /// The ways that the default group keeps.
     pub rest: u64,
-    /// The ways of the benchmark's CPUs.
     pub ours: u64,
 }
 

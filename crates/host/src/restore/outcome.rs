@@ -6,10 +6,8 @@ use crate::absent::Waiting;
 use crate::shield::ShieldPlan;
 use model::values::name_cpus;
 
-/// The outcome of a restoration.
 #[derive(Debug, Default)]
 pub struct Restoration {
-    /// The removed shield.
     pub lowered: Option<ShieldPlan>,
     /// Changed files that hold their original value again.
     pub restored: Vec<String>,
@@ -23,7 +21,6 @@ pub struct Restoration {
     pub failed: Vec<(String, String)>,
 }
 
-/// A file that another program has changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// Path below the root.

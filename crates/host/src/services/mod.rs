@@ -61,7 +61,6 @@ pub fn started_by(program: &str) -> Option<&'static str> {
 /// A unit that may start a job during a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueUnit {
-    /// Name of the unit: `fstrim.timer`, `cron.service`.
     pub unit: String,
     /// Time until the next job, s. `None` if unknown.
     pub due_s: Option<i64>,
@@ -71,12 +70,14 @@ pub struct DueUnit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Jobs {
     /// systemd. The units with a job ahead, the next first, and updaters that run just now.
-    Systemd { due: Vec<DueUnit>, updating: Vec<String> },
+    Systemd {
+        due: Vec<DueUnit>,
+        updating: Vec<String>,
+    },
     /// systemd cannot be asked, but these are enabled or running.
     Unasked(Vec<String>),
     /// Without systemd, the daemon that runs jobs.
     Cron(String),
-    /// Nothing.
     None,
 }
 

@@ -77,7 +77,6 @@ pub enum CacheRequest {
 #[serde(deny_unknown_fields)]
 pub struct ShieldPlan {
     pub how: ShieldKind,
-    /// The shielded CPUs.
     pub cpus: Vec<usize>,
     /// The CPUs that the commands run on.
     pub bound: Vec<usize>,
@@ -100,7 +99,6 @@ pub struct ShieldPlan {
 /// The shield in force, as the machine reports it after it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
-    /// The mechanism that keeps other programs off the CPUs.
     pub how: ShieldKind,
     /// The shielded CPUs, as a list.
     pub cpus: String,
@@ -145,7 +143,6 @@ impl Isolation {
         model::values::parse_cpu_list(&self.bound).unwrap_or_default()
     }
 
-    /// The shielded CPUs.
     pub fn shielded_cpus(&self) -> Vec<usize> {
         model::values::parse_cpu_list(&self.cpus).unwrap_or_default()
     }

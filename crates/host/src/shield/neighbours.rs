@@ -12,7 +12,6 @@ use model::words::reason;
 
 const KIND: &str = "cpuset.cpus.partition";
 
-/// A partition of another program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {

@@ -14,13 +14,11 @@ pub struct Site {
     pub version_1: Result<String, String>,
     /// Whether systemd manages the groups.
     pub has_systemd: bool,
-    /// Major and minor version of the kernel.
     pub kernel: (u32, u32),
     /// CPUs of the boot parameter `isolcpus=`.
     pub boot: Vec<usize>,
 }
 
-/// Looks for the control groups.
 pub fn find(host: &Host) -> Site {
     let mounts = mounts::read(host);
     let isolated = host.read("sys/devices/system/cpu/isolated");

@@ -16,11 +16,9 @@ pub struct Mask {
     pub tid: i32,
     /// Start time in clock ticks since boot. The kernel may use the thread id again.
     pub start_ticks: u64,
-    /// CPUs that the task could use.
     pub cpus: String,
 }
 
-/// A task in its present state.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) tid: i32,

@@ -25,7 +25,6 @@ pub(super) fn local(site: &Site) -> Option<String> {
     Some(format!("{}/{GROUP}", site.version_2.as_ref().ok()?))
 }
 
-/// The service's group.
 pub(super) fn delegated(site: &Site) -> Option<String> {
     Some(format!("{}/{SLICE}/{SERVICE}", site.version_2.as_ref().ok()?))
 }

@@ -10,7 +10,6 @@ const ACCOUNT_BYTES_MAX: usize = 1 << 20;
 /// Most groups of a process (`NGROUPS_MAX` of linux/limits.h).
 const GROUPS_MAX: usize = 65_536;
 
-/// An account of the user database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: CString,

@@ -125,15 +125,11 @@ impl Usage {
 /// The resource usage of a child that has ended (wait4(2), getrusage(2)).
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// CPU time in user mode, µs.
     pub user_us: u64,
-    /// CPU time in the kernel, µs.
     pub sys_us: u64,
     /// Peak resident set of the largest process, KiB.
     pub maxrss_kib: u64,
-    /// Page faults without input or output.
     pub minor_faults: u64,
-    /// Page faults with input or output.
     pub major_faults: u64,
     /// `ru_nvcsw`.
     pub voluntary_switches: u64,

@@ -109,7 +109,6 @@ pub fn stop_ignoring_children() {
     }
 }
 
-/// The signals that end a session.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Holds the signals that end a session back in this thread; drop lets them arrive. A process that is started meanwhile

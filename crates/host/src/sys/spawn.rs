@@ -34,14 +34,12 @@ pub struct SchedulingPolicy {
 /// The attributes that a child sets on itself before exec.
 #[derive(Debug, Default)]
 pub struct Attributes {
-    /// CPUs that the child may use.
     pub affinity: Option<CpuMask>,
     pub memory: Option<NodePolicy>,
     pub nice: Option<i32>,
     pub policy: Option<SchedulingPolicy>,
     /// Whether to switch address space randomisation off.
     pub no_aslr: bool,
-    /// Soft limits: resource number and value.
     pub rlimits: Vec<(u32, u64)>,
     /// User of the child; `None`: this process's.
     pub run_as: Option<User>,
@@ -68,10 +66,8 @@ pub enum Stage {
     Exec,
 }
 
-/// A child that could not be started.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchError {
-    /// The call that failed.
     pub stage: Stage,
     pub errno: i32,
 }

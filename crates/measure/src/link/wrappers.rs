@@ -46,7 +46,6 @@ impl CompilerWrappers {
         Ok(wrappers)
     }
 
-    /// PATH for the build.
     pub fn path_variable(&self) -> OsString {
         self.joined().expect("it was tried when this was made")
     }

@@ -108,7 +108,6 @@ fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Interrupts this CPU by a timer.
 fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?;
     let interval = Timespec { tv_sec: 0, tv_nsec: TIMER_NS };

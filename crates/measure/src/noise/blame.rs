@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::noise::trace::{Segment, SourceIndex};
 use record::ledger::{LedgerEntry, NoiseSource};
 
-/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunEvent {
     /// Time, CLOCK_MONOTONIC.
@@ -28,12 +27,12 @@ pub enum RunEventKind {
         /// Name of that thread.
         to_source: SourceIndex,
     },
-    /// An interrupt began.
     Enter(SourceIndex),
-    /// An interrupt ended.
     Exit(SourceIndex),
-    /// A thread made another.
-    Fork { parent: u32, child: u32 },
+    Fork {
+        parent: u32,
+        child: u32,
+    },
 }
 
 /// Finds the times in which descendants of `root` could not run. `events` are in order of time.

@@ -82,7 +82,6 @@ fn ratios(cpus: [usize; 2]) -> Vec<f64> {
     })
 }
 
-/// State that the two threads share.
 #[derive(Default)]
 struct Other {
     wish: AtomicU32,

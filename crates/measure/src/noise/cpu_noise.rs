@@ -79,7 +79,6 @@ pub const EDGES_NS: [u64; 6] = [1_000, 3_000, 10_000, 100_000, 1_000_000, 10_000
 
 pub const SLOTS: usize = 60;
 
-/// Measurements of one CPU from all sources.
 #[derive(Debug)]
 pub struct CpuMeasurements<'a> {
     pub watched: &'a LoopObservation,

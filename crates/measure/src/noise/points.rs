@@ -36,7 +36,6 @@ pub struct Points {
     devices: HashMap<u32, String>,
 }
 
-/// Meaning of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Point {
     /// A context switch: offsets of the next thread's id and name, and of the previous thread's id and state.
@@ -47,7 +46,6 @@ enum Point {
     Edge { is_entry: bool, of: EdgeSource },
 }
 
-/// Source of an event that begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum EdgeSource {
     Line(String),

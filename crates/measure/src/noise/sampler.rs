@@ -36,7 +36,6 @@ const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[derive(Clone, Debug)]
 pub struct SamplerSettings {
-    /// CPUs to watch.
     pub cpus: Vec<usize>,
     pub length_ns: u64,
     pub clock: LoopClock,
@@ -47,7 +46,6 @@ pub struct LoopObservation {
     pub cpu: usize,
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Length of the observation, ns.
     pub length_ns: u64,
     /// Median turn, ns: the resolution.
     pub turn_ns: f64,
@@ -56,15 +54,12 @@ pub struct LoopObservation {
     pub pauses: Vec<Pause>,
     /// Number of pauses beyond the capacity of the buffer.
     pub n_overflown: u64,
-    /// Sum of the lengths of these pauses.
     pub overflown_ns: u64,
-    /// Length of the longest of these pauses.
     pub longest_overflown_ns: u64,
     /// Number of backward steps of the clock.
     pub n_jumps_back: u64,
     /// Whether the loop ended on another CPU, because its own went offline or left its cpuset.
     pub was_moved: bool,
-    /// Run-queue delay of the loop by schedstat, ns.
     pub run_delay_ns: Option<u64>,
     /// Page faults of the loop; 0 is expected.
     pub n_faults: Option<u64>,
@@ -72,7 +67,6 @@ pub struct LoopObservation {
     pub core: CoreProbes,
 }
 
-/// The thread of a loop, before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopThread {
     pub cpu: usize,
@@ -84,7 +78,6 @@ pub struct SamplerOutcome {
     pub watched: Vec<LoopObservation>,
     /// CPUs that could not be watched, with reasons.
     pub refused: Vec<(usize, String)>,
-    /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
 }
 
@@ -165,7 +158,6 @@ struct LoopControl {
     barrier: Barrier,
 }
 
-/// A loop that starts or runs.
 struct Loop {
     cpu: usize,
     pinned: mpsc::Receiver<Result<LoopThread, String>>,
@@ -326,7 +318,6 @@ fn turn_around(
     }
 }
 
-/// Results of the loop, in ticks.
 #[derive(Debug, Default)]
 struct SpinResult {
     first: u64,

@@ -44,7 +44,6 @@ impl LoopClock {
 /// Readings of both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
-    /// Ticks of the loop's clock.
     pub ticks: u64,
     /// CLOCK_MONOTONIC, the clock of the traces.
     pub monotonic_ns: u64,
@@ -66,7 +65,6 @@ impl Anchor {
     }
 }
 
-/// Converts ticks between two anchors to nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     start: Anchor,

@@ -5,7 +5,6 @@
 
 use record::ledger::NoiseSource;
 
-/// Index into a list of sources.
 pub type SourceIndex = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,9 +18,7 @@ pub struct CpuEvent {
 pub enum CpuEventKind {
     /// A context switch to the watched program (`None`) or to another.
     Switch(Option<SourceIndex>),
-    /// An interrupt began.
     Enter(SourceIndex),
-    /// An interrupt ended.
     Exit(SourceIndex),
 }
 
@@ -35,7 +32,6 @@ pub struct Segment {
     pub is_new: bool,
 }
 
-/// The events of a CPU and the names of their sources.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// In order of time.

@@ -17,7 +17,6 @@ use record::ledger::Ledger;
 
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
-    /// CPUs to watch.
     pub cpus: Vec<usize>,
     pub length_ns: u64,
     /// Whether tracepoints may be used.
@@ -30,7 +29,6 @@ pub struct NoiseRequest {
 pub struct NoiseResult {
     pub report: NoiseReport,
     pub watched: Vec<LoopObservation>,
-    /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
 }
 

@@ -99,7 +99,6 @@ fn mapped_files(samples: &Path, n_arms: usize) -> Result<Vec<BTreeSet<String>>> 
     Ok(found)
 }
 
-/// A run with named samples.
 #[derive(Debug, Default)]
 struct NamedRun {
     /// Call chains with their number of samples.

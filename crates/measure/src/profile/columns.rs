@@ -26,14 +26,11 @@ pub struct BlockRuns<'a> {
     pub n_lost: usize,
 }
 
-/// The time that a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeOf {
-    /// Time in the function itself.
     Own(u32),
     /// Time in the function and its callees.
     WithCallees(u32),
-    /// Time spent waiting for this.
     Wait(u32),
 }
 
@@ -75,7 +72,6 @@ impl<'a> BlockRuns<'a> {
         (n_together, self.sampled.len() / n_together)
     }
 
-    /// Number of blocks in all rows.
     pub fn n_blocks(&self) -> usize {
         let (n_together, n_rows) = self.shape();
         n_together * n_rows

@@ -13,9 +13,7 @@ const DEPTH_MAX: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionAt {
-    /// Readable name.
     pub name: String,
-    /// File and line of the address.
     pub line: Option<(String, u32)>,
 }
 
@@ -34,7 +32,6 @@ impl fmt::Debug for DebugInformation {
 }
 
 impl DebugInformation {
-    /// The debug information of this file.
     pub fn new(file: PathBuf, common: Option<PathBuf>) -> Self {
         Self { file, common, loader: OnceCell::new() }
     }

@@ -88,13 +88,11 @@ pub struct SampledRun {
     pub step: u32,
     pub arm: u32,
     pub block: u32,
-    /// Whether the kernel was sampled too.
     pub has_kernel: bool,
     /// Whether all waits were seen.
     pub sees_waits: bool,
     /// CPU time between two samples, ns; 0 if the run was not sampled.
     pub period_ns: u64,
-    /// Number of lost records.
     pub n_lost: u64,
     /// One in so many events is counted; 0 if none is.
     pub counted_every: u64,
@@ -102,7 +100,6 @@ pub struct SampledRun {
     pub counts_calls: bool,
     /// Huge pages given to any program of the machine; `None` if they are not counted.
     pub n_huge_pages: Option<u64>,
-    /// Number of lost counted events.
     pub n_uncounted: u64,
     /// The records with their times, ns, in order.
     pub records: Vec<(u64, TaskRecord)>,

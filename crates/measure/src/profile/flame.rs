@@ -35,7 +35,6 @@ pub struct FlameGraph {
 pub struct FlameFrame {
     pub name: String,
     pub file: String,
-    /// Whether the function is the kernel's.
     pub is_kernel: bool,
     /// The parent branch; `None` for the whole.
     pub parent: Option<usize>,
@@ -49,7 +48,6 @@ pub struct FlameFrame {
     pub p: Option<f64>,
 }
 
-/// A branch's parent and function.
 type Place = (usize, u32);
 
 /// All branches, before the thin ones are cut.

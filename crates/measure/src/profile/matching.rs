@@ -28,7 +28,6 @@ pub enum Guess {
     Together { place: Option<String>, old: Vec<String>, new: Vec<String> },
 }
 
-/// The calls and the time of a function.
 #[derive(Debug, Default)]
 struct FunctionCalls {
     /// The callers, with the samples below each.

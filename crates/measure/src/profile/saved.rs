@@ -19,7 +19,6 @@ use record::Readers;
 
 /// `format` of every profile.
 const FORMAT: &str = "stillwell-profile";
-/// Version of the format that this program writes.
 const VERSION: u32 = 1;
 /// Extension of a profile, appended to the name of its record.
 pub const EXTENSION: &str = "profile";
@@ -29,17 +28,13 @@ const BYTES_MAX: u64 = 1 << 30;
 /// Where the time of each run of a session went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// [`FORMAT`].
     format: String,
-    /// [`VERSION`].
     version: u32,
-    /// Names of the arms.
     pub arms: Vec<String>,
     /// Error rate of the session's test.
     pub alpha: f64,
     /// Seed of the re-labellings.
     pub seed: u64,
-    /// Whether the kernel was sampled too.
     pub has_kernel: bool,
     /// Whether system calls are among the counted events.
     #[serde(default)]
@@ -53,7 +48,6 @@ pub struct Profile {
     pub functions: Vec<ProfiledFunction>,
     /// All call chains, as numbers of functions, the innermost last.
     pub stacks: Vec<Vec<u32>>,
-    /// All timed runs.
     pub runs: Vec<ProfiledRun>,
 }
 
@@ -109,7 +103,6 @@ impl ProfiledFunction {
 pub struct ProfiledRun {
     pub arm: u32,
     pub block: u32,
-    /// Wall time, ns.
     pub wall_ns: u64,
     /// CPU time of all tasks, ns.
     pub cpu_ns: u64,
@@ -126,7 +119,6 @@ pub struct ProfiledRun {
     pub cache_misses: Option<u64>,
     /// Page faults, with and without input or output.
     pub faults: u64,
-    /// Context switches.
     pub switches: u64,
     /// CPU time between two samples, ns; 0 if the run was not sampled.
     pub period_ns: u64,
@@ -150,7 +142,6 @@ pub struct CountedEvents {
 }
 
 impl Profile {
-    /// A profile without runs.
     pub fn new(arms: Vec<String>, alpha: f64, seed: u64, period_ns: u64) -> Self {
         Self {
             format: FORMAT.into(),

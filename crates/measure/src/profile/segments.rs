@@ -2,7 +2,6 @@
 
 use object::{Object, ObjectSegment as _};
 
-/// The loaded parts of a file.
 #[derive(Debug, Default)]
 pub struct LoadedSegments(Vec<LoadedSegment>);
 
@@ -15,7 +14,6 @@ struct LoadedSegment {
 }
 
 impl LoadedSegments {
-    /// The segments of an open file.
     pub fn of<'data>(file: &impl Object<'data>) -> Self {
         let all = file.segments().map(|it| {
             let (offset, size) = it.file_range();

@@ -116,7 +116,6 @@ pub fn read_small_file(path: &str, bytes_max: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A file's own content.
 struct ReadFile {
     table: SymbolTable,
     /// Where the debug file may be.
@@ -125,7 +124,6 @@ struct ReadFile {
     has_all_symbols: bool,
 }
 
-/// Reads a file's own functions.
 fn read(path: &Path) -> Option<ReadFile> {
     // Reads only what is needed: a debug file may have gigabytes. A FIFO would wait for its other end.
     let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);

@@ -40,7 +40,6 @@ const FRAMES_MAX: usize = 1000;
 /// Suffix of Go's linker for assembler functions.
 const GO_ASSEMBLER: &str = ".abi0";
 
-/// Numbers functions and chains.
 #[derive(Debug, Default)]
 pub struct FunctionTable {
     pub functions: Vec<ProfiledFunction>,
@@ -86,9 +85,7 @@ impl MappedFile {
 struct CodePlace {
     /// The innermost inlined function first.
     functions: Vec<u32>,
-    /// File and line in the innermost function.
     line: Option<(String, u32)>,
-    /// Code size of the outermost function, bytes.
     code_bytes: Option<u64>,
 }
 

@@ -26,7 +26,6 @@ pub struct UnwoundChain {
     pub is_whole: bool,
 }
 
-/// Finds callers by the rules of the files that a process maps.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     files: Vec<(String, Option<FrameRules>)>,
@@ -69,14 +68,12 @@ impl CopiedStack<'_> {
     }
 }
 
-/// The caller of a frame.
 #[expect(clippy::large_enum_variant, reason = "lives on the stack, for one step of a chain")]
 enum CallerFrame {
     /// The registers, and whether the caller was interrupted at its address.
     Found(FrameRegisters, bool),
     /// There is none: the program or the thread starts here.
     None,
-    /// The caller cannot be found.
     Unknown,
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-/// A change of a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskChange {
     /// The task was made, or continues.

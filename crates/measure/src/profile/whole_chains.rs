@@ -31,7 +31,6 @@ pub struct ChainKeeper {
     unwinder: Unwinder,
 }
 
-/// An entry of a run, and the place of its body.
 struct EntryPlace {
     time_ns: u64,
     kind: u32,

@@ -55,7 +55,6 @@ pub struct SliceRunner<'a> {
     prober: Option<CoreProber>,
 }
 
-/// The paces of the benchmarks, by name.
 #[derive(Debug, Default)]
 pub struct Paces(HashMap<Option<String>, Pace>);
 
@@ -83,7 +82,6 @@ pub fn slice_metrics() -> Vec<Metric> {
     [&SLICE_METRICS[..], ProbeSchedule::new(true).metrics()].concat()
 }
 
-/// Source of the workers.
 #[derive(Debug)]
 pub enum WorkerFactory {
     /// Programs, run as this user, or as this process's.

@@ -50,7 +50,6 @@ pub(super) struct Pace {
     launches_ns: Vec<u64>,
 }
 
-/// Result of the trial of one arm.
 struct PaceTrial {
     per_loop_ns: f64,
     n_slices: usize,

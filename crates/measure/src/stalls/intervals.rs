@@ -17,7 +17,6 @@ impl Intervals {
         self.0.splice(first..after, [(from_ns, to_ns)]);
     }
 
-    /// Length of the union.
     pub fn sum_ns(&self) -> u64 {
         self.0.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum()
     }

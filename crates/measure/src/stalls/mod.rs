@@ -22,7 +22,6 @@ pub use bounds::{RunTimes, Stall};
 pub use sums::add_up;
 pub use totals::{TaskTotals, TracedRun};
 
-/// A change of a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskEvent {
     /// CLOCK_MONOTONIC.
@@ -36,10 +35,12 @@ pub struct TaskEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskEventKind {
     /// The task has just been made by `maker`, as a thread of `process`, and is ready.
-    Made { maker: u32, process: u32 },
+    Made {
+        maker: u32,
+        process: u32,
+    },
     /// The task begins to execute a program. The first task's records begin with this one.
     Executes,
-    /// The task continues.
     In,
     /// The task waits for an event.
     Out,

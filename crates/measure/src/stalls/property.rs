@@ -12,7 +12,6 @@ use crate::stalls::{RunTimes, Stall, TaskEvent, TaskEventKind, TracedRun, add_up
 const N_SCHEDULES: u64 = 10_000;
 const N_SCHEDULES_VARIABLE: &str = "STILLWELL_SCHEDULES";
 
-/// Missing records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     Nothing,

@@ -12,7 +12,6 @@ const TEXT_BYTES_MAX: usize = 1 << 17;
 const PAGE_BYTES: u64 = 4096;
 const VARIABLES_MAX: u64 = 1 << 16;
 
-/// The memory of a thread's process.
 pub struct Memory(File);
 
 impl Memory {
@@ -20,7 +19,6 @@ impl Memory {
         File::open(format!("/proc/{thread}/mem")).ok().map(Self)
     }
 
-    /// `N` bytes at an address.
     pub fn bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         self.0.read_exact_at(&mut bytes, address).ok()?;

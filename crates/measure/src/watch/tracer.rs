@@ -94,7 +94,6 @@ pub struct CallTracer {
     since_ns: i64,
     /// The code variables at the start.
     variables: BTreeMap<&'static str, Option<OsString>>,
-    /// Files that the run made.
     made: BTreeSet<PathBuf>,
     /// Files that the run wrote or made, which count if they still exist at its end.
     written: BTreeSet<PathBuf>,
@@ -135,7 +134,6 @@ impl CallTracer {
         }
     }
 
-    /// Checks a call before it is made.
     pub fn look(&mut self, call: StoppedCall) {
         if !call.is_native {
             self.unseen.insert("system calls of another architecture are not looked at".into());

@@ -12,7 +12,6 @@ pub struct WorkerFacts {
 }
 
 impl WorkerFacts {
-    /// The value of a fact.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
@@ -32,7 +31,6 @@ pub struct WorkerBenchmark {
     pub pairs: Vec<(String, String)>,
 }
 
-/// The answer to `run`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeAnswer {
     /// CLOCK_MONOTONIC around the loop.
@@ -51,7 +49,6 @@ pub enum GreetingError {
     Version(String),
 }
 
-/// The first line.
 pub fn hello(line: &[u8]) -> Result<WorkerFacts, GreetingError> {
     let mut words = words(line);
     if words.next() != Some(b"stillwell") {

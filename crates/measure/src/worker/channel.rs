@@ -69,14 +69,12 @@ struct Wakeup {
 }
 
 impl WaitLimits<'_> {
-    /// Limits with this time, if any.
     pub fn new(limit: Option<Duration>, interrupt: Option<&Interrupt>) -> WaitLimits<'_> {
         let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = limit.map(|limit| monotonic_ns().saturating_add(ns(limit)));
         WaitLimits { deadline_ns, interrupt }
     }
 
-    /// Time until the deadline.
     pub fn left(&self) -> Option<Timespec> {
         let left_ns = self.deadline_ns?.saturating_sub(monotonic_ns());
         Timespec::try_from(Duration::from_nanos(left_ns)).ok()

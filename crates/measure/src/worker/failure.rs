@@ -14,7 +14,6 @@ pub struct WorkerFailure {
     /// The request; `None` before or at the worker's first line.
     pub request: Option<String>,
     pub what: FailureCause,
-    /// Last lines of the process's standard output and error.
     pub output_tail: OutputTail,
 }
 
@@ -24,7 +23,6 @@ pub enum FailureCause {
     NoProgram(String),
     /// The process could not be set up as requested, or could not execute the program.
     Start { stage: Stage, errno: i32 },
-    /// The process ended.
     Died {
         /// Exit status, or minus the signal. `None` if the fork server of a forked worker is gone.
         exit: Option<i32>,
@@ -49,16 +47,11 @@ pub enum FailureCause {
     /// ^C, SIGTERM or SIGHUP came.
     Interrupted,
     /// A system call of Stillwell failed.
-    System {
-        /// The operation that failed.
-        what: &'static str,
-        errno: i32,
-    },
+    System { what: &'static str, errno: i32 },
     /// The worker had failed before, so Stillwell sent nothing.
     Over,
 }
 
-/// The fault of a malformed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFault {
     /// The line does not have the form of the protocol.

@@ -72,7 +72,6 @@ pub struct RequestLimits {
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
-/// The end of a worker after `quit`.
 #[derive(Debug)]
 pub struct WorkerExit {
     /// Exit status, or minus the signal; `None` if unknown.
@@ -82,7 +81,6 @@ pub struct WorkerExit {
     /// Resource usage from wait4(2). The peak resident set begins at this process's own; [`Worker::status`] has a
     /// better one.
     pub usage: Option<Usage>,
-    /// Last lines of the output.
     pub output_tail: OutputTail,
 }
 

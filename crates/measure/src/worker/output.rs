@@ -40,7 +40,6 @@ impl WorkerOutput {
         })
     }
 
-    /// Standard output and error of the child.
     pub fn fds(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         (self.stdout.file.as_fd(), self.stderr.file.as_fd())
     }

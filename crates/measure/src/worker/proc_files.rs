@@ -17,7 +17,6 @@ pub struct ProcFiles {
     status: Option<OwnedFd>,
 }
 
-/// Fields of `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcStatus {
     /// `VmHWM`: peak resident set since exec, KiB.
@@ -26,7 +25,6 @@ pub struct ProcStatus {
     pub voluntary_switches: Option<u64>,
     /// `nonvoluntary_ctxt_switches` of the main thread.
     pub involuntary_switches: Option<u64>,
-    /// `Threads`.
     pub n_threads: Option<u32>,
     /// Whether `State` of the main thread is S or D: it has gone to sleep, and the switch is counted.
     pub is_asleep: Option<bool>,
@@ -52,7 +50,6 @@ impl ProcFiles {
         read::<1024, _>(self.stat.as_ref(), cpu)
     }
 
-    /// The fields of status (proc_pid_status(5)).
     pub fn status(&self) -> ProcStatus {
         // The switches come after the allowed CPUs: with 8192 CPUs 2.3 kB of mask and up to 20 kB of list.
         read::<32768, _>(self.status.as_ref(), |text| Some(status(text))).unwrap_or_default()

@@ -39,7 +39,6 @@ enum ProcessOrigin {
 pub struct ProcessEnd {
     /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
-    /// Resource usage from wait4(2).
     pub usage: Option<Usage>,
 }
 
@@ -74,14 +73,12 @@ impl WorkerProcess {
             }
     }
 
-    /// Keeps the output files short.
     pub fn trim_output(&mut self) {
         if let ProcessOrigin::Child(output) = &mut self.origin {
             output.trim();
         }
     }
 
-    /// Last lines of the output.
     pub fn output_tail(&self) -> OutputTail {
         match &self.origin {
             ProcessOrigin::Child(output) => output.output_tail(),

@@ -95,7 +95,6 @@ impl Worker {
             .ok_or_else(|| self.rubbish(Some(&request), &line, AnswerFault::Form))
     }
 
-    /// A request that is answered by `ok`.
     fn ok(
         &mut self,
         request: &str,

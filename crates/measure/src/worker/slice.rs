@@ -14,7 +14,6 @@ pub struct Slice {
     pub wall_ns: u64,
     /// CPU time of all threads of the process around the loop; around the whole call if the benchmark times itself.
     pub cpu_ns: u64,
-    /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
     /// Time that the main thread waited on a run queue, from request to answer. It includes the wait for the CPU to
     /// read the request, so it can slightly exceed wall minus CPU time.
@@ -27,9 +26,7 @@ pub struct Slice {
     /// too, although it comes after the loop. Then up to 2 preemptions mean nothing, and the sleep above may be
     /// missing.
     pub involuntary_switches: Option<u64>,
-    /// Peak resident set so far, KiB.
     pub maxrss_kib: Option<u64>,
-    /// The CPU that the main thread ran on last.
     pub cpu: Option<u32>,
     /// From the request to the answer, measured by this process.
     pub round_trip_ns: u64,

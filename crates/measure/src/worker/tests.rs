@@ -28,7 +28,6 @@ def say(line): os.write(w, line.encode() + b'\\n')
 def ask(): return requests.readline().decode().split()
 ";
 
-/// A complete worker.
 const SERVE: &str = "
 say('stillwell 1 language=python source=1 gc=1 note=two\\\\x20words')
 code = {}

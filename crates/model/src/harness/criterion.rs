@@ -44,7 +44,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Folder("sample.json"),
 };
 
-/// The printed estimate of a benchmark.
 fn printed_ns(benchmark: &str, text: &str) -> Option<f64> {
     // A long name is on a line of its own. The middle number of the three is the estimate.
     let time = Regex::new(r"time:\s*\[\S+ \S+ (\S+) (\S+) \S+ \S+\]").ok()?;

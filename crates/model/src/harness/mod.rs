@@ -79,9 +79,7 @@ struct Adapter {
     programs: &'static [&'static str],
     /// The answer to `--help` contains all texts of one of these lists.
     answers: &'static [&'static [&'static str]],
-    /// The command that lists the benchmarks.
     listing: fn(&[String]) -> Vec<String>,
-    /// The benchmarks in the list.
     list: fn(&str) -> Vec<String>,
     /// The time of an iteration, ns, if the list has it.
     listed_ns: fn(&str, &str) -> Option<f64>,
@@ -121,7 +119,6 @@ impl Harness {
         }
     }
 
-    /// Name of the framework.
     pub fn name(self) -> &'static str {
         self.adapter().name
     }
@@ -201,7 +198,6 @@ impl Harness {
         Some(found).filter(|ns| ns.is_finite() && *ns > 0.0)
     }
 
-    /// Destination of lists and times.
     pub fn output(self) -> HarnessOutput {
         self.adapter().output
     }

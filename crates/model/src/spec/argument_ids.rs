@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer};
 pub struct ArgumentIds(Vec<String>);
 
 impl ArgumentIds {
-    /// Whether the command line has the argument with this id.
     pub fn has(&self, id: &str) -> bool {
         self.0.iter().any(|given| given == id)
     }
@@ -40,7 +39,6 @@ impl Args for ArgumentIds {
     }
 }
 
-/// All long names of an argument.
 pub(super) fn names(arg: &Arg) -> String {
     let aliases = arg.get_visible_aliases().unwrap_or_default();
     let longs = arg.get_long().into_iter().chain(aliases);

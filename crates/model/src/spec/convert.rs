@@ -109,7 +109,6 @@ pub struct EditOptions {
 }
 
 impl EditOptions {
-    /// Whether anything is changed.
     pub fn is_empty(&self) -> bool {
         self.include_benchmark.is_empty()
             && self.exclude_benchmark.is_empty()

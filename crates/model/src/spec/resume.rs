@@ -46,14 +46,12 @@ impl BenchVerb {
 }
 
 impl BisectVerb {
-    /// The first option that `--resume` refuses.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED_OF_BISECT)
     }
 }
 
 impl RaceVerb {
-    /// The first option that `--resume` refuses.
     pub fn refused_with_resume(&self) -> Option<String> {
         first_refused::<Self>(&self.given, &ALLOWED_OF_RACE)
     }

@@ -49,7 +49,6 @@ pub fn command() -> Command {
     with_schema(Cli::command(), "")
 }
 
-/// The documents of a verb, or of a verb and its action: `history changes`.
 fn documents_of(verb: &str) -> Option<&'static [&'static str]> {
     DOCUMENTS.iter().find(|(name, _)| *name == verb).map(|(_, documents)| *documents)
 }

@@ -42,7 +42,6 @@ pub const GROUPS: [(&str, &[&str]); 2] = [
 /// The usage: the verb `run` may be left out.
 pub const USAGE: &str = "stillwell <VERB> [...]\n       stillwell [OPTIONS of run] <COMMAND>...";
 
-/// Examples below the program's name.
 const EXAMPLES: [&str; 3] = [
     "stillwell run './old input' './new input'     # which command is faster?",
     "stillwell timeit -s 'x = [3, 1]' 'sorted(x)'  # how long does this take?",

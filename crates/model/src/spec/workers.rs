@@ -87,7 +87,6 @@ pub struct BenchVerb {
 }
 
 impl BenchVerb {
-    /// A `bench` that another verb runs.
     pub fn new(spec: BenchSpec, host_root: PathBuf) -> Self {
         Self { given: ArgumentIds::default(), spec, host_root }
     }

@@ -98,7 +98,6 @@ pub enum Better {
 }
 
 impl Better {
-    /// Whether less is better.
     pub fn is_lower(&self) -> bool {
         *self == Self::Lower
     }

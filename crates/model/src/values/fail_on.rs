@@ -14,7 +14,6 @@ use crate::values::percent::percent;
 pub struct FailOn {
     /// Largest tolerated slowdown, in percent; `None` if slowdowns do not fail.
     pub slower_pct: Option<f64>,
-    /// Largest tolerated value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Ceiling>,
     /// Whether runs may leave processes behind.

@@ -45,23 +45,19 @@ pub enum Metric {
 /// Physical quantity of a metric, and the scale of its stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// A duration.
     Time {
         /// Nanoseconds per stored unit.
         ns_per_unit: u32,
     },
     /// A duration in thousandths of a nanosecond.
     Picoseconds,
-    /// An amount of memory.
     Memory {
         /// Bytes per stored unit.
         bytes_per_unit: u32,
     },
-    /// A plain count.
     Count,
 }
 
-/// Source of a metric's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricSource {
     /// The launcher's clock and `wait4`: always there, without overhead.
@@ -387,7 +383,6 @@ impl MetricInfo {
 }
 
 impl Metric {
-    /// The metric's row in the table.
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]
     }

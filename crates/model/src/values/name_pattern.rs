@@ -7,7 +7,6 @@ use std::str::FromStr;
 pub struct NamePattern(String);
 
 impl NamePattern {
-    /// Whether the pattern matches a name.
     pub fn is_in(&self, name: &str) -> bool {
         let mut rest = name;
         self.0.split('*').all(|part| match rest.find(part) {

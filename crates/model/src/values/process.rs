@@ -65,7 +65,6 @@ pub enum Numa {
     Bind,
     /// All nodes, one page after the other.
     Interleave,
-    /// One node.
     Node(usize),
 }
 

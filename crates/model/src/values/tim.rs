@@ -11,7 +11,6 @@ pub struct TimShape {
     pub k: usize,
     /// Runs in a window. tim raises it to at least `2 k + 1`.
     pub n: usize,
-    /// Number of windows.
     pub m: usize,
     /// Runs in a window of the overhead, if above `n`. 0 subtracts no overhead.
     pub n_overhead: usize,
@@ -28,7 +27,6 @@ impl TimShape {
         self.n * self.m
     }
 
-    /// The parameters for measuring the overhead.
     pub fn of_overhead(self) -> Self {
         Self { n: self.n.max(self.n_overhead), ..self }
     }

@@ -26,7 +26,6 @@ pub struct ProgramRuns {
     pub plain: Vec<RunFacts>,
     /// Runs with the same inputs that can see that they are measured.
     pub overt: Vec<RunFacts>,
-    /// Runs whose system calls were watched.
     pub traced: Vec<RunFacts>,
 }
 
@@ -43,7 +42,6 @@ pub struct AuditFacts {
     pub has_held_back: bool,
 }
 
-/// Finds what is not fair.
 pub fn judge(facts: &AuditFacts) -> AuditReport {
     let mut report = AuditReport::default();
     if let Some(why) = failure(&facts.reference, "the reference") {

@@ -7,14 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::Survivors;
 use model::values::CheatKind;
 
-/// A run to watch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WatchRequest {
     pub argv: Vec<String>,
     pub environment: Vec<(String, String)>,
     /// Standard input; `None` is /dev/null.
     pub input: Option<String>,
-    /// Directory for Stillwell's own files.
     pub folder: String,
     /// Working directory; `None`: the directory of this process.
     pub directory: Option<String>,
@@ -22,7 +20,6 @@ pub struct WatchRequest {
     pub copy_of: Option<String>,
     /// The declared files, relative to the working directory.
     pub files: Vec<String>,
-    /// The command that validates the output.
     pub validate: Option<String>,
     /// Whether system calls are watched.
     pub is_traced: bool,
@@ -44,7 +41,6 @@ pub struct Act {
     pub place: Option<String>,
 }
 
-/// The observations on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Exit status, or minus the signal.

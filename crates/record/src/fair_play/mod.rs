@@ -18,7 +18,6 @@ pub use outputs::{OutputRules, RunOutput, judge_outputs, judge_outputs_of_benchm
 pub struct CheatFinding {
     /// One of the twelve ways to cheat.
     pub kind: CheatKind,
-    /// The observation, as a sentence.
     pub sentence: String,
 }
 
@@ -28,7 +27,6 @@ impl CheatFinding {
     }
 }
 
-/// Findings, and what could not be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
     pub findings: Vec<CheatFinding>,

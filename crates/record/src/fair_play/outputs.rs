@@ -9,7 +9,6 @@ use model::values::CheatKind;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
-    /// The arm; 0 is the reference.
     pub arm: usize,
     /// The block; `None` for a warm-up, which has the inputs of block 0.
     pub block: Option<u32>,
@@ -19,14 +18,12 @@ pub struct RunOutput {
     pub files: Vec<Option<String>>,
 }
 
-/// What is known about the outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputRules<'a> {
     /// Names of the declared files.
     pub files: &'a [String],
     /// Number of blocks after which inputs and seeds repeat.
     pub period: u32,
-    /// Whether the inputs were held back.
     pub is_held_back: bool,
     /// Name of the benchmark, if there are several.
     pub benchmark: Option<&'a str>,

@@ -5,16 +5,13 @@ use host::{Facts, Host};
 use model::spec::run::ProcessOptions;
 use model::values::{Cpus, NameList, Sched};
 
-/// A way to run the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdviceStep {
-    /// Name in the table.
     pub name: String,
     /// Changes to the runs and the machine.
     pub changes: Vec<StepChange>,
 }
 
-/// A part of a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepChange {
     /// The runs use only this CPU.
@@ -25,7 +22,6 @@ pub enum StepChange {
     FixedLayout,
     /// Huge pages for malloc of the GNU C library.
     HugePages,
-    /// A knob is turned.
     Knob(String),
     /// All knobs that do no harm are turned.
     AllKnobs,

@@ -125,7 +125,6 @@ impl Arm {
         self.directories.get(at).map(String::as_str)
     }
 
-    /// Name in the output.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.command)
     }

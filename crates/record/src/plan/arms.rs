@@ -14,7 +14,6 @@ use model::values::{IgnoreFailure, OutputTarget};
 pub struct Arms {
     /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
-    /// The arm to subtract.
     pub control: Option<Control>,
     /// The shell; `None` when commands are executed directly.
     pub shell: Option<Vec<String>>,

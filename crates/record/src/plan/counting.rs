@@ -36,7 +36,6 @@ impl InstructionCounter {
         }
     }
 
-    /// Name in tables.
     pub fn name(&self) -> &'static str {
         self.choice().name()
     }
@@ -72,7 +71,6 @@ impl Plan {
         self.policy.decide_on == Some(DecideOn::Instructions)
     }
 
-    /// The path of valgrind, if it executes the runs.
     pub fn valgrind(&self) -> Option<&str> {
         match &self.counter {
             Some(InstructionCounter::Valgrind { path, .. }) => Some(path),

@@ -17,7 +17,6 @@ pub(super) struct Deciding {
     pub(super) decide_on: Option<DecideOn>,
     pub(super) better: Better,
     pub(super) estimand: Estimand,
-    /// Largest allowed value.
     pub(super) ceiling: Option<Ceiling>,
 }
 

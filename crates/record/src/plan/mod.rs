@@ -158,7 +158,6 @@ impl Plan {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
     }
 
-    /// The arms that are compared with a reference. They are one family: their verdicts share an error rate.
     pub fn compared(&self) -> Vec<usize> {
         let candidates = self.candidates().map(|(arm, _)| arm);
         let compared = candidates.filter(|&arm| arm != self.reference_of(arm));

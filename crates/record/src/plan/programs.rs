@@ -228,7 +228,6 @@ pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<St
     Ok(names)
 }
 
-/// Each statement in each interpreter.
 fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     let mut pythons: Vec<&str> = code.compare_to.iter().map(String::as_str).collect();
     pythons.extend(code.python.iter().map(String::as_str));

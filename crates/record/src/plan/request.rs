@@ -27,7 +27,6 @@ pub struct LengthRequest {
     pub n_blocks_min: Option<u32>,
     pub n_blocks_max: Option<u32>,
     pub stop: StopOptions,
-    /// Limit for one run.
     pub timeout: Option<TimeSpan>,
     pub order: Option<Order>,
     pub seed: Option<u64>,
@@ -48,7 +47,6 @@ pub struct ProcessRequest {
 /// Commands, and the options that make arms of them.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandRequest<'a> {
-    /// The commands, without the one of `--reference`.
     pub commands: &'a [String],
     /// Names, parameters and the shell.
     pub arms: &'a ArmOptions,

@@ -11,7 +11,6 @@ use crate::plan::{Arm, Control, Role, ShellReason};
 use host::Git;
 use model::spec::run::HookOptions;
 
-/// The placeholder for the commit.
 const REVISION: &str = "revision";
 
 /// A revision with its checkout and build.

@@ -25,7 +25,6 @@ impl Relation {
         self.ratio.ln()
     }
 
-    /// Old ÷ new.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let of = |end: f64| 1.0 / end;

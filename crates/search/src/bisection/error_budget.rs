@@ -19,7 +19,6 @@ impl ErrorBudget {
         Self { alpha, n_usual: n_halvings + 2 }
     }
 
-    /// Probes that a search without surprises needs.
     pub fn n_usual(&self) -> u32 {
         self.n_usual
     }

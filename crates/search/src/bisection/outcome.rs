@@ -15,7 +15,6 @@ pub struct Culprit {
     /// The commit that it was confirmed against.
     pub base: usize,
     pub head: usize,
-    /// The size, from fresh blocks.
     pub size: Relation,
     /// The result of other link orders; `None` if they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +43,6 @@ pub struct UnresolvedRange {
 pub struct SearchOutcome {
     /// The comparison of the whole range's ends; `None` before they were measured.
     pub ends: Option<Relation>,
-    /// The confirmed changes, in the order of commits.
     pub culprits: Vec<Culprit>,
     /// The changes without a name.
     pub unresolved: Vec<UnresolvedRange>,

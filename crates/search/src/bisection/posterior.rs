@@ -17,9 +17,7 @@ pub struct BuildKnowledge {
     pub built: BTreeSet<usize>,
     /// Commits that cannot be built or run.
     pub failed: BTreeSet<usize>,
-    /// Time of a build, s.
     pub build_s: f64,
-    /// Time of measuring a probe, s.
     pub measure_s: f64,
 }
 
@@ -66,7 +64,6 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// All commits in `hi` and not in `lo` are equally likely.
     pub fn new(graph: &CommitGraph, lo: usize, hi: usize) -> Self {
         let commits = graph.between(lo, hi);
         let weight = 1.0 / commits.len().max(1) as f64;

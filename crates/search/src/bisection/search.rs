@@ -31,7 +31,6 @@ const SEGMENTS_MAX: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SearchRules {
-    /// Probability that the whole search accuses a commit that is the same program as its parent.
     pub alpha: f64,
     /// Log ratio below which a probe is like an end.
     pub margin: f64,
@@ -39,10 +38,8 @@ pub struct SearchRules {
     pub asks_layouts: bool,
 }
 
-/// What to measure next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    /// Compare two commits.
     Ends {
         lo: usize,
         hi: usize,
@@ -94,7 +91,6 @@ pub enum Observation {
 struct Segment {
     lo: usize,
     hi: usize,
-    /// The difference of the ends; `None` before it was measured.
     size: Option<Relation>,
     posterior: Posterior,
     /// The posterior from decided probes alone. Undecided ones only help if a single commit did it, which may be wrong.
@@ -116,7 +112,6 @@ struct Split {
     n_left: u32,
 }
 
-/// A search under way.
 #[derive(Clone, Debug)]
 pub struct BisectSearch {
     graph: CommitGraph,
@@ -193,7 +188,6 @@ impl BisectSearch {
         self.outcome.unresolved.push(UnresolvedRange { lo, hi, commits, size });
     }
 
-    /// The next step. It does not change until something is observed.
     pub fn next_step(&self) -> SearchStep {
         let mut asked = self.outcome.culprits.iter();
         let asked = asked.find(|it| it.layout.is_none()).filter(|_| self.rules.asks_layouts);
@@ -245,7 +239,6 @@ impl BisectSearch {
                     && (is_over || self.next_probe(segment).is_none()))
     }
 
-    /// Takes in what was observed.
     pub fn take(&mut self, observation: &Observation) {
         match observation {
             Observation::Built { commit, seconds } => {

@@ -18,11 +18,9 @@ use crate::bisection::{
 use analysis::weather::{Weather, normal};
 
 const BLOCKS_MAX: usize = 400;
-/// Log ratio that counts as the same.
 const MARGIN: f64 = 0.003;
 const RUN_S: f64 = 0.05;
 
-/// A kind of repository and machine.
 struct Case {
     name: &'static str,
     n_commits: usize,
@@ -34,7 +32,6 @@ struct Case {
     layout: (f64, f64),
     /// Share of commits that are merges of a side branch.
     merges: f64,
-    /// Share of runs that a burst lengthens.
     bursts: f64,
 }
 

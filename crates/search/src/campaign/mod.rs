@@ -63,7 +63,6 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The gain with both programs swapped.
     pub fn inverse(self) -> Self {
         let over = |end: Option<f64>| end.map(|end| 1.0 / end);
         Self {
@@ -167,7 +166,6 @@ pub struct AttemptEnd {
 pub struct Attempt {
     pub name: String,
     pub program: Program,
-    /// The error rate of the attempt.
     pub level: f64,
     /// `None`: the program was killed before the end.
     pub end: Option<AttemptEnd>,
@@ -189,13 +187,11 @@ impl Attempt {
 pub struct WholeGain {
     /// Attempts so far.
     pub n_attempts: usize,
-    /// Index of the attempt that was left out.
     pub left_out: Option<usize>,
     pub gain: Gain,
     pub seconds: f64,
 }
 
-/// A campaign so far.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     rules: CampaignRules,
@@ -236,7 +232,6 @@ impl Campaign {
         &self.original
     }
 
-    /// All attempts, in order.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
     }
@@ -293,7 +288,6 @@ impl Campaign {
         levels
     }
 
-    /// Time of all measurements so far, s.
     pub fn seconds(&self) -> f64 {
         let attempts = self.attempts.iter().filter_map(|it| it.end.as_ref()).map(|it| it.seconds);
         attempts.chain(self.wholes.iter().map(|it| it.seconds)).sum()

@@ -25,7 +25,6 @@ const BLOCKS_MAX: usize = 500;
 const RUN_S: f64 = 0.01;
 const RULE: TrialRule = TrialRule { at_least: 0.0, aim: 0.01, miss: 0.05 };
 
-/// A kind of campaign and machine.
 struct Case {
     name: &'static str,
     control: ErrorControl,
@@ -106,7 +105,6 @@ fn confirmed(levels: [f64; 2], n_blocks: u32, weather: &mut Weather<'_>) -> Gain
     gain_of(&main, &pairs, 0.01)
 }
 
-/// One attempt, as `campaign try` makes it.
 fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>) {
     let level = campaign.next_level();
     let stage = of_each_of_two(level);

@@ -11,7 +11,6 @@ use host::Facts;
 use model::values::ValueUnit;
 use record::Record;
 
-/// The result of every arm with a run, except controls and twins.
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
     let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
     // A record with one program leaves its name out, because the name may differ from commit to commit.
@@ -84,7 +83,6 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
     })
 }
 
-/// Origin of a record. `file` is the name that the user gave.
 pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
@@ -96,7 +94,6 @@ pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     origin
 }
 
-/// Origin of another program's file.
 pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOrigin {
     let lookup = |key: &str| text(results.agreed(key)?);
     let facts = Facts {
@@ -160,7 +157,6 @@ pub fn patch(results: &Results) -> Option<String> {
     text(results.agreed("patch_file")?).filter(|patch| !patch.is_empty())
 }
 
-/// Metadata keys of pyperf, pyperformance, asv, pytest-benchmark, Google Benchmark, Go and Stillwell.
 const MACHINE_KEYS: [&str; 4] = ["hostname", "machine", "machine.node", "host_name"];
 const CPU_KEYS: [&str; 3] = ["cpu_model_name", "cpu", "machine.cpu.brand_raw"];
 const REVISION_KEYS: [&str; 4] = ["commit_id", "commit_hash", "commit.id", "git_revision"];

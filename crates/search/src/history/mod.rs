@@ -31,7 +31,6 @@ pub struct BenchmarkResult {
     pub benchmark: String,
     /// The program, if a record has several; otherwise empty.
     pub arm: String,
-    /// Unit of the values: `ns`, `byte`, `count`.
     pub unit: String,
     /// Number of processes.
     pub n_runs: usize,
@@ -50,7 +49,6 @@ pub struct BenchmarkResult {
 /// Origin of a record: machine, time and surroundings.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RecordOrigin {
-    /// The file that was added.
     pub file: String,
     /// The machine. A series holds results of one machine only.
     pub machine: String,

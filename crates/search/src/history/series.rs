@@ -28,7 +28,6 @@ pub struct Series {
     /// Whether commit times give the order. Every result must have one; otherwise the times of measurement do.
     pub is_by_commit: bool,
     pub entries: Vec<StoredResult>,
-    /// The chosen estimate of each result.
     pub values: Vec<f64>,
     /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above zero.
     pub q: Option<f64>,
@@ -109,7 +108,6 @@ impl ResultSequence {
 }
 
 impl Series {
-    /// The median of the results since the last change.
     pub fn level(&self) -> f64 {
         self.levels().last().map_or(f64::NAN, |level| level.median)
     }

@@ -25,7 +25,6 @@ pub struct HistoryStore {
     file: File,
     records: BTreeMap<i64, StoredRecord>,
     culprits: Vec<StoredCulprit>,
-    /// End of what was read.
     end: LineEnd,
 }
 
@@ -33,7 +32,6 @@ pub struct HistoryStore {
 pub struct NewRecord {
     pub origin: RecordOrigin,
     pub results: Vec<BenchmarkResult>,
-    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -202,7 +200,6 @@ impl HistoryStore {
         self.records.values().flat_map(of_record).collect()
     }
 
-    /// All commits that searches found, the newest search last.
     pub fn culprits(&self) -> &[StoredCulprit] {
         &self.culprits
     }

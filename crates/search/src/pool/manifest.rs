@@ -12,7 +12,6 @@ use stats::Stream;
 
 use host::user_files::{read_text, read_whole};
 
-/// Value of `format`, the first member of every manifest.
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.
 pub const VERSION: u32 = 1;
@@ -25,13 +24,10 @@ const SUBMISSIONS: &str = "submissions.jsonl";
 /// The benchmarks and tasks of a pool, and the queue for them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PoolManifest {
-    /// [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
     pub version: u32,
     /// Name and version of the writing program.
     pub tool: String,
-    /// Time of creation, RFC 3339.
     pub created: String,
     /// Prefix of the job names in the queue; the number of the first job follows.
     pub name: String,
@@ -50,13 +46,11 @@ pub struct PoolManifest {
     pub commits: BTreeMap<String, String>,
     /// Blocks of each task.
     pub n_blocks: u32,
-    /// Seed of the order of the tasks and of the tasks' own seeds.
     pub seed: u64,
     /// Tasks per job of the queue.
     pub tasks_per_job: usize,
     pub engine: JobQueue,
     pub benchmarks: Vec<PoolBenchmark>,
-    /// The tasks, in the order of submission.
     pub tasks: Vec<BenchmarkTask>,
 }
 
@@ -88,9 +82,7 @@ pub struct PoolBenchmark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchmarkTask {
     pub benchmark: usize,
-    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Seed of the random choices.
     pub seed: u64,
 }
 
@@ -140,7 +132,6 @@ impl PoolManifest {
         first..first.saturating_add(self.tasks_per_job).min(self.tasks.len())
     }
 
-    /// Name of a task for messages.
     pub fn label(&self, task: usize) -> String {
         let BenchmarkTask { benchmark, repetition, .. } = self.tasks[task];
         format!("{} #{}", self.benchmarks[benchmark].name, u64::from(repetition) + 1)
@@ -242,12 +233,10 @@ impl Pool {
         self.folder.join("part")
     }
 
-    /// Folder of the output of failed tasks.
     pub fn failed(&self) -> PathBuf {
         self.folder.join("failed")
     }
 
-    /// Folder of the output of jobs.
     pub fn log(&self) -> PathBuf {
         self.folder.join("log")
     }

@@ -16,7 +16,6 @@ use record::RecordTail;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// The record exists.
     Done,
     Running,
     Queued,

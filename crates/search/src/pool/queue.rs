@@ -19,9 +19,7 @@ pub struct QueuedJob {
     pub id: String,
     /// State, as squeue prints it: RUNNING, PENDING, …
     pub state: String,
-    /// Node of the running job; empty if it does not run.
     pub node: String,
-    /// Reason for waiting.
     pub reason: String,
 }
 

@@ -93,7 +93,6 @@ pub fn submit(
     Ok(())
 }
 
-/// Ids of the pool's arrays in the queue.
 fn arrays(pool: &Pool) -> Result<Vec<String>> {
     let queued = queued(&pool.manifest)?.unwrap_or_default();
     let ids: BTreeSet<String> = queued.into_values().map(|job| job.id).collect();

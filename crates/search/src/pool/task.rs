@@ -101,7 +101,6 @@ fn check_suite(manifest: &PoolManifest) -> Result<()> {
     Ok(())
 }
 
-/// The command that measures a task.
 fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString> {
     let planned = manifest.tasks[task];
     let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];

@@ -193,7 +193,6 @@ impl Confirmation {
         Some((found.beaten, found.is_slower))
     }
 
-    /// Leaves out an arm that failed.
     pub(super) fn forget(&mut self, arm: usize) {
         self.challenges.retain(|it| it.arm != arm);
     }

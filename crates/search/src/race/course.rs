@@ -29,7 +29,6 @@ pub struct RaceRules {
     pub estimand: Estimand,
     /// Time for everything, s.
     pub budget_s: f64,
-    /// Seed of the re-labellings.
     pub seed: u64,
 }
 
@@ -182,7 +181,6 @@ impl Race {
         self.confirmation.as_ref().map_or(0, |it| it.near().len())
     }
 
-    /// Arms that did not fail.
     pub fn n_left(&self) -> usize {
         self.n_arms - self.failed.len()
     }

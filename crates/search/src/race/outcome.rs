@@ -17,7 +17,6 @@ pub enum FinalStanding {
     Slower,
     /// Not better than the winner by the margin, and not shown to be slower.
     Tied,
-    /// May be better than the leader by the margin.
     Open,
     /// Takes several times as long as the reference, and was left out after the first round.
     Far,
@@ -45,7 +44,6 @@ pub struct RaceOutcome {
     pub winner: Option<usize>,
     /// Whether the winner is the best within the margin, at the race's error rate.
     pub is_confirmed: bool,
-    /// Whether the budget ended the race.
     pub is_out_of_time: bool,
     /// Rounds of selection and stages of confirmation.
     pub n_rounds: usize,

@@ -6,7 +6,6 @@ use stats::relabel::Pairs;
 use model::values::metric::Metric;
 use record::Record;
 
-/// A run in its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedRun {
     /// Place in the order of the runs.
@@ -26,7 +25,6 @@ impl PlacedRun {
     }
 }
 
-/// The whole blocks of a round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTimes {
     pub arms: Vec<usize>,

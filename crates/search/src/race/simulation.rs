@@ -12,17 +12,14 @@ use crate::race::rounds::PlacedRun;
 use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
 use analysis::weather::normal;
 
-/// Log ratio within which a winner is the best.
 const MARGIN: f64 = 0.005;
 const RUN_S: f64 = 0.02;
 
-/// A kind of field and machine.
 struct RaceCase {
     name: &'static str,
     n_arms: usize,
     /// Standard deviation of the log times of the arms, except the reference.
     spread: f64,
-    /// Standard deviation of a run.
     noise: f64,
     /// Share of the time in which a burst lengthens all runs.
     bursts: f64,

@@ -93,8 +93,8 @@ const SHIFTS_MAX: usize = 64;
 /// let options = ShiftOptions { alpha: 0.01, level_min: 3, n_orders: 199, seed: 1 };
 /// let [shift] = find(&xs, options).unwrap().shifts[..] else { panic!() };
 /// assert_eq!(shift.shape, Shape::Step { at: 25 });
-/// R, independent noise: d <- as.numeric(1:40 > 25); coef(lm(xs ~ d))["d"] = 20.06667 assert!((shift.size -
-/// 20.06667).abs() < 0.3);
+/// // R, independent noise: d <- as.numeric(1:40 > 25); coef(lm(xs ~ d))["d"] = 20.06667
+/// assert!((shift.size - 20.06667).abs() < 0.3);
 /// ```
 pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> {
     if !xs.is_empty() {

@@ -127,10 +127,12 @@ impl RandomEffects {
     /// let of = |value, err| stillwell_stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let found = stillwell_stats::pooled::RandomEffects::of(&nodes).unwrap();
-    /// statsmodels 0.14.6: combine_effects(effect, err**2, method_re="chi2") let agrees = |a: f64, b: f64| (a -
-    /// b).abs() < 1e-12 * b; assert!(agrees(found.between.powi(2), 5.155962463907605e-05)); // tau2
-    /// assert!(agrees(found.q, 20.823833301928275)); assert!(agrees(found.mean, 0.017382366848288602)); //
-    /// mean_effect_re assert!(agrees(found.err, 0.0038671295795683408)); // sd_eff_w_re_hksj
+    /// // statsmodels 0.14.6: combine_effects(effect, err**2, method_re="chi2")
+    /// let agrees = |a: f64, b: f64| (a - b).abs() < 1e-12 * b;
+    /// assert!(agrees(found.between.powi(2), 5.155962463907605e-05)); // tau2
+    /// assert!(agrees(found.q, 20.823833301928275));
+    /// assert!(agrees(found.mean, 0.017382366848288602)); // mean_effect_re
+    /// assert!(agrees(found.err, 0.0038671295795683408)); // sd_eff_w_re_hksj
     /// ```
     pub fn of(groups: &[PointEstimate]) -> Result<Self, Invalid> {
         let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
@@ -178,8 +180,8 @@ impl RandomEffects {
     /// let of = |value, err| stillwell_stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let interval = stillwell_stats::pooled::RandomEffects::of(&nodes).unwrap().interval(0.05).unwrap();
-    /// statsmodels 0.14.6: conf_int(alpha=0.05, use_t=True), "random effect wls" assert!((interval.lo -
-    /// 0.00664549).abs() < 5e-9 && (interval.hi - 0.02811924).abs() < 5e-9);
+    /// // statsmodels 0.14.6: conf_int(alpha=0.05, use_t=True), "random effect wls"
+    /// assert!((interval.lo - 0.00664549).abs() < 5e-9 && (interval.hi - 0.02811924).abs() < 5e-9);
     /// ```
     pub fn interval(&self, alpha: f64) -> Result<Interval, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
@@ -237,8 +239,9 @@ pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
 /// reject at 5 %. Fails if `n` is 0 or below `n_above`.
 ///
 /// ```
-/// scipy: binomtest(1, 8).pvalue assert!((stillwell_stats::pooled::sign_test(1, 8).unwrap() - 0.0703125).abs() <
-/// 1e-12); assert_eq!(stillwell_stats::pooled::sign_test(4, 8), Ok(1.0));
+/// // scipy: binomtest(1, 8).pvalue
+/// assert!((stillwell_stats::pooled::sign_test(1, 8).unwrap() - 0.0703125).abs() < 1e-12);
+/// assert_eq!(stillwell_stats::pooled::sign_test(4, 8), Ok(1.0));
 /// ```
 pub fn sign_test(n_above: usize, n: usize) -> Result<f64, Invalid> {
     if n == 0 {

@@ -52,7 +52,7 @@ impl StratifiedRelabelling {
     /// use stillwell_stats::pooled::{Center, StratifiedRelabelling};
     /// let groups = [vec![0.02, 0.05, -0.01, 0.04], vec![0.03, 0.01, 0.02, 0.06, 0.02]];
     /// let of = |center| StratifiedRelabelling::new(&groups, center, 1999, 1).unwrap().test(0.0);
-    /// scipy 1.17: permutation_test((x / rms,), np.sum, permutation_type="samples")
+    /// // scipy 1.17: permutation_test((x / rms,), np.sum, permutation_type="samples")
     /// assert_eq!(of(Center::Mean).unwrap().p, 4.0 / 512.0);
     /// ```
     pub fn new(

@@ -219,7 +219,8 @@ impl Pairs {
     /// ).unwrap();
     /// let orbit = Orbit::new(8, 999, 7).unwrap();
     /// let found = pairs.compare(&orbit, Estimand::Adaptive.statistics(), 0.05, 1e-7).unwrap();
-    /// tests/vectors/compare.json assert!((found.interval.lo - -0.019332020320669625).abs() < 1e-6);
+    /// // tests/vectors/compare.json
+    /// assert!((found.interval.lo - -0.019332020320669625).abs() < 1e-6);
     /// assert!((found.interval.hi - 0.012573633600404376).abs() < 1e-6);
     /// ```
     pub fn compare(

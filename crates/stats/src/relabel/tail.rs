@@ -47,10 +47,12 @@ impl Pairs {
     ///
     /// ```
     /// use stillwell_stats::relabel::Pairs;
-    /// One run in ten of the new arm is three times as long. let new: Vec<f64> = (0..80).map(|j| if j % 10 == 0 { 3.0 }
-    /// else { 1.0 }).collect(); let tail = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap().tail(0.0);
+    /// // One run in ten of the new arm is three times as long.
+    /// let new: Vec<f64> = (0..80).map(|j| if j % 10 == 0 { 3.0 } else { 1.0 }).collect();
+    /// let tail = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap().tail(0.0);
     /// assert_eq!((tail.n_new, tail.n_pairs), (8, 8));
-    /// scipy: binomtest(8, 8).pvalue = 0.0078125 assert!((tail.p - 3.0 * 0.0078125).abs() < 1e-12);
+    /// // scipy: binomtest(8, 8).pvalue = 0.0078125
+    /// assert!((tail.p - 3.0 * 0.0078125).abs() < 1e-12);
     /// ```
     pub fn tail(&self, theta: f64) -> TailTest {
         let (slots, _) = self.centered(theta);

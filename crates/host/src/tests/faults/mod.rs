@@ -20,7 +20,6 @@ use crate::restore::{self, Reset};
 use machines::MACHINES;
 use verbs::{FaultVerb, Told};
 
-/// Errors of a call.
 const ERRORS: [i32; 5] = [libc::EIO, libc::ENOSPC, libc::EPERM, libc::EBUSY, libc::EMFILE];
 /// Makes the test try every error at every call that reads, too.
 const ALL: &str = "STILLWELL_TEST_ALL_FAULTS";
@@ -108,7 +107,6 @@ enum End {
     Dead,
 }
 
-/// A row of the table.
 struct Row {
     verb: FaultVerb,
     machine: &'static str,

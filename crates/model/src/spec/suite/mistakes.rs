@@ -235,7 +235,6 @@ fn wrong_with(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
         .or_else(|| wrong_with_matrix(benchmark))
 }
 
-/// Checks that the named variants exist.
 fn wrong_with_names(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let names: Vec<&str> = suite.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut wanted = benchmark.variants.iter().flatten().enumerate();

@@ -10,13 +10,11 @@ use serde_spanned::Spanned;
 
 use crate::values::Percent;
 
-/// A value and its bytes in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent, bound(deserialize = "T: Deserialize<'de>"))]
 pub struct SuiteItem<T>(Spanned<T>);
 
 impl<T> SuiteItem<T> {
-    /// The value's bytes in the file.
     pub fn span(&self) -> Range<usize> {
         self.0.span()
     }
@@ -37,7 +35,6 @@ impl<T> DerefMut for SuiteItem<T> {
 }
 
 impl<T> From<T> for SuiteItem<T> {
-    /// A value without a place.
     fn from(value: T) -> Self {
         Self(Spanned::new(0..0, value))
     }
@@ -162,7 +159,6 @@ pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     text.parse().map(Some).map_err(de::Error::custom)
 }
 
-/// Deserializes an error rate.
 pub fn alpha<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
     let alpha: Option<Percent> = text(deserializer)?;
     alpha.map_or(Ok(0.0), Percent::as_alpha).map_err(de::Error::custom)?;

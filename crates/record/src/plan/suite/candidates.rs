@@ -46,7 +46,6 @@ pub struct Candidate {
     /// The variants to compare.
     pub variants: Vec<BenchmarkVariant>,
     pub kind: BenchmarkKind,
-    /// The options for measuring.
     pub policy: Policy,
     /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
@@ -93,7 +92,6 @@ pub struct CommandOptions {
 }
 
 impl Candidate {
-    /// The key in the file.
     pub fn key(&self) -> &'static str {
         match self.kind {
             BenchmarkKind::Commands { .. } => "command",
@@ -200,7 +198,6 @@ impl Expansion<'_> {
         })
     }
 
-    /// The name. Parameters that are not in the name follow in brackets.
     fn name(&self) -> String {
         let template = self.benchmark.name.as_deref().unwrap_or_default();
         let rest = self.assignment.iter();
@@ -214,7 +211,6 @@ impl Expansion<'_> {
         substitute(template, &[self.assignment.as_slice(), &own_values(variant)].concat())
     }
 
-    /// The variables of a variant, overridden by the benchmark's.
     fn environment(&self, variant: &Variant) -> Vec<(String, String)> {
         let mut variables = variant.env.clone();
         variables.extend(self.benchmark.env.clone());

@@ -42,7 +42,6 @@ const SEEDS: u64 = 1 << 32;
 /// Separates the stream of first builds from the benchmarks' streams.
 const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
 
-/// A whole suite, decided.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Suite {
     pub name: String,
@@ -50,11 +49,9 @@ pub struct Suite {
     pub budget_ns: u64,
     /// Seed of the order of visits.
     pub seed: u64,
-    /// The benchmarks in the order of the file.
     pub members: Vec<SuiteMember>,
 }
 
-/// One benchmark of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteMember {
     /// Name of the benchmark, unique in the suite.
