@@ -1,5 +1,6 @@
 //! Width of text on a terminal, and ways to fit text into 80 columns.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anstyle::Style;
@@ -32,6 +33,19 @@ static KEEPS_NAMES: AtomicBool = AtomicBool::new(false);
 /// Leaves names as long as they are.
 pub fn keep_names() {
     KEEPS_NAMES.store(true, Ordering::Relaxed);
+}
+
+thread_local! {
+    /// Whether no name is cut, because a browser wraps it.
+    static IS_PAGE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Writes a page for the browser: its names are as long as they are.
+pub(super) fn for_page<T>(write: impl FnOnce() -> T) -> T {
+    IS_PAGE.set(true);
+    let written = write();
+    IS_PAGE.set(false);
+    written
 }
 
 /// The room for the names of a table whose other columns take this many.
@@ -79,10 +93,10 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// A text on one line of at most `columns`. An ellipsis replaces the middle of a longer text.
+/// A text on one line of at most `columns`; on a page, of any length. An ellipsis replaces the middle of a longer text.
 pub fn shorten(text: &str, columns: usize) -> String {
     let line = one_line(text);
-    if width(&line) <= columns {
+    if IS_PAGE.get() || width(&line) <= columns {
         return line;
     }
     let chars: Vec<char> = line.chars().collect();

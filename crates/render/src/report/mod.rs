@@ -22,6 +22,7 @@ use minijinja::Environment;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::columns::for_page;
 use analysis::report::{ReportData, ReportInput};
 use analysis::verdict::Judgement;
 
@@ -63,7 +64,7 @@ pub fn write(
     data: &ReportData,
     title: Option<&str>,
 ) -> Result<()> {
-    let page = page::page(records, data, title);
+    let page = for_page(|| page::page(records, data, title));
     let script_data = ReportScriptData { data, words: ReportTexts { groups: &page.words } };
     let mut environment = Environment::new();
     environment.add_template(NAME, TEMPLATE).context("the template of the report")?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::columns::{one_line, shorten};
+use crate::columns::{one_line, width};
 use crate::noise::{advice, name};
 use crate::remedies::Audience;
 use crate::report::cards::{self, VerdictCard};
@@ -12,6 +12,7 @@ use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
 use crate::report::tables::{self, MetricTable};
 use crate::report::{ReportRecord, charts};
+use crate::text::sentence;
 use crate::uncertain::signs;
 use analysis::report::{NameMatch, ReportData};
 use analysis::suite::plan_of;
@@ -25,8 +26,10 @@ const HEADLINES_MAX: usize = 3;
 pub(super) const OPEN_GROUPS_MAX: usize = 4;
 /// More ratios than this have no chart at the top of the page.
 const FOREST_MAX: usize = 60;
-/// Widest label, columns.
-const LABEL_MAX: usize = 72;
+/// Columns of a title that is made of the names of several commands.
+const TITLE_MAX: usize = 100;
+/// Of more records than this, the page has no answers in sentences.
+const ANSWERS_MAX: usize = 12;
 
 /// The page, as the template reads it.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +38,8 @@ pub(super) struct ReportPage {
     created: String,
     tool: String,
     counts: Vec<VerdictCount>,
+    /// The sentence of each record, as the terminal has it, where no card says it.
+    answers: Vec<String>,
     headlines: Vec<VerdictCard>,
     lead_figure: bool,
     readings: PageReadings,
@@ -142,7 +147,7 @@ fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard
 }
 
 fn with_signs(mut card: VerdictCard) -> VerdictCard {
-    card.sentence = signs(&card.sentence);
+    card.sentence = card.sentence.map(|sentence| signs(&sentence));
     card.numbers = card.numbers.map(|numbers| signs(&numbers));
     card.details = card.details.iter().map(|detail| signs(detail)).collect();
     card
@@ -166,12 +171,14 @@ pub(super) fn page(
         .flat_map(|context| group_cards(context, (!is_one).then_some(context.title.as_str())))
         .collect();
     let n_ratios = all.len();
-    let headlines = headlines(&groups, all.clone());
+    let mut headlines = headlines(&groups, all.clone());
+    let answers = answers(records, &groups, &mut headlines);
     ReportPage {
         title: title.map_or_else(|| default_title(&groups, records.len()), one_line),
         created: created(records),
         tool: records.first().map_or(String::new(), |it| one_line(&it.input.record.header.tool)),
         counts: if all.len() > headlines.len() { counts(&all) } else { Vec::new() },
+        answers,
         headlines,
         lead_figure: (1..=FOREST_MAX).contains(&n_ratios),
         readings: PAGE_READINGS,
@@ -194,6 +201,29 @@ pub(super) fn page(
     }
 }
 
+/// The answers at the top. Where a record has one card, its sentence is the same.
+fn answers(
+    records: &[ReportRecord<'_>],
+    groups: &[GroupContext<'_>],
+    cards: &mut [VerdictCard],
+) -> Vec<String> {
+    let is_one = records.len() == 1;
+    if !is_one && (!cards.is_empty() || records.len() > ANSWERS_MAX) {
+        return Vec::new();
+    }
+    let answer = |(at, it): (usize, &ReportRecord<'_>)| {
+        let said = signs(&sentence(it.input.record, it.input.analysis, it.judgements)?);
+        let file = groups.iter().find(|group| group.group.record == at);
+        let file = file.filter(|_| !is_one).map(|group| format!("{}: ", group.file));
+        Some(file.unwrap_or_default() + &said)
+    };
+    let answers: Vec<String> = records.iter().enumerate().filter_map(answer).collect();
+    if let ([card], [_]) = (cards, &answers[..]) {
+        card.sentence = None;
+    }
+    answers
+}
+
 /// The cards at the top: all verdicts, unless they are too many. Without verdicts: the times of the commands.
 fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<VerdictCard> {
     if !all.is_empty() {
@@ -212,8 +242,8 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     let of = |it: &GroupContext<'_>| {
         let title = (groups.len() > 1).then(|| place(it).1);
         let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
-        let plan = &it.reported.input.record.header.plan;
-        let card = |arm: &ArmSummary| cards::alone(plan, arm, it.unit, title.as_deref());
+        let card =
+            |arm: &ArmSummary| cards::alone(it.reported.input, arm, it.unit, title.as_deref());
         arms.map(card).map(with_signs).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
@@ -239,14 +269,16 @@ fn default_title(groups: &[GroupContext<'_>], n_records: usize) -> String {
     match groups {
         [only] => {
             let labels: Vec<String> =
-                only.group.arms.iter().map(|arm| shorten(&arm.label, LABEL_MAX)).collect();
+                only.group.arms.iter().map(|arm| one_line(&arm.label)).collect();
+            let all = labels.join(" vs ");
+            let is_short = labels.len() == 1 || width(&all) <= TITLE_MAX;
             match (&only.group.benchmark, &only.group.scan) {
                 (Some(benchmark), _) => one_line(benchmark),
                 (None, Some(scan)) => {
-                    let series = scan.series.iter().map(|series| shorten(&series.label, LABEL_MAX));
+                    let series = scan.series.iter().map(|series| one_line(&series.label));
                     series.collect::<Vec<_>>().join(" vs ")
                 }
-                (None, None) if labels.len() <= HEADLINES_MAX => labels.join(" vs "),
+                (None, None) if labels.len() <= HEADLINES_MAX && is_short => all,
                 (None, None) => format!("{} commands", labels.len()),
             }
         }
@@ -265,7 +297,7 @@ fn same_name(groups: &[GroupContext<'_>], same: &NameMatch) -> SameNameRow {
     let [group, arm] = same.arm;
     let it = &groups[group];
     SameNameRow {
-        label: shorten(&it.group.arms[arm].label, LABEL_MAX),
+        label: one_line(&it.group.arms[arm].label),
         file: it.file.clone(),
         t0: it.t0(arm),
         ratio: estimate(same).unwrap_or_default(),
@@ -286,7 +318,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
     let has_ratios = context.has_ratios();
     let row = |(place, (number, arm)): (usize, &(String, &ArmSummary))| ArmRow {
         number: number.clone(),
-        label: shorten(&arm.label, 2 * LABEL_MAX),
+        label: one_line(&arm.label),
         is_reference: group.arms[place].is_reference && !group.comparisons.is_empty(),
         cells: tables::times(arm, has_ratios.then(|| context.compared(place)), context.unit),
     };
@@ -324,7 +356,7 @@ fn number(context: &GroupContext<'_>, place: usize) -> String {
 
 fn group_words(context: &GroupContext<'_>) -> GroupText {
     let group = context.group;
-    let label = |place: usize| shorten(&group.arms[place].label, LABEL_MAX);
+    let label = |place: usize| one_line(&group.arms[place].label);
     let plan = &context.reported.input.record.header.plan;
     let compared = context.comparisons().zip(&group.comparisons);
     let compared = compared.map(|((found, judgement), compared)| {
@@ -347,7 +379,7 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
         arms: (0..group.arms.len()).map(label).collect(),
         numbers: (0..group.arms.len()).map(|place| number(context, place)).collect(),
         comparisons: compared.collect(),
-        series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
+        series: scan.map(|series| one_line(&series.label)).collect(),
         ledgers: ledgers
             .map(|it| it.lost.entries.iter().map(|part| part_words(part, audience)).collect())
             .collect(),
@@ -355,9 +387,8 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
 }
 
 fn part_words(part: &LedgerEntry, audience: Audience) -> PartText {
-    let estimate = if part.is_estimate { " (estimate)" } else { "" };
     PartText {
-        name: name(&part.source) + estimate,
+        name: name(&part.source),
         advice: advice(&part.source, audience).unwrap_or_default(),
     }
 }

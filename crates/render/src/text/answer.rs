@@ -29,19 +29,18 @@ pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> O
     let candidates: Vec<&ArmSummary> = page.candidates().collect();
     match (&candidates[..], &analysis.comparisons[..]) {
         ([], _) => None,
-        ([arm], _) => Some(alone(page, arm)),
+        ([arm], _) => Some(alone(page, &page.names[arm.arm], arm)),
         (_, [found]) if candidates.len() == 2 => {
-            let [new, old] = [found.arm, found.reference].map(|arm| &page.names[arm]);
+            let [new, old] = [found.arm, found.reference].map(|arm| &*page.names[arm]);
             let judgement = judgements.first()?;
-            Some(pair([new, old], &found.evidence, judgement, page))
+            Some(pair([new, old], &found.evidence, judgement, page.plan))
         }
         _ => several(page, &candidates, judgements),
     }
 }
 
 /// The time of a single command.
-fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
-    let name = &page.names[arm.arm];
+pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> String {
     let Some(text) = t0::of_arm(page.unit, arm) else {
         return format!("{name} has no finished run");
     };
@@ -79,13 +78,13 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
 }
 
 /// The verdict on `new` against `old`, with its interval.
-fn pair(
-    [new, old]: [&String; 2],
+pub(crate) fn pair(
+    [new, old]: [&str; 2],
     evidence: &Evidence,
     judgement: &Judgement,
-    page: &SummaryContext<'_>,
+    plan: &Plan,
 ) -> String {
-    let (plan, quantity) = (page.plan, page.quantity);
+    let quantity = QuantityWords::of(plan);
     match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
@@ -126,7 +125,7 @@ fn pair(
 }
 
 /// A decided difference, and whether it counts as the same nevertheless.
-pub(crate) fn decided(
+fn decided(
     [new, old]: [&str; 2],
     paired: &PairedTest,
     judgement: &Judgement,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use formats::SummaryStatistics;
 
-use crate::columns::{shorten, wrap, wrap_headline};
+use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
 use crate::names::cut_names;
 use crate::text::comparison::{no_test, numbers_line};
@@ -17,7 +17,7 @@ use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends the number of verdicts of each kind, and a line for each benchmark.
+/// Appends a line for each benchmark.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let programs = programs(page);
     if page.analysis.comparisons.is_empty() {
@@ -30,7 +30,6 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
         out.push('\n');
         return;
     }
-    counts(out, page, judgements, &programs);
     let rows = page.analysis.comparisons.iter().zip(judgements);
     let rows = rows.map(|(found, judgement)| compared(page, found, judgement, &programs));
     let location = page.quantity.location(page.plan);
@@ -57,13 +56,12 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
     out.push('\n');
 }
 
-/// Appends how many benchmarks have which verdict, and the geometric mean of their ratios.
-fn counts(
-    out: &mut String,
-    page: &SummaryContext<'_>,
-    judgements: &[Judgement],
-    programs: &[String],
-) {
+/// How many benchmarks have which verdict, and the geometric mean of their ratios. `None` if nothing is compared.
+pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Option<String> {
+    if page.analysis.comparisons.is_empty() {
+        return None;
+    }
+    let programs = programs(page);
     let tested =
         |index: &usize| matches!(page.analysis.comparisons[*index].evidence, Evidence::Paired(_));
     let n_of = |verdict| {
@@ -84,7 +82,7 @@ fn counts(
         all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let n = judgements.len();
     let what = if n == 1 { "benchmark" } else { "benchmarks" };
-    let text = match programs {
+    let text = match &programs[..] {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
             let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
@@ -99,8 +97,7 @@ fn counts(
             uncertain::significant(shown_value(mean, page.plan), 4)
         )
     });
-    wrap_headline(out, page.styles.headline, &(text + &mean));
-    out.push('\n');
+    Some(text + &mean)
 }
 
 fn compared(

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use formats::ResultUnit;
 
-use crate::columns::{flow, wrap, wrap_headline};
+use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
 use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
@@ -24,7 +24,7 @@ use model::spec::run::TableOrder;
 use record::plan::Plan;
 use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
 
-pub(super) use answer::{decided, differs};
+pub(super) use answer::{differs, pair};
 use comparison::self_check;
 pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences};
 pub(super) use ranked::ratio_and_word;
@@ -99,6 +99,22 @@ impl<'a> SummaryContext<'a> {
         ResultUnit::Other(name).more_is_better().then_some((unit, text))
     }
 
+    fn has_failed(&self) -> bool {
+        matches!(self.analysis.end, Some(EndReason::Failed | EndReason::TimedOut))
+    }
+
+    /// The answer in a sentence. `None` where there is none to tell about.
+    fn sentence(&self, judgements: &[Judgement]) -> Option<String> {
+        if self.plan.has_benchmarks() {
+            return benchmarks::sentence(self, judgements);
+        }
+        let comparisons = &self.analysis.comparisons;
+        let has_verdict =
+            || comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
+        let is_told = !self.has_failed() || self.candidates().count() == 1 || has_verdict();
+        answer::sentence(self, judgements).filter(|_| is_told)
+    }
+
     fn candidates(&self) -> impl Iterator<Item = &'a ArmSummary> {
         self.analysis.arms.iter().filter(|arm| !arm.is_hidden)
     }
@@ -139,6 +155,26 @@ pub fn summary(
     out
 }
 
+/// The sentence alone, as [`summary`] has it.
+pub(super) fn sentence(
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> Option<String> {
+    SummaryContext::new(record, (analysis, judgements), &Styles::default()).sentence(judgements)
+}
+
+/// The sentence on the time of one command.
+pub(super) fn sentence_on(
+    record: &Record,
+    analysis: &Analysis,
+    (arm, unit): (&ArmSummary, DisplayUnit),
+) -> String {
+    let styles = Styles::default();
+    let page = SummaryContext::new(record, (analysis, &[]), &styles);
+    answer::alone(&SummaryContext { unit, ..page }, &one_line(&arm.label), arm)
+}
+
 /// The answer alone: a failure, the sentence and the table.
 pub(super) fn answer(
     record: &Record,
@@ -158,22 +194,20 @@ fn append_answer(
     record: &Record,
     judgements: &[Judgement],
 ) {
-    let has_failed = matches!(page.analysis.end, Some(EndReason::Failed | EndReason::TimedOut));
-    if has_failed {
+    if page.has_failed() {
         closing::failures(out, record, page.analysis.end, page.styles);
     }
+    if let Some(text) = page.sentence(judgements) {
+        headline(out, page, judgements, &text);
+    }
     if page.plan.has_benchmarks() {
+        if !page.analysis.comparisons.is_empty() {
+            out.push('\n');
+        }
         benchmarks::append(out, page, judgements);
         return;
     }
-    let has_verdict =
-        || page.analysis.comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
     let is_alone = page.candidates().count() == 1;
-    if let Some(text) =
-        answer::sentence(page, judgements).filter(|_| !has_failed || is_alone || has_verdict())
-    {
-        headline(out, page, judgements, &text);
-    }
     match page.candidates().next().filter(|_| is_alone) {
         Some(arm) => {
             if let Some(text) = answer::disturbance(page, arm) {
