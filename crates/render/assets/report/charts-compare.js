@@ -26,24 +26,29 @@ charts.forest = (context) => {
   const { scale, at: place } = ratioAxis(reach, Math.max(3, Math.floor(context.width / 110)));
   const [left, right] = [14, context.width - 14];
   const pixel = (at) => left + ((right - left) * (at - scale.domain[0])) / (scale.domain[1] - scale.domain[0]);
-  const letters = Math.floor((right - left) / 6.6) - 14;
+  const letters = Math.floor((right - left) / 6.8);
   rows.forEach((row, at) => {
     row.at = at;
     row.x = place(row.ratio);
     row.x1 = place(row.lo);
     row.x2 = place(row.hi);
-    const name = row.title.length > letters ? `${row.title.slice(0, letters)}…` : row.title;
-    row.label = `${name}  ${row.said.word}`;
+    // The word of the verdict stays in one piece behind the name.
+    const lines = wrapped(row.title, letters);
+    if (lines.at(-1).length + 2 + row.said.word.length <= letters) lines.push(`${lines.pop()}  ${row.said.word}`);
+    else lines.push(row.said.word);
+    row.lines = lines.length;
+    row.label = lines.join("\n");
     // The label begins where its bar begins, or ends where it ends, or fills the line.
-    const long = 6.8 * row.label.length;
+    const long = 6.8 * d3.max(lines, (line) => line.length);
     row.side = pixel(row.x1) + long <= right ? "start" : pixel(row.x2) - long >= left ? "end" : "line";
     row.tip = `${row.title}\n${row.said.word}\nratio ${ratioText(row.ratio)} [${ratioText(row.lo)}, ${Number.isFinite(row.hi) ? ratioText(row.hi) : "∞"}]${row.isTest ? "" : "\nan estimate, not a test"}`;
   });
   const color = (row) => `var(--${row.said.class})`;
   const on = (side) => rows.filter((row) => row.side === side);
-  const label = { y: "at", text: "label", dy: -8, fontSize: 11.5, stroke: "var(--plot-background)", fill: color, strokeWidth: 4, className: "mark-labels" };
+  const more = 14 * (d3.max(rows, (row) => row.lines) - 1);
+  const label = { y: "at", text: "label", lineAnchor: "bottom", lineHeight: 1.2, dy: -1 + more / 2, fontSize: 11.5, stroke: "var(--plot-background)", fill: color, strokeWidth: 4, className: "mark-labels" };
   const svg = draw(context, {
-    height: 48 + 36 * rows.length,
+    height: 48 + (36 + more) * rows.length,
     marginLeft: left,
     marginRight: 14,
     marginTop: 6,
@@ -52,8 +57,8 @@ charts.forest = (context) => {
     marks: [
       Plot.barX(rows, { y: "at", x1: (row) => place(1 - row.same), x2: (row) => place(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, className: "mark-same-zone" }),
       Plot.ruleX([0], { strokeOpacity: 0.6 }),
-      Plot.link(rows, { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: (row) => (row.isTest ? null : "3 3"), dy: 8, className: "mark-intervals" }),
-      Plot.dot(rows, { x: "x", y: "at", r: 4.5, fill: color, dy: 8, className: "mark-ratios" }),
+      ...[true, false].map((isTest) => Plot.link(rows.filter((row) => row.isTest === isTest), { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: isTest ? undefined : "3 3", dy: 8 + more / 2, className: "mark-intervals" })),
+      Plot.dot(rows, { x: "x", y: "at", r: 4.5, fill: color, dy: 8 + more / 2, className: "mark-ratios" }),
       Plot.text(on("start"), { ...label, x: "x1", textAnchor: "start" }),
       Plot.text(on("end"), { ...label, x: "x2", textAnchor: "end" }),
       Plot.text(on("line"), { ...label, frameAnchor: "left", dx: 2, textAnchor: "start" }),
@@ -86,7 +91,7 @@ charts.pairs = (context) => {
   const svg = draw(context, {
     height: 240,
     x: { label: "block" },
-    y: { label: "time ÷ reference", labelAnchor: "center", ...scale },
+    y: { label: "time ÷ reference", ...scale },
     marks: [
       Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
@@ -121,7 +126,7 @@ charts.shift = (context) => {
   const svg = draw(context, {
     height: 240,
     x: { label: "quantile [%]", ticks: [10, 30, 50, 70, 90] },
-    y: { label: "time ÷ reference", labelAnchor: "center", ...scale },
+    y: { label: "time ÷ reference", ...scale },
     marks: [
       Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
@@ -139,12 +144,16 @@ charts.ledger = (context) => {
   const share = (part, whole) => `${d3.format(".3~r")((100 * part) / whole)} %`;
   const parts = ledgers.flatMap((ledger) => ledger.entries.map((entry, i) => {
     const { name: label, advice } = context.words.ledgers[ledger.at][i];
-    return { ...entry, arm: ledger.arm, label, advice, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time${advice && `\nremoved by ${advice}`}` };
+    return { ...entry, arm: ledger.arm, key: partKey(entry), label, advice, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}${entry.is_estimate ? " (estimate)" : ""}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time${advice && `\nremoved by ${advice}`}` };
   }));
   if (!parts.length) return null;
-  const kinds = [...new Set(parts.filter((part) => part.ns !== 0).map((part) => part.label))];
-  const color = (part) => partColor(part, kinds.indexOf(part.label));
-  const stacked = { y: "arm", x: "ofTime", z: "label", order: kinds };
+  // The same order and colours in each bar and group. What has no place of its own comes before what has no cause.
+  const order = Object.keys(PARTS);
+  const rank = ({ source }) => (source in PARTS ? order.indexOf(source) : order.indexOf("host") - 0.5);
+  const drawn = d3.sort(parts.filter((part) => part.ns !== 0), rank, (part) => part.key);
+  const kinds = [...new Set(drawn.map((part) => part.key))];
+  const color = (part) => PARTS[part.source] ?? armColor(kinds.indexOf(part.key), kinds.length);
+  const stacked = { y: "arm", x: "ofTime", z: "key", order: kinds };
   const svg = draw(context, {
     height: 52 + 30 * ledgers.length,
     marginLeft: 30,
@@ -152,15 +161,23 @@ charts.ledger = (context) => {
     x: { label: "share of all time [%]", grid: true },
     y: { axis: null, domain: ledgers.map((ledger) => ledger.arm) },
     marks: [
-      Plot.barX(parts.filter((part) => part.ns !== 0), { ...stacked, fill: color, insetTop: 3, insetBottom: 3, className: "mark-parts" }),
+      Plot.barX(drawn, { ...stacked, fill: color, stroke: "currentColor", strokeWidth: 0.5, insetTop: 3, insetBottom: 3, className: "mark-parts" }),
       Plot.text(ledgers, { y: "arm", text: (ledger) => context.words.numbers[ledger.arm], frameAnchor: "left", dx: -8, textAnchor: "end" }),
       Plot.ruleX([0]),
-      Plot.tip(parts.filter((part) => part.ns !== 0), Plot.pointer(Plot.stackX({ ...stacked, title: "tip", fontSize: 12 }))),
+      Plot.tip(drawn, Plot.pointer(Plot.stackX({ ...stacked, title: tipText, fontSize: 12, lineWidth: 60 }))),
     ],
   });
-  const key = kinds.map((label) => ({ color: color(parts.find((part) => part.label === label)), text: label }));
-  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time", "removed by"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns), part.advice]) }), note: ledgers.filter((ledger) => ledger.excess_ns > 0).map((ledger) => `${name(context, ledger.arm)}: the estimates add up to ${duration(ledger.excess_ns)} more than was lost.`).join(" ") };
+  const key = kinds.map((kind) => {
+    const at = drawn.findIndex((part) => part.key === kind);
+    const isEstimate = drawn.every((part) => part.key !== kind || part.is_estimate);
+    return { marks: ["mark-parts"], at, text: drawn[at].label + (isEstimate ? " (estimate)" : "") };
+  });
+  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time", "removed by"], rows: parts.map((part) => [name(context, part.arm), part.label + (part.is_estimate ? " (estimate)" : ""), duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns), part.advice]) }), note: ledgers.filter((ledger) => ledger.excess_ns > 0).map((ledger) => `${name(context, ledger.arm)}: the estimates add up to ${duration(ledger.excess_ns)} more than was lost.`).join(" ") };
 };
+
+// The curves of a scan differ in dashes and dots: a colour is that of a command.
+const DASHES = [undefined, "7 3", "2 3", "9 3 2 3", "4 2", "12 4"];
+const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "wye", "cross"];
 
 charts.scan = (context) => {
   const { group, words: { unit } } = context;
@@ -176,21 +193,21 @@ charts.scan = (context) => {
     return { series: index, arm: point.arm, x: scan.is_numeric ? point.number : point.value, y, y1, y2, err: err / unit.size, median: arm.median.value / unit.size, tip: `${name(context, point.arm)}\n${scan.parameter} = ${point.value}\nt0 ${arm.is_upper_limit ? "at most " : ""}${inUnit(unit, t0.value)}${t0.err == null ? "" : ` ± ${duration(t0.err)}`}` };
   }).filter(Boolean));
   if (!points.length) return null;
-  const stroke = (point) => (scan.series.length > 1 ? armColor(point.series, scan.series.length) : "var(--soft)");
+  const curves = d3.range(scan.series.length).map((at) => [at, points.filter((point) => point.series === at)]).filter(([, own]) => own.length);
   const svg = draw(context, {
     height: 280,
     marginBottom: 36,
     x: { label: scan.parameter, type: scan.is_numeric ? (context.all ? "log" : "linear") : "point", ticks: scan.is_numeric && points.length <= 12 ? [...new Set(points.map((point) => point.x))] : undefined, tickFormat: scan.is_numeric ? "~r" : undefined },
     y: { label: axisLabel(unit, "t0"), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
     marks: [
-      Plot.line(points, { x: "x", y: "y", z: "series", stroke, strokeWidth: 1.5, className: "mark-curves" }),
+      ...curves.map(([at, own]) => Plot.line(own, { x: "x", y: "y", stroke: "var(--soft)", strokeWidth: 1.5, strokeDasharray: DASHES[at % DASHES.length], className: `mark-curves mark-curve-${at}` })),
       Plot.link(points, { x1: "x", x2: "x", y1: "y1", y2: "y2", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 2, className: "mark-errors" }),
-      Plot.dot(points, { x: "x", y: "y", r: 4.5, fill: (point) => colorIn(context)(point.arm), className: "mark-points" }),
-      scan.series.length > 1 && Plot.text(points, Plot.selectLast({ x: "x", y: "y", z: "series", text: (point) => context.words.series[point.series], textAnchor: "end", dy: -12, fill: stroke, stroke: "var(--plot-background)", strokeWidth: 4 })),
+      ...curves.map(([at, own]) => Plot.dot(own, { x: "x", y: "y", r: 4.5, symbol: SYMBOLS[at % SYMBOLS.length], fill: (point) => colorIn(context)(point.arm), className: `mark-points mark-points-${at}` })),
       tip(points, { x: "x", y: "y" }),
     ],
   });
-  return { svg, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, "t0"), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.err)]) }), note: "" };
+  const key = curves.length > 1 ? curves.map(([at]) => ({ marks: [`mark-curve-${at}`, `mark-points-${at}`], text: context.words.series[at] })) : [];
+  return { svg, key, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, "t0"), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.err)]) }), note: "" };
 };
 
 charts.ridges = (context) => {
@@ -204,9 +221,11 @@ charts.ridges = (context) => {
   const fill = (at) => armColor(arms[at].place, data.groups[arms[at].group].arms.length);
   const bins = binsOf(histogram, arms, unit, label);
   const facet = { fy: (d) => d.arm };
+  const lines = arms.map((arm) => wrapped(label(arm.at), Math.floor((context.width - 40) / 6.8)));
   const svg = draw(context, {
-    height: 40 + 54 * arms.length,
+    height: 40 + (41 + 14 * d3.max(lines, (own) => own.length)) * arms.length,
     marginLeft: 14,
+    marginTop: 6,
     x: { type: context.all ? "log" : "linear", label: axisLabel(unit, "value"), grid: true, tickFormat: context.all ? "~s" : undefined },
     y: { axis: null },
     fy: { axis: null, padding: 0.08 },
@@ -214,9 +233,9 @@ charts.ridges = (context) => {
       Plot.rectY(bins, { x1: "x1", x2: "x2", y1: 0, y2: "count", fill: (bin) => fill(bin.arm), fillOpacity: 0.7, inset: 0, className: "mark-bins", ...facet }),
       ...t0Marks(arms, unit, fill, facet),
       Plot.ruleY(arms, { y: 0, fy: "arm", strokeOpacity: 0.5 }),
-      Plot.text(arms, { text: (arm) => label(arm.at), fy: "arm", frameAnchor: "top-right", textAnchor: "end", fontSize: 11.5, stroke: "var(--plot-background)", strokeWidth: 4, fill: "currentColor" }),
+      Plot.text(arms, { text: (arm) => lines[arm.at].join("\n"), fy: "arm", frameAnchor: "top-right", textAnchor: "end", fontSize: 11.5, lineHeight: 1.2, stroke: "var(--plot-background)", strokeWidth: 4, fill: "currentColor" }),
       tip(bins, { x: (bin) => (bin.x1 + bin.x2) / 2, y: "count", ...facet }),
     ],
   });
-  return { svg, points: [], table: () => binTable(bins, label, unit), note: context.all ? "" : aboveNote(histogram, arms, label) };
+  return { svg, points: [], table: () => binTable(bins, label, unit), note: context.all ? "" : aboveNote(histogram, arms, label, together.log_histogram) };
 };

@@ -8,13 +8,15 @@ const EVENTS = {
   throttled: ["slower clock", "wye", false],
   unshielded: ["shield lost", "star", null],
   failed: ["failed", "times", false],
-  timed_out: ["timed out", "times", true],
+  timed_out: ["timed out", "asterisk", true],
 };
-// Unexplained time is grey. A part that also marks rows has the colour of that mark.
-function partColor(part, index) {
-  if (part.source === "unexplained" || part.source === "host") return "var(--part-unexplained)";
-  return part.source in EVENTS ? `var(--event-${part.source})` : armColor((index + 2) % HUES.length, HUES.length);
-}
+// The parts of lost time in the order of every bar, each with its own colour. Also a reader who does not see red, green or
+// blue can tell any two apart.
+const PARTS = {
+  preempted: "#d55e00", queued: "#e69f00", waited: "#f0e442", seen_late: "#000000", quota: "#7a0c3e", after_interruptions: "#454f00", migrations: "#cc79a7",
+  neighbours: "#332288", memory_traffic: "#a4f0cf", frequency: "#56b4e9", faults: "#009e73", asleep: "#0072b2", host: "#68717a", unexplained: "#c4cad2",
+};
+const partKey = ({ source, name, line, vector }) => [source, name ?? line ?? vector ?? ""].join(" ").trim();
 const shownArms = (context) => context.group.arms.map((arm, at) => ({ ...arm, at })).filter((arm) => !context.hidden.has(arm.at));
 const colorIn = (context) => (arm) => armColor(arm, context.group.arms.length);
 const name = (context, arm) => context.words.arms[arm];
@@ -25,7 +27,7 @@ function binsOf(histogram, arms, unit, label) {
   for (const { series, at } of arms) {
     histogram.counts[series].forEach((count, bin) => {
       const [from, to] = [histogram.edges[bin], histogram.edges[bin + 1]];
-      if (count > 0) bins.push({ arm: at, count, x1: from / unit.size, x2: to / unit.size, tip: `${label(at)}\n${inUnit(unit, from)} … ${inUnit(unit, to)}\n${count} ${count === 1 ? "value" : "values"}` });
+      if (count > 0) bins.push({ arm: at, count, x1: from / unit.size, x2: to / unit.size, tip: `${label(at)}\n${inUnit(unit, from)} … ${inUnit(unit, to)}\n${counted(count, "value")}` });
     });
   }
   return bins;
@@ -39,9 +41,9 @@ function t0Marks(arms, unit, fill, facet = {}) {
   ];
 }
 const binTable = (bins, label, unit) => ({ head: ["", axisLabel(unit, "from"), axisLabel(unit, "to"), "values"], rows: bins.map((bin) => [label(bin.arm), digits(bin.x1), digits(bin.x2), bin.count]) });
-function aboveNote(histogram, arms, label) {
+function aboveNote(histogram, arms, label, hasMore) {
   const above = arms.filter(({ series }) => histogram.n_above[series] > 0).map(({ series, at }) => `${histogram.n_above[series]} of ${label(at)}`);
-  return above.length ? `Beyond the right edge: ${above.join(", ")}. "all, log" shows them.` : "";
+  return above.length ? `Beyond the right edge: ${above.join(", ")}.${hasMore ? ' "all, log" shows all.' : ""}` : "";
 }
 
 charts.histogram = (context) => {
@@ -54,7 +56,8 @@ charts.histogram = (context) => {
   const many = arms.length > 3;
   const facet = many ? { fy: (d) => d.arm ?? d.at } : {};
   const svg = draw(context, {
-    height: many ? 46 + 40 * arms.length : 230,
+    height: many ? 46 + 40 * arms.length : 240,
+    marginTop: many ? 6 : 30,
     x: { type: context.all ? "log" : "linear", label: axisLabel(unit, "value"), tickFormat: context.all ? "~s" : undefined },
     y: { label: many ? null : "values", axis: many ? null : "left", grid: !many },
     fy: { axis: null },
@@ -66,7 +69,7 @@ charts.histogram = (context) => {
       tip(bins, { x: (bin) => (bin.x1 + bin.x2) / 2, y: "count", ...facet }, Plot.pointerX),
     ],
   });
-  return { svg, points: bins.map((bin) => ({ x: (bin.x1 + bin.x2) / 2, y: bin.count, tip: bin.tip })), table: () => binTable(bins, label, unit), note: context.all ? "" : aboveNote(histogram, arms, label) };
+  return { svg, points: bins.map((bin) => ({ x: (bin.x1 + bin.x2) / 2, y: bin.count, tip: bin.tip })), table: () => binTable(bins, label, unit), note: context.all ? "" : aboveNote(histogram, arms, label, isWide(group)) };
 };
 
 charts.ecdf = (context) => {
@@ -77,7 +80,7 @@ charts.ecdf = (context) => {
   const starts = arms.filter((arm) => arm.cumulative.values.length).map((arm) => ({ arm: arm.at, x: arm.cumulative.values[0] / unit.size, y: 0 }));
   const domain = context.all || !group.histogram ? undefined : [Math.min(group.histogram.edges[0], ...arms.filter((arm) => arm.t0).map((arm) => arm.t0.value)) / unit.size, group.histogram.edges.at(-1) / unit.size];
   const svg = draw(context, {
-    height: 230,
+    height: 240,
     x: { type: context.all ? "log" : "linear", domain, label: axisLabel(unit, "value"), tickFormat: context.all ? "~s" : undefined },
     y: { label: "share of the values", domain: [0, 1], grid: true, percent: false },
     marks: [
@@ -110,7 +113,7 @@ charts.time = (context) => {
   const slices = (timeline.slices ?? []).filter((slice) => !context.hidden.has(slice.arm)).map((slice) => {
     const [min, lower, median, upper, max] = slice.quantiles.map((value) => value / unit.size);
     const [from, to] = slice.started_ns.map((ns) => ns / 1e9);
-    return { ...slice, min, lower, median, upper, max, from, to, mid: (from + to) / 2, tip: `${name(context, slice.arm)}\n${slice.n} rows\nsmallest ${digits(min)}, 25 % ${digits(lower)}, median ${digits(median)}, 75 % ${digits(upper)}, largest ${digits(max)} ${unit.name}\n${slice.n_with_events} with events` };
+    return { ...slice, min, lower, median, upper, max, from, to, mid: (from + to) / 2, tip: `${name(context, slice.arm)}\n${counted(slice.n, "row")}\nsmallest ${digits(min)}, 25 % ${digits(lower)}, median ${digits(median)}, 75 % ${digits(upper)}, largest ${digits(max)} ${unit.name}\n${slice.n_with_events} with events` };
   });
   if (!points.length && !slices.length) return null;
   const top = group.histogram && !context.all && isWide(group) ? (group.histogram.edges.at(-1) * 1.03) / unit.size : Infinity;
@@ -128,7 +131,7 @@ charts.time = (context) => {
     height: 260 + 13 * kinds.length,
     marginTop: 18 + 13 * kinds.length + 6,
     x: { label: "time of the session [s]" },
-    y: { type: context.all ? "log" : "linear", label: axisLabel(unit, "value"), grid: true, domain: top < Infinity ? [low, top] : undefined, nice: false, labelAnchor: "center", tickFormat: context.all ? "~s" : undefined },
+    y: { type: context.all ? "log" : "linear", label: axisLabel(unit, "value"), grid: true, domain: top < Infinity ? [low, top] : undefined, nice: false, tickFormat: context.all ? "~s" : undefined },
     marks: [
       Plot.ruleX(slices, { x: "mid", y1: "min", y2: "max", stroke: fill, strokeOpacity: 0.3, clip: true, className: "mark-slices-smallest-to-largest" }),
       Plot.rect(slices, { x1: "from", x2: "to", y1: "lower", y2: "upper", fill, fillOpacity: 0.35, clip: true, className: "mark-slices-25-to-75-" }),
@@ -142,9 +145,9 @@ charts.time = (context) => {
   });
   const notes = [];
   if (timeline.kind === "sliced") notes.push(`${d3.format(",")(timeline.n)} rows are too many to draw one by one: each bar is a slice of time with all its rows (smallest, 25 %, median, 75 %, largest), and the dots are the ${points.length} rows with extreme values.`);
-  if (above.length) notes.push(`${above.length} rows above the frame are the triangles at its edge; "all, log" shows where they are.`);
+  if (above.length) notes.push(above.length === 1 ? '1 row above the frame is the triangle at its edge; "all, log" shows where it is.' : `${above.length} rows above the frame are the triangles at its edge; "all, log" shows where they are.`);
   if (points.some((point) => point.isWarmup)) notes.push("Hollow: warm-ups.");
   const rows = () => points.map((point) => [name(context, point.arm), timeline.rows.step[point.i], timeline.rows.block[point.i] ?? "warm-up", digits(point.x), digits(point.y), point.events.map(({ event }) => EVENTS[event][0]).join(", ")]);
-  const key = kinds.map((kind) => ({ color: `var(--event-${kind})`, text: EVENTS[kind][0] }));
+  const key = kinds.map((kind) => ({ marks: [`mark-event-${kind}`], text: EVENTS[kind][0] }));
   return { svg, key, points: [...inside, ...above].sort((a, b) => a.x - b.x), table: () => ({ head: ["", "step", "block", "started [s]", axisLabel(unit, "value"), "events"], rows: rows() }), note: notes.join(" ") };
 };

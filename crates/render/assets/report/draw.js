@@ -19,7 +19,21 @@ function duration(ns) {
   return `${d3.format(".3~r")(ns / unit[1])} ${unit[0]}`;
 }
 const inUnit = (unit, value) => `${digits(value / unit.size)} ${unit.name}`.trim();
+const counted = (n, what) => `${d3.format(",")(n)} ${what}${n === 1 ? "" : "s"}`;
 const axisLabel = (unit, text) => (unit.name ? `${text} [${unit.name}]` : text);
+
+// A text in lines of at most `room` letters: broken at a space or before a sign, and elsewhere only in a longer word.
+function wrapped(text, room) {
+  const lines = [""];
+  for (const piece of text.match(/[/=_,.-]*[^\s/=_,.-]*\s*/g)) {
+    if (lines.at(-1) !== "" && lines.at(-1).length + piece.trimEnd().length > room) lines.push("");
+    for (let rest = piece; rest !== ""; rest = rest.slice(room)) {
+      if (lines.at(-1).length + rest.trimEnd().length > room && lines.at(-1) !== "") lines.push("");
+      lines[lines.length - 1] += rest.slice(0, room);
+    }
+  }
+  return lines.map((line) => line.trimEnd());
+}
 
 // An axis of ratios, logarithmic: half and double are equally far from 1. Near 1 the ticks are percentages, which are
 // usual there; else they are factors. `at` is the place of a ratio; 0 and ∞ are at the edge. The scale is linear in the
@@ -46,25 +60,29 @@ function ratioAxis(ratios, room, pad = 0.06) {
   };
 }
 
-// The input of a chart: its group, hidden arms, width, scale and comparison.
-function draw(context, options) {
-  const narrow = context.width < 480;
+// The input of a chart: its group, hidden arms, width, scale and comparison. The margin has room for the labels of the ticks.
+function draw(context, options, marginLeft = options.marginLeft ?? 50) {
   const svg = Plot.plot({
     className: "plot-svg",
     width: context.width,
-    marginLeft: narrow ? 50 : 60,
+    marginTop: 30,
     marginRight: 14,
     marginBottom: 40,
     // Colours are CSS values, so no scale maps them.
     color: { type: "identity" },
     style: { fontSize: "12px" },
     ...options,
+    marginLeft,
     marks: options.marks.filter(Boolean),
   });
+  const labels = [...svg.querySelectorAll("[aria-label='y-axis tick label'] text")];
+  const room = 7.2 * (d3.max(labels, (label) => label.textContent.length) ?? 0) + 14;
+  if (room > marginLeft) return draw(context, options, room);
   // The page's style sheet has these rules; the Content-Security-Policy allows no other style sheet.
   svg.querySelector("style")?.remove();
   svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return svg;
 }
+const tipText = ({ tip }) => tip.split("\n").flatMap((line) => wrapped(line, 44)).join("\n");
 const tip = (points, channels, pointer = Plot.pointer) =>
-  Plot.tip(points, pointer({ ...channels, title: "tip", fontSize: 12, maxRadius: 60, lineWidth: 30 }));
+  Plot.tip(points, pointer({ ...channels, title: tipText, fontSize: 12, maxRadius: 60, lineWidth: 60 }));

@@ -21,6 +21,20 @@ function toggle(state, what, text, redraw) {
   return button;
 }
 
+// The sign of an entry in the legend: copies of what the chart draws.
+function sample(svg, { marks, at = 0 }) {
+  const made = d3.create("svg:svg").attr("class", "sample").attr("aria-hidden", "true");
+  for (const mark of marks) {
+    const drawn = svg.querySelectorAll(`.${mark} :is(circle, path, rect)`)[at];
+    const copy = made.append(() => drawn.parentNode.cloneNode(false)).attr("transform", null).attr("clip-path", null).append(() => drawn.cloneNode(false)).attr("transform", null);
+    if (drawn.localName === "circle") copy.attr("cx", 0).attr("cy", 0);
+    if (drawn.localName === "rect") copy.attr("x", -5).attr("y", -5).attr("width", 10).attr("height", 10);
+    if (mark.startsWith("mark-curve")) copy.attr("d", "M-14,0H14");
+  }
+  const half = marks.length > 1 ? 14 : 7;
+  return made.attr("viewBox", `${-half} -7 ${2 * half} 14`).attr("width", 2 * half).attr("height", 14).node();
+}
+
 function prepare(figure) {
   const state = { width: 0 };
   const kind = figure.dataset.chart;
@@ -51,12 +65,8 @@ function drawFigure(figure, force = false, fixed = 0) {
   const found = charts[figure.dataset.chart]({ ...contextOf(figure), ...state, width });
   figure.report.drawn = found;
   if (!found) { holder.replaceChildren(element("p", { className: "note", textContent: "Nothing to draw." })); return; }
-  const key = (found.key ?? []).map(({ color, text }) => {
-    const swatch = element("i", { className: "swatch" });
-    swatch.style.setProperty("--arm", color);
-    return element("span", {}, swatch, text, " ");
-  });
-  holder.replaceChildren(found.svg, ...(key.length ? [element("div", { className: "note" }, ...key)] : []));
+  const key = (found.key ?? []).map((entry) => element("span", {}, sample(found.svg, entry), entry.text));
+  holder.replaceChildren(found.svg, ...(key.length ? [element("div", { className: "note key" }, ...key)] : []));
   note.textContent = found.note;
   readout.textContent = "";
   found.svg.addEventListener("input", () => { readout.textContent = found.svg.value?.tip?.replaceAll("\n", "  ·  ") ?? ""; });

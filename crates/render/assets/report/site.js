@@ -18,7 +18,7 @@ function resultPoints({ series, said, at, byOrder, newest }) {
     const size = said.unit.size;
     const shown = `${digits(value / size)}${err == null ? "" : ` ± ${d3.format(",.2~r")(err / size)}`} ${said.unit.name}`.trim();
     const place = byOrder ? i + 1 : new Date(1000 * series.time_s[i]);
-    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : value / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}, ${series.n_runs[i]} ${series.n_runs[i] === 1 ? "run" : "runs"}`].join("\n") });
+    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : value / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}, ${counted(series.n_runs[i], "run")}`].join("\n") });
   }
   return { first, points, placeOf: (i) => (byOrder ? i + 1 : new Date(1000 * series.time_s[i])) };
 }
@@ -38,9 +38,9 @@ charts.series = (context) => {
   const svg = draw(context, {
     height: 340,
     marginBottom: 50,
-    marginTop: changes.length > 1 ? 40 : 28,
+    marginTop: changes.length > 1 ? 48 : 36,
     x: { type: context.byOrder ? "linear" : "utc", label: context.byOrder ? "result" : series.is_by_commit ? "committed" : "measured", labelOffset: 46, tickFormat: context.byOrder ? d3.format(",d") : undefined },
-    y: { label: axisLabel(said.unit, said.estimate), labelAnchor: "center", grid: true, domain: frame ?? undefined, nice: false },
+    y: { label: axisLabel(said.unit, said.estimate), grid: true, domain: frame ?? undefined, nice: false },
     marks: [
       Plot.ruleX(changes, { x: "x", stroke: "color", strokeDasharray: "4 3", className: "mark-changes" }),
       ...changes.map((change, i) => Plot.text([change], { x: "x", frameAnchor: "top", dy: lane(change, i), text: "size", fill: "color", fontWeight: 600, className: "mark-sizes" })),
