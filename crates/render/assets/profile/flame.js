@@ -141,7 +141,7 @@ function search(query) {
   const all = frames.filter(matches);
   const outer = frames.filter((frame, at) => matches(frame) && !isInside(at));
   const sum = outer.reduce((total, frame) => total + weight(frame), 0);
-  found.textContent = state.query === "" ? "" : `${all.length} branches, ${percent(sum, weight(frames[0]) || 1)} of the time`;
+  found.textContent = state.query === "" ? "" : `${all.length} ${all.length === 1 ? "branch" : "branches"}, ${percent(sum, weight(frames[0]) || 1)} of the time`;
   draw();
 }
 document.getElementById("search").addEventListener("input", (event) => search(event.target.value));

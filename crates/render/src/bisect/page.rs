@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::bisect::track::{TrackPoint, track};
 use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
-use crate::columns::one_line;
+use crate::columns::{for_page, one_line};
 use crate::report::policy;
 use crate::units::{counted, short_time, signed_percent};
 use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
@@ -23,13 +23,34 @@ const STYLE: &str = concat!(
 );
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "page.html";
-/// Size of the curve, and its margins: left, right, top, bottom.
-const SIZE: (f64, f64) = (1100.0, 380.0);
-const MARGINS: [f64; 4] = [64.0, 16.0, 26.0, 40.0];
+/// Margins of the curve: left, right, top without the names of commits, bottom.
+const MARGINS: [f64; 4] = [64.0, 16.0, 11.0, 40.0];
+/// Height of a line of names above the curve, and the width of a letter in it.
+const LINE: f64 = 15.0;
+const LETTER: f64 = 7.5;
 /// Empty part of the range of levels, below and above.
 const PAD: f64 = 0.35;
 /// Lines of the grid, about.
 const TICKS: f64 = 5.0;
+
+/// The size of a curve: a screen that is too narrow for the wide one shows the narrow one.
+struct CurveSize {
+    class: &'static str,
+    width: f64,
+    height: f64,
+    /// Places of the numbers below the curve, as shares of its width.
+    numbers: &'static [f64],
+}
+
+const SIZES: [CurveSize; 2] = [
+    CurveSize {
+        class: "wide",
+        width: 1100.0,
+        height: 380.0,
+        numbers: &[0.0, 0.25, 0.5, 0.75, 1.0],
+    },
+    CurveSize { class: "narrow", width: 370.0, height: 320.0, numbers: &[0.0, 0.5, 1.0] },
+];
 
 /// A step of the search with the name of its record.
 pub struct StepRecord<'a> {
@@ -47,7 +68,10 @@ struct BisectTemplate {
     class: &'static str,
     sentences: Vec<String>,
     cost: String,
-    curve: Option<Curve>,
+    /// What is measured of how many, above the curves.
+    label: String,
+    /// The same curve in each size.
+    curves: Vec<Curve>,
     steps: Vec<StepRow>,
     failed: Vec<FailedRow>,
     version: &'static str,
@@ -56,6 +80,7 @@ struct BisectTemplate {
 /// The curve in units of the picture.
 #[derive(Serialize)]
 struct Curve {
+    class: &'static str,
     width: f64,
     height: f64,
     left: f64,
@@ -67,7 +92,6 @@ struct Curve {
     culprits: Vec<CurveCulprit>,
     /// Commits that cannot be built.
     failed: Vec<CurveTick>,
-    label: String,
 }
 
 #[derive(Serialize)]
@@ -89,6 +113,8 @@ struct CurveMark {
 #[derive(Serialize)]
 struct CurveCulprit {
     x: f64,
+    /// The base line of its text.
+    y: f64,
     anchor: &'static str,
     class: &'static str,
     text: String,
@@ -119,19 +145,40 @@ pub fn write(
     search: &BisectSearch,
     beginning: BisectSearch,
     ends: (usize, usize),
-    (steps, is_time): (&[StepRecord<'_>], bool),
+    steps: (&[StepRecord<'_>], bool),
 ) -> Result<()> {
+    let template = for_page(|| template(search, beginning, ends, steps));
+    let what = "the template of the page";
+    let mut environment = Environment::new();
+    environment.add_template(NAME, TEMPLATE).context(what)?;
+    let page = environment.get_template(NAME).context(what)?;
+    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
+    Ok(to.write_all(html.as_bytes())?)
+}
+
+fn template(
+    search: &BisectSearch,
+    beginning: BisectSearch,
+    ends: (usize, usize),
+    (steps, is_time): (&[StepRecord<'_>], bool),
+) -> BisectTemplate {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
     let points = track(beginning.clone(), &observations);
-    let template = BisectTemplate {
+    let n_between = search.graph().between(ends.0, ends.1).len();
+    BisectTemplate {
         policy: policy(&[], STYLE),
         style: STYLE,
         title: format!("{} to {}", short(&commits[ends.0]), short(&commits[ends.1])),
         class: found.culprits.first().map_or("none", class_of),
         sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
         cost: cost(search, ends),
-        curve: (points.len() > 1).then(|| curve(search, ends, &points)),
+        label: format!("{} measured of {}", points.len(), counted(n_between, "commit")),
+        curves: SIZES
+            .iter()
+            .filter(|_| points.len() > 1)
+            .map(|size| curve(search, ends, &points, size))
+            .collect(),
         steps: rows(beginning, steps),
         failed: found
             .failed
@@ -142,13 +189,7 @@ pub fn write(
             })
             .collect(),
         version: env!("CARGO_PKG_VERSION"),
-    };
-    let what = "the template of the page";
-    let mut environment = Environment::new();
-    environment.add_template(NAME, TEMPLATE).context(what)?;
-    let page = environment.get_template(NAME).context(what)?;
-    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
-    Ok(to.write_all(html.as_bytes())?)
+    }
 }
 
 /// The steps of the table. The answer of a probe depends on what was known then.
@@ -186,7 +227,10 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
 }
 
 /// Where commits and levels are in the picture.
-struct CurveScale {
+struct CurveScale<'a> {
+    size: &'a CurveSize,
+    /// Upper end of the curve, below the names of commits.
+    top: f64,
     /// The commits in order. GOOD is before them.
     between: Vec<usize>,
     good: usize,
@@ -194,13 +238,18 @@ struct CurveScale {
     range: (f64, f64),
 }
 
-impl CurveScale {
-    fn of(search: &BisectSearch, (lo, hi): (usize, usize), points: &[TrackPoint]) -> Self {
+impl<'a> CurveScale<'a> {
+    fn of(
+        search: &BisectSearch,
+        (lo, hi): (usize, usize),
+        points: &[TrackPoint],
+        size: &'a CurveSize,
+    ) -> Self {
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         points.iter().for_each(|it| (least, most) = (least.min(it.level), most.max(it.level)));
         let pad = PAD * (most - least).max(0.005);
         let between = search.graph().between(lo, hi);
-        Self { between, good: lo, range: (least - pad, most + pad) }
+        Self { size, top: MARGINS[2], between, good: lo, range: (least - pad, most + pad) }
     }
 
     fn x(&self, commit: usize) -> f64 {
@@ -212,7 +261,7 @@ impl CurveScale {
     }
 
     fn x_of_share(&self, share: f64) -> f64 {
-        MARGINS[0] + share.min(1.0) * (SIZE.0 - MARGINS[0] - MARGINS[1])
+        MARGINS[0] + share.min(1.0) * (self.size.width - MARGINS[0] - MARGINS[1])
     }
 
     fn n(&self) -> f64 {
@@ -222,44 +271,66 @@ impl CurveScale {
     fn y(&self, level: f64) -> f64 {
         let (least, most) = self.range;
         let share = (level.clamp(least, most) - least) / (most - least);
-        SIZE.1 - MARGINS[3] - share * (SIZE.1 - MARGINS[2] - MARGINS[3])
+        let bottom = self.size.height - MARGINS[3];
+        bottom - share * (bottom - self.top)
+    }
+
+    /// The names of the culprits, each in the first line that has room for it, and the number of lines.
+    fn culprits(&self, commits: &[Commit], found: &[Culprit]) -> (Vec<CurveCulprit>, usize) {
+        // Where each line is taken.
+        let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
+        let mut placed = |culprit: &Culprit| {
+            let text =
+                format!("{} {}", short(&commits[culprit.head]), signed_percent(culprit.size.ratio));
+            let (x, long) = (self.x(culprit.head), LETTER * text.len() as f64);
+            let is_left = x > self.size.width / 2.0;
+            let (from, to) = if is_left { (x - long, x) } else { (x, x + long) };
+            let is_free = |line: &Vec<(f64, f64)>| line.iter().all(|it| it.1 < from || to < it.0);
+            let line = lines.iter().position(is_free).unwrap_or(lines.len());
+            if line == lines.len() {
+                lines.push(Vec::new());
+            }
+            lines[line].push((from, to));
+            let (anchor, y) = (if is_left { "end" } else { "start" }, LINE * (line + 1) as f64);
+            CurveCulprit { x, y: y - 1.0, anchor, class: class_of(culprit), text }
+        };
+        let culprits = found.iter().map(&mut placed).collect();
+        (culprits, lines.len())
     }
 }
 
-fn curve(search: &BisectSearch, ends: (usize, usize), points: &[TrackPoint]) -> Curve {
-    let scale = CurveScale::of(search, ends, points);
+fn curve(
+    search: &BisectSearch,
+    ends: (usize, usize),
+    points: &[TrackPoint],
+    size: &CurveSize,
+) -> Curve {
+    let mut scale = CurveScale::of(search, ends, points, size);
     let (commits, found) = (search.graph().commits(), search.outcome());
-    let culprits = found.culprits.iter().map(|it| {
-        let x = scale.x(it.head);
-        CurveCulprit {
-            x,
-            anchor: if x > SIZE.0 / 2.0 { "end" } else { "start" },
-            class: class_of(it),
-            text: format!("{} {}", short(&commits[it.head]), signed_percent(it.size.ratio)),
-        }
-    });
+    let (culprits, n_lines) = scale.culprits(commits, &found.culprits);
+    scale.top += LINE * n_lines as f64;
     let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
-    let number = |share: f64| CurveTick {
+    let number = |&share: &f64| CurveTick {
         at: scale.x_of_share(share),
         text: format!("{:.0}", share * scale.n()),
     };
     let tick = |level: f64| CurveTick { at: scale.y(level.ln_1p()), text: percents(level) };
     Curve {
-        width: SIZE.0,
-        height: SIZE.1,
+        class: size.class,
+        width: size.width,
+        height: size.height,
         left: MARGINS[0],
-        right: SIZE.0 - MARGINS[1],
-        bottom: SIZE.1 - MARGINS[3],
+        right: size.width - MARGINS[1],
+        bottom: size.height - MARGINS[3],
         ticks: ticks(scale.range.0, scale.range.1).map(tick).collect(),
-        numbers: [0.0, 0.25, 0.5, 0.75, 1.0].map(number).into(),
+        numbers: size.numbers.iter().map(number).collect(),
         marks: points.iter().map(|it| mark(&scale, it, &commits[it.commit])).collect(),
-        culprits: culprits.collect(),
+        culprits,
         failed: found.failed.keys().map(skipped).collect(),
-        label: format!("{} measured of {}", points.len(), counted(scale.between.len(), "commit")),
     }
 }
 
-fn mark(scale: &CurveScale, it: &TrackPoint, commit: &Commit) -> CurveMark {
+fn mark(scale: &CurveScale<'_>, it: &TrackPoint, commit: &Commit) -> CurveMark {
     let (lower, upper) = it.ends.unwrap_or((it.level, it.level));
     let answer = it.answer.map_or(String::new(), |answer| format!(", {}", word(answer)));
     let level = signed_percent(it.level.exp());

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use minijinja::Environment;
 use serde::Serialize;
 
+use crate::columns::{for_page, width};
 use crate::report::{embedded, policy};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
@@ -25,6 +26,9 @@ const STYLE: &str = concat!(
 );
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "page.html";
+
+/// Columns of a command in the heading of a table.
+const ARM_IN_HEADING: usize = 16;
 
 /// Input of the template.
 #[derive(Serialize)]
@@ -56,8 +60,19 @@ struct WhyTemplate<'a> {
 /// # Errors
 /// `to` cannot be written.
 pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
+    for_page(|| write_in_full(to, found, graph))
+}
+
+fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
     let is_pair = found.arms.len() > 1;
     let mut table = if is_pair { differences(found) } else { times(found) };
+    let mut counted = counts::table(found, N_PROFILE_ROWS);
+    // A longer name would make its column wider than all numbers. The title has it.
+    if is_pair && found.arms.iter().any(|arm| width(arm) > ARM_IN_HEADING) {
+        for row in [&mut table[0], &mut counted[0]] {
+            [row[1], row[2]] = ["first", "second"].map(String::from);
+        }
+    }
     let heading = table.remove(0);
     let callees = if is_pair { with_callees(found) } else { times_with_callees(found) };
     let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
@@ -82,7 +97,7 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
         heading,
         rows: for_browser(table),
         callees: for_browser(callees),
-        counts: for_browser(counts::table(found, N_PROFILE_ROWS)),
+        counts: for_browser(counted),
         notes: notes(found),
         version: env!("CARGO_PKG_VERSION"),
     };

@@ -86,4 +86,37 @@ function weak({ texts, labels, marks }) {
   return [...[...texts, ...labels].filter(isWeak(4.5)), ...marks.filter(isWeak(3))];
 }
 
-module.exports = { colors, contrast, directory, drawn, marks, open, weak };
+/// Titles of y axes that touch a label of a tick, an event or the size of a change; and labels of ticks outside of their figure.
+function misplaced(page) {
+  return page.evaluate(() => [...document.querySelectorAll("figure.chart svg:not(.sample)")].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+    const boxes = (pattern) => [...svg.querySelectorAll(pattern)].map((node) => [node.textContent || node.parentNode.getAttribute("class"), node.getBoundingClientRect()]);
+    const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const ticks = boxes("[aria-label='y-axis tick label'] text");
+    const others = [...ticks, ...boxes(".mark-event :is(path, circle), .mark-sizes text")];
+    const titles = boxes("[aria-label='y-axis label'] text");
+    const figure = svg.closest("figure").getBoundingClientRect();
+    return [
+      ...titles.flatMap(([title, a]) => others.filter(([, b]) => touch(a, b)).map(([other]) => `${title} on ${other}`)),
+      ...ticks.filter(([, box]) => box.left < figure.left - 1).map(([text]) => `${text} is outside`),
+    ];
+  }));
+}
+
+/// What is wider than the screen and in no table that scrolls, and cells of tables that are broken into letters.
+function unfit(page) {
+  return page.evaluate(() => {
+    const name = (node) => `${node.localName}.${node.getAttribute("class")} ${node.textContent.trim().slice(0, 30)}`;
+    const seen = [...document.body.querySelectorAll("*")].filter((node) => node.checkVisibility() && !node.closest(".skip"));
+    const wide = seen.filter((node) => !node.closest(".scroll, svg") && node.getBoundingClientRect().right > innerWidth + 1);
+    const cells = seen.filter((node) => node.matches("th, td") && node.textContent.trim() !== "");
+    const broken = cells.filter((cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top / 8)));
+      return lines.size > 2 && cell.textContent.trim().length / lines.size < 6;
+    });
+    return [...(document.documentElement.scrollWidth > innerWidth ? ["the page scrolls to the side"] : []), ...wide.map((node) => `wide: ${name(node)}`), ...broken.map((node) => `broken: ${name(node)}`)];
+  });
+}
+
+module.exports = { colors, contrast, directory, drawn, marks, misplaced, open, unfit, weak };

@@ -27,7 +27,7 @@ function pair(ratio, nBlocks = 30) {
 
 /// The marks whose coordinates are no numbers, and those of ratio charts outside of their picture; with the labels of axes
 /// that are empty.
-const faults = (page) => page.evaluate(() => [...document.querySelectorAll("figure.chart svg")].flatMap((svg) => {
+const faults = (page) => page.evaluate(() => [...document.querySelectorAll("figure.chart svg:not(.sample)")].flatMap((svg) => {
   const chart = svg.closest("figure").dataset.chart;
   const box = svg.getBoundingClientRect();
   const nodes = [...svg.querySelectorAll("[class*=mark-]")].flatMap((mark) => [mark, ...mark.querySelectorAll("circle, path, rect, line, text")]);
@@ -108,9 +108,9 @@ test("a printed page keeps its legends and the size of its letters", async (t) =
   known(directory, "print.swell");
   const page = await open(t, report("print.html", ["print.swell"]));
   await drawn(page);
-  const widths = () => page.locator("figure.chart:visible svg").evaluateAll((all) => all.map((svg) => svg.viewBox.baseVal.width));
+  const widths = () => page.locator("figure.chart:visible svg:not(.sample)").evaluateAll((all) => all.map((svg) => svg.viewBox.baseVal.width));
   const before = await widths();
-  await page.evaluate(() => addEventListener("beforeprint", () => { globalThis.printed = [...document.querySelectorAll("figure.chart svg")].map((svg) => svg.viewBox.baseVal.width); }));
+  await page.evaluate(() => addEventListener("beforeprint", () => { globalThis.printed = [...document.querySelectorAll("figure.chart svg:not(.sample)")].map((svg) => svg.viewBox.baseVal.width); }));
   await page.pdf({ format: "A4", margin: { left: "12mm", right: "12mm" } });
   assert.deepEqual(new Set(await page.evaluate(() => globalThis.printed)), new Set([700]));
   assert.deepEqual(await widths(), before, "the screen has its own widths again");
@@ -118,7 +118,7 @@ test("a printed page keeps its legends and the size of its letters", async (t) =
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize({ width: 703, height: 1000 });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-  const zooms = await page.locator("figure.chart:visible svg").evaluateAll((all) => all.map((svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width));
+  const zooms = await page.locator("figure.chart:visible svg:not(.sample)").evaluateAll((all) => all.map((svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width));
   assert.ok(zooms.length >= 7 && zooms.every((zoom) => zoom > 0.9), String(zooms));
   assert.equal(await page.locator(".legend button:visible").count(), 2);
   const swatches = await page.locator(".swatch:visible").evaluateAll((all) => all.map((node) => getComputedStyle(node).printColorAdjust));
