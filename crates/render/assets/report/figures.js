@@ -26,7 +26,7 @@ function sample(svg, { marks, at = 0 }) {
   const made = d3.create("svg:svg").attr("class", "sample").attr("aria-hidden", "true");
   for (const mark of marks) {
     const drawn = svg.querySelectorAll(`.${mark} :is(circle, path, rect)`)[at];
-    const copy = made.append(() => drawn.parentNode.cloneNode(false)).attr("transform", null).attr("clip-path", null).append(() => drawn.cloneNode(false)).attr("transform", null);
+    const copy = made.append(() => drawn.parentNode.cloneNode(false)).attr("class", null).attr("transform", null).attr("clip-path", null).append(() => drawn.cloneNode(false)).attr("transform", null);
     if (drawn.localName === "circle") copy.attr("cx", 0).attr("cy", 0);
     if (drawn.localName === "rect") copy.attr("x", -5).attr("y", -5).attr("width", 10).attr("height", 10);
     if (mark.startsWith("mark-curve")) copy.attr("d", "M-14,0H14");
