@@ -180,6 +180,19 @@ fn bar(count: u32, tallest: u32, columns: usize) -> String {
     format!("{}{}", "█".repeat(n_eighths / 8), EIGHTHS_RIGHT[n_eighths % 8])
 }
 
+/// A histogram in ASCII, for terminals without Unicode.
+pub fn ascii(text: &str) -> String {
+    let of = |char: char| match char {
+        '│' => '|',
+        '▁'..='▏' => '#',
+        '…' => '~',
+        'µ' => 'u',
+        char if char.is_ascii() => char,
+        _ => '?',
+    };
+    text.chars().map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +234,11 @@ mod tests {
         let text = tall(&histogram, &record(&["program", "other"]).header.plan);
         let widest = text.lines().map(width).max().unwrap();
         assert!((COLUMNS - 4..=COLUMNS).contains(&widest), "{widest}");
+    }
+
+    #[test]
+    fn a_terminal_without_unicode_gets_none() {
+        assert_eq!(ascii("│█▌ 3 … µs"), "|## 3 ~ us");
     }
 
     #[test]

@@ -42,7 +42,6 @@ pub mod names;
 pub mod noise;
 mod notes;
 mod outliers;
-pub mod plot;
 pub mod pool;
 mod pretty;
 pub mod pull_request;

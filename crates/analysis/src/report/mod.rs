@@ -15,11 +15,9 @@ use crate::distributions::{self, Distributions};
 use crate::histogram;
 use crate::walls::Walls;
 
-use group::RecordContext;
-pub use group::{ReportGroup, ReportInput, groups_of};
-pub use pairs::{Blocks, pairs};
-pub use shape::cumulative;
-pub use timeline::{RowTable, Timeline, timeline};
+use group::{RecordContext, groups_of};
+pub use group::{ReportGroup, ReportInput};
+pub use timeline::Timeline;
 pub use together::{NameMatch, RecordOverlay};
 
 /// Most rows that a page shows one by one: over all groups, and in one group.

@@ -3,6 +3,8 @@ use serde::Serialize;
 use super::*;
 use crate::analyse;
 use crate::comparison::Evidence;
+use crate::report::pairs::Blocks;
+use crate::report::shape::cumulative;
 use crate::report::timeline::EventKind;
 use crate::single::Analysis;
 use model::spec::RunSpec;

@@ -99,47 +99,9 @@ pub struct HistVerb {
     /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
     #[arg(long)]
     pub log: bool,
-    /// Draw with ASCII characters only
-    #[arg(long)]
-    pub ascii: bool,
-}
-
-/// `plot`.
-#[derive(Debug, clap::Args)]
-pub struct PlotVerb {
-    #[command(flatten)]
-    pub files: FilesVerb,
-    /// What to draw [default: time]
-    #[arg(short = 'k', long, value_enum)]
-    pub kind: Option<PlotKind>,
-    /// With --kind hist: number of bins [default: 20]
-    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub bins: Option<u16>,
-    /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
-    #[arg(long)]
-    pub log: bool,
-    /// Columns of the terminal [default: as many as it has, 80 without one]
-    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
-    pub width: Option<u16>,
-    /// Lines of the picture; histograms have one for each bin [default: 16]
-    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(4..=200))]
-    pub height: Option<u16>,
     /// Draw with ASCII characters only [default: if the locale has no UTF-8]
     #[arg(long)]
     pub ascii: bool,
-}
-
-/// What `plot` draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlotKind {
-    /// Every run, or slice, when it was measured.
-    Time,
-    /// The share of the values that is not above a value, all files on one scale.
-    Ecdf,
-    /// New ÷ reference in each block.
-    Diff,
-    /// How many values are in each bin, all files on one scale.
-    Hist,
 }
 
 /// `dump`.

@@ -48,8 +48,8 @@ pub use command_line::{complete, without_options};
 pub use convert::ConvertVerb;
 pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions, FairPlayVerb};
 pub use files::{
-    CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, PlotKind,
-    PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
+    CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ReportVerb,
+    ShowVerb, SlowestVerb, StatsVerb,
 };
 pub use gate::{GateCounting, GateSelection, GateVerb};
 pub use history::{
@@ -113,11 +113,8 @@ pub enum Verb {
     Show(ShowVerb),
     /// Show every statistic
     Stats(StatsVerb),
-    /// Show histograms on one scale: the same as plot --kind hist
-    #[command(hide = true)]
+    /// Draw histograms, all files on one scale
     Hist(HistVerb),
-    /// Draw histograms, runs over time, distributions, differences
-    Plot(PlotVerb),
     /// Say whether the times are steady, and explain outliers
     Check(CheckVerb),
     /// Write the rows as CSV, JSON or text

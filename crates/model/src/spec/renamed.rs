@@ -1,14 +1,13 @@
 //! Options that were renamed, or that other tools name differently. The error for the old name gives the new one.
 
 /// Verb (empty: any), old name, replacement.
-const RENAMED: [(&str, &str, &str); 22] = [
+const RENAMED: [(&str, &str, &str); 21] = [
     ("timeit", "-p", "-r (--runs)"),
     ("bench", "-p", "-r (--runs)"),
     ("timeit", "-n", "--values"),
     ("bench", "-n", "--values"),
     ("history", "-n", "--last"),
     ("hist", "-n", "--bins"),
-    ("plot", "-n", "--bins"),
     ("slowest", "-n", "--first"),
     ("noise", "--no-verdict", "nothing: stillwell calibrate measures what it left out"),
     ("", "--processes", "--runs (-r)"),

@@ -24,7 +24,7 @@ pub const GROUPS: [(&str, &[&str]); 2] = [
             "calibrate",
             "check",
             "stats",
-            "plot",
+            "hist",
             "convert",
             "dump",
             "race",

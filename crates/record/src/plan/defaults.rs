@@ -2,19 +2,15 @@
 
 use anyhow::{Result, anyhow};
 
+use model::spec::DumpFormat;
 use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
-use model::spec::{DumpFormat, PlotKind};
 use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
 
 /// `run --isolate --cache`, in percent, if the cache can be divided.
 pub const CACHE_PART_PCT: f64 = 50.0;
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
-/// `plot --kind`.
-pub const PLOT_KIND: PlotKind = PlotKind::Time;
-/// `plot --height`, lines.
-pub const PLOT_HEIGHT: u16 = 16;
 /// `dump --format`.
 pub const DUMP_FORMAT: DumpFormat = DumpFormat::Csv;
 /// `slowest -n`.
@@ -130,8 +126,6 @@ mod tests {
     #[test]
     fn help_texts_quote_the_defaults() {
         check("hist", "bins", HISTOGRAM_BINS);
-        check("plot", "kind", name(&PLOT_KIND));
-        check("plot", "height", PLOT_HEIGHT);
         check("dump", "format", name(&DUMP_FORMAT));
         check("slowest", "n", N_SLOWEST);
         check("compare", "by", name(&COMPARED_STATISTIC));

@@ -1,4 +1,5 @@
-//! `plot --kind hist`, and `hist`: how many values are in each bin.
+//! `hist`: how many values are in each bin.
+#![expect(clippy::disallowed_methods, reason = "reads the locale")]
 
 use anyhow::{Result, ensure};
 use formats::Detail;
@@ -7,44 +8,39 @@ use crate::cmd::open;
 use crate::cmd::print::print;
 use analysis::histogram::{self, Histogram};
 use host::terminal;
-use model::spec::{FilesVerb, HistVerb};
+use model::spec::HistVerb;
 use model::values::exit_code;
 use record::plan::defaults;
 use render::histogram::{self as drawn, HistogramSeries};
-use render::plot::ascii;
 
 /// Lines of a terminal that hold no bin.
 const LINES_BESIDE: usize = 4;
-
-/// How the histograms are drawn.
-#[derive(Clone, Copy, Debug)]
-pub struct HistogramLayout {
-    /// Number of bins, if the user named one.
-    pub bins: Option<u16>,
-    /// Whether the bins have equal ratios.
-    pub is_log: bool,
-    /// Whether only ASCII characters are drawn.
-    pub is_ascii: bool,
-}
-
-/// `hist`.
-pub fn hist(verb: &HistVerb) -> Result<u8> {
-    let bins = if verb.extend { terminal::lines().map(bins_in) } else { verb.bins };
-    draw(&verb.files, HistogramLayout { bins, is_log: verb.log, is_ascii: verb.ascii })
-}
 
 /// Bins for a terminal of this height: some lines are the heading, the scale and the prompt.
 fn bins_in(lines: usize) -> u16 {
     u16::try_from(lines.saturating_sub(LINES_BESIDE)).unwrap_or(u16::MAX).clamp(1, 1000)
 }
 
-/// Draws all files on one scale, each benchmark on its own.
+/// Whether the locale is set and is not a Unicode one.
+fn is_locale_ascii() -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let set = names.iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    set.is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}
+
+/// `hist`: draws all files on one scale, each benchmark on its own.
 ///
 /// # Errors
 /// A file cannot be read, or has no finished run.
-pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
+pub fn hist(verb: &HistVerb) -> Result<u8> {
+    let bins = if verb.extend { terminal::lines().map(bins_in) } else { verb.bins };
+    let n_bins = bins.unwrap_or(defaults::HISTOGRAM_BINS).into();
+    let is_ascii = verb.ascii || is_locale_ascii();
     let mut blocks: Vec<HistogramSeries> = Vec::new();
-    let files = open::all(files, Detail::Values)?;
+    let files = open::all(&verb.files, Detail::Values)?;
     let n_files = files.len();
     for opened in files {
         let opened = opened?;
@@ -69,14 +65,11 @@ pub fn draw(files: &FilesVerb, layout: HistogramLayout) -> Result<u8> {
     let n_groups = groups.len();
     for (index, group) in groups.into_iter().enumerate() {
         let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
-        let bins = if layout.is_log { Histogram::of_logs } else { Histogram::of_series };
-        let Some(histogram) = bins(&series, layout.bins.unwrap_or(defaults::HISTOGRAM_BINS).into())
-        else {
-            continue;
-        };
+        let binned = if verb.log { Histogram::of_logs } else { Histogram::of_series };
+        let Some(histogram) = binned(&series, n_bins) else { continue };
         let gap = if index > 0 { "\n" } else { "" };
         let text = drawn::tall(&histogram, &group, n_groups > 1);
-        let text = if layout.is_ascii { ascii(&text) } else { text };
+        let text = if is_ascii { drawn::ascii(&text) } else { text };
         print(&format!("{gap}{text}"))?;
     }
     Ok(exit_code::SUCCESS)

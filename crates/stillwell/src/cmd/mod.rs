@@ -35,7 +35,6 @@ mod noise;
 mod open;
 mod output_file;
 mod parameter_files;
-mod plot;
 mod pool;
 mod print;
 mod program_files;
@@ -133,7 +132,6 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => histograms::hist(&verb),
-        Verb::Plot(verb) => plot::plot(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Metadata(verb) => records::metadata(&verb.files, verb.json),

@@ -84,7 +84,6 @@ fn needs_root(verb: &Verb) -> bool {
         Verb::Show(_)
         | Verb::Stats(_)
         | Verb::Hist(_)
-        | Verb::Plot(_)
         | Verb::Check(_)
         | Verb::Dump(_)
         | Verb::Metadata(_)

@@ -60,7 +60,7 @@ fn every_record_of_an_earlier_program_opens_in_every_verb() {
             &["show", "-v", "old.swell"][..],
             &["show", "--metadata", "old.swell"],
             &["stats", "old.swell"],
-            &["plot", "old.swell"],
+            &["hist", "old.swell"],
             &["dump", "old.swell"],
             &["compare", "old.swell", "other.swell"],
             &["report", "old.swell", "-o", "old.html"],

@@ -36,7 +36,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"))
 }
 
-/// `metadata`, `slowest` and `hist` are parts of `show` and `plot`; the old verbs say the same.
+/// `metadata` and `slowest` are parts of `show`; the old verbs say the same.
 #[test]
 fn the_hidden_verbs_are_parts_of_others() {
     let bench = Bench::new();
@@ -46,8 +46,6 @@ fn the_hidden_verbs_are_parts_of_others() {
         (&["metadata", "--json"], &["show", "--metadata", "--json"]),
         (&["slowest", "--first", "3"], &["show", "--slowest=3"]),
         (&["slowest"], &["show", "--slowest"]),
-        (&["hist", "--bins", "7"], &["plot", "--kind", "hist", "--bins", "7"]),
-        (&["hist", "--log", "--ascii"], &["plot", "-k", "hist", "--log", "--ascii"]),
     ] {
         let run = |words: &[&str]| {
             let ran = bench.stillwell(&[words, &[file.as_str()]].concat());

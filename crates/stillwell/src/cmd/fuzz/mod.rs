@@ -149,7 +149,7 @@ pub const TARGETS: [FuzzTarget; 12] = [
             "stats --tim 1,6,4 --unicode FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.25\tb\n",
             "hist --bins 40 --format times --unit ms FILE\n1.5\ta\n1.25\ta\n2.5\tb\n",
             "compare --distributions --benchmark a FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.0\tb\n",
-            "plot -k ecdf --width 30 --height 4 FILE FILE\n1\ta\n0\ta\n-1\tb\n",
+            "hist --log FILE FILE\n1\ta\n0\ta\n-1\tb\n",
         ],
         n_inputs: 600,
     },

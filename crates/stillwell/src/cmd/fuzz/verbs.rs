@@ -10,7 +10,7 @@ use host::terminal;
 use model::spec::Cli;
 
 /// The command lines of an input without one. These verbs read a file and write to standard output only.
-const LINES: [&str; 22] = [
+const LINES: [&str; 19] = [
     "show FILE",
     "show --json FILE",
     "show --fail-on slower:2 FILE",
@@ -19,9 +19,6 @@ const LINES: [&str; 22] = [
     "stats --tim FILE",
     "hist FILE",
     "hist --bins 3 --log --ascii FILE",
-    "plot FILE",
-    "plot -k ecdf --log FILE",
-    "plot -k diff --ascii FILE",
     "check FILE",
     "check --json FILE",
     "dump FILE",
