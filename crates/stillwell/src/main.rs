@@ -31,9 +31,6 @@ fn main() -> ExitCode {
     if measure::supervised::is_requested() {
         return measure::supervised::serve();
     }
-    if measure::noise::osnoise::tracing::is_requested() {
-        return measure::noise::osnoise::tracing::serve();
-    }
     if let Some(problem) = host::sys::stack_problem() {
         writeln!(host::terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);

@@ -1,5 +1,5 @@
-//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`, `tracer`,
-//! `runs`, `core_pairs` and `osnoise::tracing` touch the machine; `counts` and `points` read it through [`host::Host`].
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
+//! `tracer`, `runs` and `core_pairs` touch the machine; `counts` and `points` read it through [`host::Host`].
 
 mod attribute;
 mod blame;
@@ -7,7 +7,6 @@ pub mod core_pairs;
 pub mod core_probes;
 mod counts;
 mod cpu_noise;
-pub mod osnoise;
 mod points;
 mod registers;
 mod report;

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::noise::counts::MachineCounts;
 use crate::noise::cpu_noise::{CpuNoise, NoiseEvidence};
-use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
 use crate::noise::ticks::LoopClock;
 use host::Gap;
 use record::ledger::Ledger;
@@ -23,10 +22,6 @@ pub struct NoiseReport {
     pub total: Ledger,
     /// The CPUs with the least lost time, the quietest first.
     pub quietest: Vec<usize>,
-    /// Reports of the kernel's tracer, which runs after the loops if the user asks for it.
-    pub osnoise: Vec<Osnoise>,
-    /// Shares by the tracer beside those by the loops.
-    pub beside: Vec<OsnoiseComparison>,
     /// Counts of the whole machine during the observation.
     pub machine: MachineCounts,
     /// Whether this is a virtual machine.

@@ -5,8 +5,7 @@ use anyhow::Result;
 use crate::clock::{boottime_ns, monotonic_ns};
 use crate::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
-use crate::noise::cpu_noise::{CpuMeasurements, CpuNoise, NoiseEvidence, of_cpu};
-use crate::noise::osnoise::{self, Osnoise};
+use crate::noise::cpu_noise::{CpuMeasurements, NoiseEvidence, of_cpu};
 use crate::noise::registers::Registers;
 use crate::noise::report::{ClockReport, NoiseReport, quietest};
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
@@ -21,8 +20,6 @@ pub struct NoiseRequest {
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
-    /// Whether the kernel's tracer runs after the loops.
-    pub osnoise: bool,
 }
 
 #[derive(Debug)]
@@ -38,7 +35,7 @@ const SHORT_NS: u64 = 300_000_000;
 /// The CPUs that currently lose the least time, the quietest first; none if all are alike. Errors: no CPU can be
 /// watched.
 pub fn quietest_of(host: &Host, cpus: Vec<usize>, interrupt: &Interrupt) -> Result<Vec<usize>> {
-    let request = NoiseRequest { cpus, length_ns: SHORT_NS, points: false, osnoise: false };
+    let request = NoiseRequest { cpus, length_ns: SHORT_NS, points: false };
     Ok(watch(host, &request, interrupt, || ())?.report.quietest)
 }
 
@@ -92,11 +89,6 @@ pub fn watch(
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {
         Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
     };
-    let osnoise = if request.osnoise && !was_interrupted {
-        osnoise_reports(host, request, &cpus, interrupt, &mut gaps)
-    } else {
-        Vec::new()
-    };
     let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
     let report = NoiseReport {
         clock: ClockReport {
@@ -107,8 +99,6 @@ pub fn watch(
         },
         evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(NoiseEvidence::Counts),
         quietest: quietest(&cpus),
-        beside: osnoise::compare_with_loops(&cpus, &osnoise),
-        osnoise,
         cpus,
         total,
         machine: after.machine_since(&before),
@@ -116,27 +106,6 @@ pub fn watch(
         gaps,
     };
     Ok(NoiseResult { report, watched, was_interrupted })
-}
-
-/// The reports of the kernel's tracer, which runs after the loops. CPUs without a report are a gap.
-fn osnoise_reports(
-    host: &Host,
-    request: &NoiseRequest,
-    cpus: &[CpuNoise],
-    interrupt: &Interrupt,
-    gaps: &mut Vec<Gap>,
-) -> Vec<Osnoise> {
-    let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
-    match osnoise::tracing::watch(host, &cpus, request.length_ns, interrupt) {
-        Ok(reports) => {
-            gaps.extend(osnoise::missing_samples(&cpus, &reports));
-            reports
-        }
-        Err(gap) => {
-            gaps.push(gap);
-            Vec::new()
-        }
-    }
 }
 
 fn not_watched((cpu, why): (usize, String)) -> Gap {

@@ -8,7 +8,7 @@ use crate::values::{Cpus, TimeSpan};
 #[derive(Debug, clap::Args)]
 pub struct NoiseVerb {
     /// Say of these records where the time above t0 went, instead of watching this machine
-    #[arg(value_name = "RECORD", conflicts_with_all = ["cpus", "for_", "raw", "no_trace", "osnoise"])]
+    #[arg(value_name = "RECORD", conflicts_with_all = ["cpus", "for_", "raw", "no_trace"])]
     pub records: Vec<PathBuf>,
     /// Watch these CPUs, for example 2 or 0-3,6 [default: those allowed now]
     #[arg(long, value_name = "CPUS")]
@@ -23,10 +23,6 @@ pub struct NoiseVerb {
     /// Use no tracepoints, also where the rights are there: what a user without them sees, at no cost
     #[arg(long)]
     pub no_trace: bool,
-    /// Then have osnoise, the kernel's own tracer, watch the same CPUs for as long, and show both. Needs root, and a kernel that
-    /// has it
-    #[arg(long)]
-    pub osnoise: bool,
     /// Print all: each CPU, its pauses, how all of that is known, and what was not seen
     #[arg(short = 'v', long)]
     pub verbose: bool,

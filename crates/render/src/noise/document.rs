@@ -11,7 +11,7 @@ const TAKEN_MIN: f64 = 0.01;
 
 impl DocumentBody for NoiseReport {
     const NAME: &'static str = "noise";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 }
 
 impl DocumentBody for RecordLedger {

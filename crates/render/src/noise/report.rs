@@ -33,7 +33,6 @@ pub fn report(found: &NoiseReport, (depth, styles): (Depth, &Styles)) -> String 
     overview(&mut out, found, CPUS_MAX);
     out.push('\n');
     brief_lines(&mut out, &found.total);
-    osnoise(&mut out, found);
     let gaps: Vec<&str> = found.gaps.iter().map(|gap| &*gap.what).collect();
     if !gaps.is_empty() {
         wrap(&mut out, "not seen: ", 10, &shorten(&gaps.join(", "), 2 * COLUMNS - 20));
@@ -62,7 +61,6 @@ fn in_depth(out: &mut String, found: &NoiseReport, styles: &Styles) {
             }
         }
     }
-    osnoise(out, found);
     out.push('\n');
     closing(out, found);
     for gap in &found.gaps {
@@ -156,37 +154,6 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
         ));
     }
     all
-}
-
-/// Compares the kernel's tracer with the loop for each CPU, as shares of the time.
-fn osnoise(out: &mut String, found: &NoiseReport) {
-    if found.beside.is_empty() {
-        return;
-    }
-    out.push_str("\nosnoise, the kernel's own tracer, for as long after the loop:\n");
-    let heading =
-        ["CPU", "", "taken", "longest", "programs", "interrupts", "softirqs", "nobody seen"];
-    let mut rows = vec![heading.map(String::from).to_vec()];
-    for both in &found.beside {
-        for (by, shares) in [("loop", both.by_loop), ("osnoise", both.by_osnoise)] {
-            rows.push(vec![
-                both.cpu.to_string(),
-                by.into(),
-                percent(shares.stolen),
-                short_time(shares.longest_ns as f64),
-                percent(shares.threads),
-                percent(shares.interrupts),
-                percent(shares.softirqs),
-                percent(shares.unseen),
-            ]);
-        }
-    }
-    out.push_str(&table::plain(rows, &[0, 2, 3, 4, 5, 6, 7]));
-    let n_lost: u64 = found.osnoise.iter().map(|cpu| cpu.n_lost_events).sum();
-    if n_lost > 0 {
-        let text = format!("the kernel dropped {n_lost} events of the tracer");
-        wrap(out, "   ", 3, &text);
-    }
 }
 
 /// Draws one column for each period. The largest share gets the highest column. A column is never blank if its share

@@ -64,7 +64,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         "--json and --raw - are both for standard output; give --raw the name of a file"
     );
     let interrupt = Interrupt::catch()?;
-    let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
+    let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace };
     let bar = progress(length_ns, verb.json);
     let mut found = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
     bar.finish_and_clear();

@@ -65,7 +65,6 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("measure/link/exec.rs", caller),
         ("measure/link/wrappers.rs", own),
         ("measure/memory_use.rs", machine),
-        ("measure/noise/osnoise/tracing.rs", machine),
         ("measure/watch/mod.rs", own),
         ("search/pool/manifest.rs", caller),
         ("search/pool/task.rs", "the caller"),

@@ -1,7 +1,6 @@
 use super::*;
 use host::Gap;
 use measure::noise::core_probes::CoreProbes;
-use measure::noise::osnoise::{Osnoise, OsnoiseComparison, TimeShares};
 use measure::noise::{ClockReport, MachineCounts};
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
@@ -35,14 +34,6 @@ fn found() -> NoiseReport {
         clock_ratio: Some(1.234),
         n_firmware: Some(2),
     };
-    let shares = TimeShares {
-        stolen: 0.005,
-        longest_ns: 3_900_000,
-        threads: 0.004,
-        interrupts: 0.000_09,
-        softirqs: 0.0,
-        unseen: 0.000_91,
-    };
     NoiseReport {
         clock: ClockReport {
             clock: LoopClock::Monotonic,
@@ -54,8 +45,6 @@ fn found() -> NoiseReport {
         cpus: vec![cpu],
         total: ledger,
         quietest: vec![],
-        osnoise: vec![Osnoise { cpu: 3, n_lost_events: 9, ..Osnoise::default() }],
-        beside: vec![OsnoiseComparison { cpu: 3, by_loop: shares, by_osnoise: shares }],
         machine: MachineCounts { pressure_ns: Some(1_000), throttles: Some(4) },
         is_virtual: false,
         gaps: vec![Gap { what: "CPU 1".into(), why: "it is gone".into(), fix: "wait".into() }],
