@@ -57,9 +57,7 @@ mod virtualisation;
 mod write;
 
 pub use absent::is_offline;
-pub use boot::{
-    BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader, add_entry, remove_entry,
-};
+pub use boot::{BootAdvice, BootParameter, BootState, remove_entry};
 pub use caches::drop_caches;
 pub use capture::capture;
 pub use cgroup::{MemoryGroup, memory_group, memory_limit_bytes, quota_counts, why_no_process};

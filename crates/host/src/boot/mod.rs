@@ -8,7 +8,7 @@ mod quiet;
 
 use serde::Serialize;
 
-pub use entry::{BootEntry, ENTRY_ID, EntryLoader, add_entry, remove_entry};
+pub use entry::remove_entry;
 pub use loaders::Loader;
 pub use parameter::{BootParameter, BootState};
 pub(super) use quiet::noisy_services;

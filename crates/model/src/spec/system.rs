@@ -33,7 +33,7 @@ pub enum SystemAction {
     /// Measure what each step of tuning is worth for a command on this machine, and name those worth taking
     Advise(Box<SystemAdvise>),
     /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing without
-    /// --add or --remove
+    /// --remove
     Boot(SystemBoot),
     /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
     Capture(SystemRoot),
@@ -159,10 +159,7 @@ pub struct SystemBoot {
     /// Also boot without a graphical session, timers, and the services that make noise now
     #[arg(long)]
     pub quiet: bool,
-    /// Add an entry for such a boot to the menu of GRUB or systemd-boot; the default stays as it is
-    #[arg(long, requires = "quiet", conflicts_with_all = ["remove", "json"])]
-    pub add: bool,
-    /// Remove the entry that --add has made
+    /// Remove the entry that earlier versions could add to the menu of GRUB or systemd-boot
     #[arg(long, requires = "quiet", conflicts_with_all = ["json", "cpus", "no_smt"])]
     pub remove: bool,
     /// Boot with one thread of each core only

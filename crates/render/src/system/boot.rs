@@ -8,7 +8,7 @@ use crate::columns::wrap;
 use crate::json::pretty_for;
 use crate::remedies::Audience;
 use crate::system::heading;
-use host::{BootAdvice, BootEntry, BootParameter, BootState, ENTRY_ID, EntryLoader};
+use host::{BootAdvice, BootParameter, BootState};
 use model::values::{format_cpu_list, name_cpus};
 
 /// Writes the advice as one document.
@@ -52,23 +52,6 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
     wrap(&mut out, "", 0, &after);
     out
-}
-
-/// Says where the new entry is, how to boot it once, and how to remove it.
-pub fn entry_added((loader, path): &BootEntry) -> String {
-    let once = match loader {
-        EntryLoader::Grub => {
-            format!(
-                "sudo grub-reboot {ENTRY_ID} (with GRUB_DEFAULT=saved), or choose it in the menu"
-            )
-        }
-        EntryLoader::SystemdBoot => format!("sudo bootctl set-oneshot {ENTRY_ID}.conf"),
-    };
-    format!(
-        "/{path} has the entry \"Stillwell (quiet)\"; the default is as it was\n\
-         to boot it once: {once}\n\
-         to remove it: sudo stillwell system boot --quiet --remove\n"
-    )
 }
 
 /// Says whether an entry was removed.

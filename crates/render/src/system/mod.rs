@@ -22,7 +22,7 @@ use crate::styles::paint;
 use host::{CorePair, CpusFrom, Standing, SystemReport};
 use model::values::{format_cpu_list, name_cpus};
 
-pub use boot::{entry_added, entry_removed, json as boot_json, text as boot_text};
+pub use boot::{entry_removed, json as boot_json, text as boot_text};
 
 /// What makes noise on this machine.
 #[derive(Serialize, JsonSchema)]

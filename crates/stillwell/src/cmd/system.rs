@@ -75,17 +75,14 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     if verb.remove {
         let removed = host::remove_entry(&host).map_err(|why| anyhow!("{why}"))?;
-        print(&shown::entry_removed(removed.as_deref()))?;
+        print(&shown::entry_removed(removed))?;
         return Ok(exit_code::SUCCESS);
     }
     let table = with_hidden_siblings(read_cpu_table(&host, None), &hidden_siblings(&host));
     let cpus = named_cpus(verb.cpus.as_ref());
     let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt, verb.quiet);
     let advice = advice.map_err(|why| anyhow!("{why}"))?;
-    if verb.add {
-        let entry = host::add_entry(&host, &advice).map_err(|why| anyhow!("{why}"))?;
-        print(&shown::entry_added(&entry))?;
-    } else if verb.json {
+    if verb.json {
         shown::boot_json(&mut terminal::data(), &advice)?;
     } else {
         print(&shown::boot_text(&advice, &Styles::colored()))?;

@@ -32,8 +32,7 @@ const LINES: [&str; 19] = [
     "compare FILE FILE",
 ];
 /// Options that would write a file, or read one that is not the input.
-const ELSEWHERE: [&str; 6] =
-    ["--export", "--report", "--db", "--output", "--host-root", "--raw"];
+const ELSEWHERE: [&str; 6] = ["--export", "--report", "--db", "--output", "--host-root", "--raw"];
 /// Stands for the file in a command line.
 const FILE: &str = "FILE";
 
