@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io;
 
-use comfy_table::{CellAlignment, Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,7 +11,8 @@ use crate::conclusion::{Conclusion, FinalVerdict, find_noise};
 use crate::document::{self, DocumentBody};
 use crate::remedies::Audience;
 use crate::styles::paint;
-use crate::{Styles, notes, outliers, uncertain};
+use crate::table::cells;
+use crate::{Styles, notes, outliers, table, uncertain};
 use analysis::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
 };
@@ -179,23 +179,14 @@ fn table(out: &mut String, checks: &[SteadinessCheck]) {
     if checks.is_empty() {
         return;
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.add_row(["check", "statistic", "value", "limit", "size", "limit", ""]);
-    table.add_rows(checks.iter().map(row));
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { INDENT as u16 } else { 2 }, 0));
-        if (2..6).contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        out.push_str(line.trim_end());
-        out.push('\n');
+    let heading = cells(&["check", "statistic", "value", "limit", "size", "limit", ""]);
+    let rows = std::iter::once(heading).chain(checks.iter().map(row)).collect();
+    for line in table::plain(rows, &[2, 3, 4, 5]).lines() {
+        writeln!(out, "{:INDENT$}{line}", "").ok();
     }
 }
 
-fn row(check: &SteadinessCheck) -> [String; 7] {
+fn row(check: &SteadinessCheck) -> Vec<String> {
     let z = |value: f64| uncertain::fixed(value, 3);
     let small = |value: f64| uncertain::trimmed(value, 3);
     let (name, statistic, write, sign): (_, _, &dyn Fn(f64) -> String, _) = match check.flag {
@@ -216,7 +207,7 @@ fn row(check: &SteadinessCheck) -> [String; 7] {
     let size_limit = check
         .size_limit
         .map_or_else(String::new, |limit| format!("> {} %", uncertain::trimmed(limit * 100.0, 2)));
-    [
+    vec![
         name.into(),
         statistic.into(),
         write(check.statistic),

@@ -5,16 +5,15 @@ mod launches;
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use crate::columns::{COLUMNS, name, shorten, width};
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
+use crate::table::GAP;
 use crate::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_name,
     unit_of_values,
 };
-use crate::{slow_tail, t0, uncertain};
+use crate::{slow_tail, t0, table, uncertain};
 use analysis::series::ValueSeries;
 use analysis::{
     ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
@@ -25,7 +24,6 @@ use record::plan::Plan;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.
 const LABEL_COLUMNS: usize = 20;
-const GAP: usize = 2;
 
 /// One statistic: its name and its value for each arm. A missing value is empty.
 struct StatisticLine {
@@ -111,7 +109,11 @@ fn of_arms(statistics: Statistics<'_>) -> String {
         if from > 0 {
             out.push('\n');
         }
-        draw(&mut out, &lines, from..to);
+        let row = |line: &StatisticLine| {
+            std::iter::once(&line.name).chain(&line.cells[from..to]).cloned().collect()
+        };
+        let right: Vec<usize> = (1..=to - from).collect();
+        out += &table::plain(lines.iter().map(row).collect(), &right);
         from = to;
     }
     out
@@ -126,32 +128,15 @@ fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
 /// Number of arms from this one on that fit; at least one.
 fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
     let n_arms = lines.first().map_or(0, |line| line.cells.len());
-    let widest =
-        |arm: usize| lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP;
+    let widest = |arm: usize| {
+        lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP.len()
+    };
     let mut used = 0;
     let fits = |arm: &usize| {
         used += widest(*arm);
         used <= columns
     };
     (from..n_arms).take_while(fits).count().max(1)
-}
-
-fn draw(out: &mut String, lines: &[StatisticLine], arms: std::ops::Range<usize>) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    for line in lines {
-        table.add_row(std::iter::once(&line.name).chain(&line.cells[arms.clone()]));
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding(if index == 0 { (0, 0) } else { (GAP as u16, 0) });
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
 }
 
 impl Statistics<'_> {

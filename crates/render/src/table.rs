@@ -1,22 +1,34 @@
 //! Small tables as plain text, reStructuredText or Markdown.
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use crate::columns::width;
 use model::spec::convert::TableStyle;
 
+/// Between two columns.
+pub const GAP: &str = "  ";
+
 /// A table without rules. `right`: the right-aligned columns.
 pub fn plain(rows: Vec<Vec<String>>, right: &[usize]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.add_rows(rows);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if right.contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
+    let widths = widths(&rows);
+    let line = |row: Vec<String>| {
+        let cells = row.into_iter().zip(&widths).enumerate().map(|(index, (cell, columns))| {
+            let pad = " ".repeat(columns - width(&cell));
+            if right.contains(&index) { pad + &cell } else { cell + &pad }
+        });
+        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned() + "\n"
+    };
+    rows.into_iter().map(line).collect()
+}
+
+/// The width of each column.
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (columns, cell) in widths.iter_mut().zip(row) {
+            *columns = width(cell).max(*columns);
         }
     }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    widths
 }
 
 /// A row of these texts.
@@ -31,55 +43,48 @@ pub fn styled(style: TableStyle, heading: Vec<String>, rows: Vec<Vec<String>>) -
             let right: Vec<usize> = (1..heading.len()).collect();
             plain(std::iter::once(heading).chain(rows).collect(), &right)
         }
-        TableStyle::Rst => grid(&heading, &rows),
-        TableStyle::Md => markdown(&heading, &rows),
+        TableStyle::Rst => grid(std::iter::once(heading).chain(rows).collect()),
+        TableStyle::Md => markdown(std::iter::once(heading).chain(rows).collect()),
     }
 }
 
-fn widths(heading: &[String], rows: &[Vec<String>]) -> Vec<usize> {
-    let widest = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).chain(heading.get(column));
-        cells.map(|cell| width(cell)).max().unwrap_or(0).max(3)
-    };
-    (0..heading.len()).map(widest).collect()
+/// The widths of columns with rules.
+fn ruled_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    widths(rows).into_iter().map(|columns| columns.max(3)).collect()
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {
     let cell = |(cell, columns): (&String, &usize)| {
-        format!(" {cell}{} |", " ".repeat(columns - width(cell).min(*columns)))
+        format!(" {cell}{} |", " ".repeat(columns - width(cell)))
     };
     let cells: String = cells.iter().zip(widths).map(cell).collect();
     format!("|{cells}\n")
 }
 
-fn grid(heading: &[String], rows: &[Vec<String>]) -> String {
-    let widths = widths(heading, rows);
+/// A table of reStructuredText. The first row is the heading.
+fn grid(rows: Vec<Vec<String>>) -> String {
+    let widths = ruled_widths(&rows);
     let rule = |with: &str| {
         let cells: String = widths.iter().map(|columns| with.repeat(columns + 2) + "+").collect();
         format!("+{cells}\n")
     };
-    let mut out = rule("-") + &line(heading, &widths) + &rule("=");
-    for row in rows {
-        out += &line(row, &widths);
-        out += &rule("-");
-    }
-    out
+    let below = std::iter::once("=").chain(std::iter::repeat("-"));
+    let lines = rows.iter().zip(below).map(|(row, with)| line(row, &widths) + &rule(with));
+    rule("-") + &lines.collect::<String>()
 }
 
-fn markdown(heading: &[String], rows: &[Vec<String>]) -> String {
-    let escaped = |row: &[String]| -> Vec<String> {
-        row.iter().map(|cell| cell.replace('|', "\\|")).collect()
-    };
-    let heading = escaped(heading);
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| escaped(row)).collect();
-    let widths = widths(&heading, &rows);
+/// A table of Markdown. The first row is the heading.
+fn markdown(mut rows: Vec<Vec<String>>) -> String {
+    rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('|', "\\|"));
+    let widths = ruled_widths(&rows);
     let rule = |(index, columns): (usize, &usize)| match index {
         0 => "-".repeat(columns + 2) + "|",
         _ => format!("-{}:|", "-".repeat(*columns)),
     };
     let rule: String = widths.iter().enumerate().map(rule).collect();
-    let rows: String = rows.iter().map(|row| line(row, &widths)).collect();
-    format!("{}|{rule}\n{rows}", line(&heading, &widths))
+    let mut lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
+    lines.insert(1, format!("|{rule}\n"));
+    lines.concat()
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! The table of CPUs, one a line, like `lscpu -a -e`.
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use crate::system::heading;
-use crate::{Styles, uncertain};
+use crate::{Styles, table, uncertain};
 use host::{CpuRow, Recommendation};
 use model::values::format_cpu_list;
 
@@ -27,28 +25,19 @@ pub(super) fn table(
     } else {
         alike(rows, is_recommended)
     };
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let cells = groups.iter().map(|group| line(group, is_recommended(group[0])));
     let lines: Vec<[String; 10]> =
         std::iter::once(HEADINGS.map(str::to_owned)).chain(cells).collect();
     // Omit columns without any data.
     let is_shown: Vec<bool> =
         (0..10).map(|column| lines[1..].iter().any(|line| !line[column].is_empty())).collect();
-    table.add_rows(lines.iter().map(|line| {
-        line.iter().zip(&is_shown).filter(|(_, is_shown)| **is_shown).map(|(cell, _)| cell)
-    }));
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((2, 0));
-        column.set_cell_alignment(if index == 0 {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        });
-    }
-    for line in table.lines() {
-        out.push_str(line.trim_end());
-        out.push('\n');
+    let shown = |line: [String; 10]| {
+        let cells = line.into_iter().zip(&is_shown).filter(|(_, is_shown)| **is_shown);
+        cells.map(|(cell, _)| cell).collect()
+    };
+    let rows = lines.into_iter().map(shown).collect();
+    for line in table::plain(rows, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).lines() {
+        out.extend(["  ", line, "\n"]);
     }
 }
 
