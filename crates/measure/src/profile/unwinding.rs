@@ -1,4 +1,9 @@
 //! The call chain of a task, from copies of its registers and its stack.
+//!
+//! The crate framehop (0.16) unwinds saved stacks too. On x86-64 it follows the stack pointer, the frame pointer and the
+//! return address alone, so a chain ends in code whose frame is found by another register, as with stacks that are aligned
+//! anew. It does not know that a signal interrupted its caller, nor the trampolines of CPython. And it has another version of
+//! gimli than addr2line.
 
 use std::collections::HashMap;
 use std::path::Path;
