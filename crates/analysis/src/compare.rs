@@ -12,7 +12,7 @@ use crate::comparison::{
 use crate::exact::{repeated, repeated_ratio};
 use crate::launches::gathered;
 use crate::sessions::unpaired;
-use crate::slice_notes::WAIT_MIN;
+use crate::sliced::WAIT_MIN;
 use crate::summary::{ArmSummary, TimeSummary};
 use crate::walls::Walls;
 use crate::watch::{ArmComparison, SessionComparisons};

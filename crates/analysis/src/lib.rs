@@ -42,7 +42,6 @@ pub mod select;
 pub mod series;
 mod sessions;
 mod single;
-mod slice_notes;
 mod sliced;
 mod steadiness;
 pub mod suite;

@@ -4,7 +4,7 @@ use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
-use crate::slice_notes::of_slices;
+use crate::sliced::of_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
 use model::values::metric::Metric;

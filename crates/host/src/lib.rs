@@ -22,7 +22,6 @@ mod fixture;
 #[cfg(any(test, feature = "fixtures"))]
 #[expect(clippy::disallowed_methods, reason = "tests write their own files")]
 mod fixture_text;
-mod gap;
 mod gaps;
 mod git;
 pub mod guardian;
@@ -64,11 +63,11 @@ pub use cgroup::{MemoryGroup, memory_group, memory_limit_bytes, quota_counts, wh
 pub use cmdline::CommandLine;
 pub use core_pairs::{CorePair, CorePairs, pairs_to_measure, with_hidden_siblings};
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
+pub use facts::Gap;
 pub use facts::{Cgroup, Facts, Git, Topology};
 pub use files::{Host, is_gone, reason_unread};
 #[cfg(any(test, feature = "fixtures"))]
 pub use fixture::{expand, fixture_names};
-pub use gap::Gap;
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{

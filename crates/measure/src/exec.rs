@@ -13,9 +13,9 @@ use crate::cache_use::no_cache_counts;
 use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
 use crate::jobs::{JobOrigin, JobPurpose, job};
+use crate::launch_attributes::{mode_number, policy_numbers};
 use crate::launch_failure::explain_launch;
 use crate::memory_use::TREE_MEMORY;
-use crate::policy::{mode_number, policy_numbers};
 use crate::process::{InterruptTolerance, LauncherProcess};
 use crate::survivors::add_survivors;
 use crate::wire::{
@@ -24,8 +24,7 @@ use crate::wire::{
 };
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
 use host::sys::{User, with_files_of};
-use host::terminal;
-use host::{self, CacheMonitors, Gap, Host};
+use host::{self, CacheMonitors, Gap, Host, terminal};
 use model::values::DecideOn;
 use model::values::metric::Metric;
 use model::words::in_words;

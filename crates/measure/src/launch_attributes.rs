@@ -1,7 +1,11 @@
-//! The state of the launcher's processes: runs and hooks.
+//! The state of the processes of a launcher: of the runs, of the hooks, and of the launcher itself.
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::process::{getpriority_process, setpriority_process};
 
 use crate::wire::LauncherSettings;
-use host::sys::{Attributes, CpuMask, NodePolicy, SchedulingPolicy};
+use host::sys::{self, Attributes, CpuMask, NodePolicy, SchedulingPolicy};
+use model::values::{MemoryMode, MemoryPolicy, Sched};
 
 pub(super) fn attributes_of(
     open: LauncherSettings,
@@ -27,4 +31,50 @@ pub(super) fn attributes_of(
         ..Attributes::default()
     };
     [runs, hooks]
+}
+
+/// Sets this process's nice level. Returns the level before, or `None` if that is not allowed: the first run then
+/// reports it.
+pub fn raise_own_priority(nice: i32) -> Option<i32> {
+    let before = getpriority_process(None).ok()?;
+    setpriority_process(None, nice).ok()?;
+    Some(before)
+}
+
+pub fn pin_myself(cpus: &[usize]) -> Result<()> {
+    sys::bind(None, cpus)?;
+    // A cpuset (cgroup) reduces the mask without an error (sched_setaffinity(2)).
+    let allowed = allowed_cpus()?;
+    ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
+    Ok(())
+}
+
+pub fn allowed_cpus() -> Result<Vec<usize>> {
+    sys::bound_cpus().context("cannot read my own affinity")
+}
+
+pub(super) fn policy(sched: Sched) -> SchedulingPolicy {
+    let (policy, priority) = policy_numbers(sched);
+    SchedulingPolicy { policy, priority }
+}
+
+/// The number of the policy, and the priority.
+pub(super) fn policy_numbers(sched: Sched) -> (i32, i32) {
+    match sched {
+        Sched::Other => (libc::SCHED_OTHER, 0),
+        Sched::Batch => (libc::SCHED_BATCH, 0),
+        Sched::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
+        Sched::Rr(priority) => (libc::SCHED_RR, priority.into()),
+    }
+}
+
+pub(super) fn node_policy(policy: &MemoryPolicy) -> NodePolicy {
+    NodePolicy::new(mode_number(policy.mode), &policy.nodes)
+}
+
+pub(super) fn mode_number(mode: MemoryMode) -> i32 {
+    match mode {
+        MemoryMode::Bind => libc::MPOL_BIND,
+        MemoryMode::Interleave => libc::MPOL_INTERLEAVE,
+    }
 }

@@ -4,7 +4,6 @@
 //! Makes rows from steps. A [`Runner`] executes the steps and writes their rows into the record.
 
 mod cache_use;
-mod child_end;
 mod child_run;
 pub mod clock;
 mod commands;
@@ -28,16 +27,12 @@ pub mod load;
 mod memory_use;
 mod missing_interpreter;
 pub mod noise;
-mod own_place;
-mod policy;
 mod prepared;
-mod probe_schedule;
 mod proc_counts;
 mod process;
 pub mod profile;
 pub mod programs;
 mod quota_use;
-mod reading_time;
 pub mod sampling;
 pub mod script;
 pub mod serve;

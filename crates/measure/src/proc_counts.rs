@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::clock::monotonic_ns;
+
 /// Times of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
@@ -97,6 +99,34 @@ pub fn peak_resident_kib() -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// The sum so far; `None` if the launcher reads no counts.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadingTime {
+    sum_ns: Option<u64>,
+}
+
+impl ReadingTime {
+    /// A sum of zero. `reads`: whether the launcher reads any counts.
+    pub fn new(reads: bool) -> Self {
+        Self { sum_ns: reads.then_some(0) }
+    }
+
+    /// The time now, if the launcher reads any counts.
+    pub fn start(self) -> Option<u64> {
+        self.sum_ns.map(|_| monotonic_ns())
+    }
+
+    pub fn add_since(&mut self, start_ns: Option<u64>) {
+        if let (Some(sum_ns), Some(start_ns)) = (&mut self.sum_ns, start_ns) {
+            *sum_ns += monotonic_ns() - start_ns;
+        }
+    }
+
+    pub fn sum_ns(self) -> Option<u64> {
+        self.sum_ns
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +136,18 @@ mod tests {
         let expected = CpuTimes { ran_ns: 36_550_462, waited_ns: 271_361 };
         assert_eq!(CpuTimes::parse(b"36550462 271361 26\n"), Some(expected));
         assert_eq!((CpuTimes::parse(b""), CpuTimes::parse(b"1")), (None, None));
+    }
+
+    #[test]
+    fn it_is_added_up_where_something_is_read() {
+        let mut time = ReadingTime::new(true);
+        time.add_since(None);
+        assert_eq!(time.sum_ns(), Some(0));
+        let start_ns = time.start().unwrap();
+        time.add_since(Some(start_ns - 1_000));
+        assert!(time.sum_ns().unwrap() >= 1_000);
+        let mut none = ReadingTime::new(false);
+        none.add_since(none.start());
+        assert_eq!((none.start(), none.sum_ns()), (None, None));
     }
 }

@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
-use crate::child_end::has_ended_or_stopped;
+use crate::child_run::has_ended_or_stopped;
 use crate::clock::monotonic_ns;
 use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::jit::JitFiles;

@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::comparison::{Comparison, Evidence};
 use crate::distributions::Distributions;
 use crate::histogram::Histogram;
-use crate::report::ledger::{self, GroupLedger};
 use crate::report::pairs::{BlockRatios, pairs};
 use crate::report::scan::{self, Scan};
 use crate::report::shape::{self, ArmShape};
@@ -14,6 +13,7 @@ use crate::single::Analysis;
 use crate::walls::Walls;
 use model::values::ValueUnit;
 use record::Record;
+use record::ledger::{Ledger, LedgerTable};
 
 /// Limits of the number of bins, which is twice the square root of the largest arm's number of values.
 const BINS_MIN: usize = 16;
@@ -119,7 +119,7 @@ impl RecordContext<'_> {
             histogram: Histogram::of_series(&values, n_bins(&values)),
             log_histogram: Histogram::of_logs(&values, n_bins(&values)),
             timeline: timeline(record, arms, self.n_rows_max),
-            ledgers: if is_time { ledger::ledgers(analysis, arms) } else { Vec::new() },
+            ledgers: if is_time { ledgers(analysis, arms) } else { Vec::new() },
             scan: scan::scan(plan, arms),
         }
     }
@@ -143,4 +143,30 @@ impl RecordContext<'_> {
             deciles,
         })
     }
+}
+
+/// Time above t0 of all runs of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupLedger {
+    /// Index of the arm in the group.
+    pub arm: usize,
+    /// Time of all runs, ns.
+    pub time_ns: i64,
+    /// The time above t0 and its parts, clipped at zero for bars.
+    #[serde(flatten)]
+    pub lost: Ledger,
+    /// How much the parts exceed the time above t0, because some are estimates, ns.
+    pub excess_ns: i64,
+}
+
+/// The ledger of each arm that has one.
+pub(super) fn ledgers(analysis: &Analysis, arms: &[usize]) -> Vec<GroupLedger> {
+    let known = || analysis.ledger.iter().flat_map(|ledger| &ledger.arms);
+    let of = |(place, &arm): (usize, &usize)| {
+        let found = known().find(|it| it.arm == arm)?;
+        let LedgerTable { entries, whole_ns, excess_ns } = found.ledger.for_table();
+        let lost = Ledger { total_ns: whole_ns, entries };
+        Some(GroupLedger { arm: place, time_ns: found.measured_ns, lost, excess_ns })
+    };
+    arms.iter().enumerate().filter_map(of).collect()
 }

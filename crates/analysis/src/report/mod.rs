@@ -2,7 +2,6 @@
 //! are too many rows for a page, bins and slices still cover all of them.
 
 mod group;
-mod ledger;
 mod pairs;
 mod scan;
 mod shape;

@@ -3,18 +3,16 @@
 
 mod entry;
 mod loaders;
-mod parameter;
 mod quiet;
 
 use serde::Serialize;
 
-pub use entry::remove_entry;
-pub use loaders::Loader;
-pub use parameter::{BootParameter, BootState};
-pub(super) use quiet::noisy_services;
-
 use crate::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
 use model::values::{format_cpu_list, name_cpus, read_cpu_list};
+
+pub use entry::remove_entry;
+pub use loaders::Loader;
+pub(super) use quiet::noisy_services;
 
 /// Kernel parameters for a machine.
 #[derive(Debug, Serialize)]
@@ -310,3 +308,29 @@ fn others_known(running: &Running) -> Vec<BootParameter> {
 
 #[cfg(test)]
 mod tests;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BootParameter {
+    /// Text on the command line.
+    pub text: String,
+    /// The noise that the parameter removes.
+    pub what: &'static str,
+    pub cost: &'static str,
+    pub now: BootState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BootState {
+    Set,
+    /// Another parameter has the same effect.
+    Implied {
+        by: String,
+    },
+    Different {
+        value: String,
+    },
+    Missing,
+    /// This kernel is built without the parameter and ignores it.
+    Unsupported,
+}

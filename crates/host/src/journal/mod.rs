@@ -6,7 +6,6 @@
 //! values.
 
 mod entries;
-mod space;
 mod trust;
 
 use std::io::{Read as _, Write as _};
@@ -216,8 +215,8 @@ impl Store {
         let written = self.open_for_appending().and_then(|file| {
             let line_bytes = line.len() as u64;
             if !entry.is_of_putting_back() {
-                let needed = space::to_put_back(&self.journal) + space::for_entry(line_bytes);
-                space::reserve(&file, self.n_bytes + line_bytes + needed)?;
+                let needed = trust::to_put_back(&self.journal) + trust::for_entry(line_bytes);
+                trust::reserve(&file, self.n_bytes + line_bytes + needed)?;
             }
             let mut file = std::fs::File::from(file);
             // A full disk takes a part of a line, and a kill may come in the middle.
@@ -245,7 +244,7 @@ impl Store {
             fault::changes(PATH)?;
             rustix::fs::ftruncate(&file, self.n_bytes)?;
             // The cut gave up the reserved space.
-            space::reserve(&file, self.n_bytes + space::to_put_back(&self.journal)).ok();
+            trust::reserve(&file, self.n_bytes + trust::to_put_back(&self.journal)).ok();
         }
         Ok(file)
     }

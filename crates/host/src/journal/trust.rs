@@ -1,14 +1,17 @@
-//! Checks that a file of the journal is ours. Putting back writes its values as root, so no other user may have written
-//! it.
+//! The file of the journal: whether it is ours, and its space. Putting back writes its values as root, so another user may not
+//! have written it. `/run` is a small file system that others may fill. Each line of tuning reserves the space that
+//! putting back will need, so putting back needs no new space.
 
-use std::fmt;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use anyhow::{Result, anyhow, ensure};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FallocateFlags, FileType, fallocate, fstat};
 use rustix::io::Errno;
+
+use crate::fault;
+use crate::journal::entries::{Journal, JournalEntry};
 
 /// A file of the journal that another user could have written, or that is damaged.
 #[derive(Debug)]
@@ -45,4 +48,46 @@ pub(super) fn check_owner(fd: &OwnedFd, mode: u32, kind: FileType) -> Result<()>
     let found = stat.st_mode & 0o7777;
     ensure!(found == mode, "its mode is {found:o}, not {mode:o}");
     Ok(())
+}
+
+/// Room for the lines without paths.
+const FIXED_BYTES: u64 = 4096;
+/// Lines of putting back that may name a file: about to be restored, restored, or waiting.
+const N_LINES: u64 = 3;
+/// Quotes and a comma.
+const AROUND_PATH: u64 = 3;
+
+/// Reserves the first `n_bytes` of a file without changing its length. Errors: the file system is full.
+pub(super) fn reserve(file: impl AsFd, n_bytes: u64) -> io::Result<()> {
+    fault::changes(super::PATH)?;
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, n_bytes) {
+        // Not every file system can. Putting back then goes on without its lines.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The space that the lines of putting back need.
+pub(super) fn to_put_back(journal: &Journal) -> u64 {
+    let paths = journal.items.iter().map(|item| item.kept.path.len() as u64 + AROUND_PATH);
+    FIXED_BYTES + N_LINES * paths.sum::<u64>()
+}
+
+/// Upper limit for the additional space that a line of this length makes necessary.
+pub(super) fn for_entry(line_bytes: u64) -> u64 {
+    N_LINES * line_bytes
+}
+
+impl JournalEntry {
+    /// Whether the line may be left out when the file system is full.
+    pub(super) fn is_of_putting_back(&self) -> bool {
+        matches!(
+            self,
+            Self::Restoring { .. }
+                | Self::Waiting { .. }
+                | Self::Forgotten { .. }
+                | Self::Lowered
+                | Self::Plugged
+        )
+    }
 }

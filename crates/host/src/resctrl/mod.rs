@@ -10,7 +10,6 @@ mod choice;
 #[cfg(test)]
 pub(super) mod fake;
 mod layout;
-mod monitors;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +23,9 @@ use crate::fault;
 use crate::knobs::Format;
 use model::values::{format_cpu_list, read_cpu_list};
 
-use layout::{GROUP, LAST_STATUS, MaskTable, OURS, ROOT_SCHEMATA, masks, sizes};
+use layout::{GROUP, LAST_STATUS, MaskTable, OURS, ROOT_SCHEMATA, groups, masks, sizes};
 
 pub use choice::plan;
-pub use monitors::{CacheMonitors, monitors};
 
 /// The CPUs of our group.
 pub const CPUS_OF_CACHE: &str = "sys/fs/resctrl/stillwell/cpus_list";
@@ -127,7 +125,7 @@ pub fn lost(host: &Host, plan: &CachePlan) -> Option<String> {
         return Some(format!("/{CPUS_OF_CACHE} is {cpus:?}"));
     }
     // Other groups may get ways of ours later.
-    let sharing = layout::groups(host).into_iter().find(|group| {
+    let sharing = groups(host).into_iter().find(|group| {
         let theirs = masks(host, &format!("{group}/schemata"));
         let shares = |it: &CacheWays| {
             theirs.get(&(it.resource.clone(), it.id)).is_some_and(|mask| mask & it.ours != 0)
@@ -246,5 +244,30 @@ impl Host {
             return fault::by_kernel(OURS, || fake::remove(self, OURS));
         }
         self.remove_directory(OURS, &[GROUP])
+    }
+}
+
+/// The files of the benchmark's group and of all others in the same caches, below the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheMonitors {
+    /// Bytes of the cache that hold lines of the benchmark's CPUs.
+    pub occupancy: Vec<String>,
+    /// Bytes between cache and memory, for the benchmark's CPUs.
+    pub traffic: Vec<String>,
+    /// Bytes between cache and memory, for everything else.
+    pub others_traffic: Vec<String>,
+}
+
+/// The existing files. Some processors count only one of the two, or none.
+pub fn monitors(host: &Host, cache: &CacheInForce) -> CacheMonitors {
+    let files = |group: &str, name: &str| -> Vec<String> {
+        let of_cache = |id: &u32| format!("{group}/mon_data/mon_L3_{id:02}/{name}");
+        cache.ids.iter().map(of_cache).filter(|path| host.exists(path)).collect()
+    };
+    let others = groups(host).into_iter().filter(|group| group != OURS);
+    CacheMonitors {
+        occupancy: files(OURS, "llc_occupancy"),
+        traffic: files(OURS, "mbm_total_bytes"),
+        others_traffic: others.flat_map(|group| files(&group, "mbm_total_bytes")).collect(),
     }
 }

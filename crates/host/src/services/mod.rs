@@ -4,7 +4,6 @@ mod crontab;
 mod systemd;
 #[cfg(test)]
 mod tests;
-mod timers;
 
 use jiff::Timestamp;
 
@@ -82,7 +81,7 @@ pub enum Jobs {
 }
 
 pub fn jobs(host: &Host) -> Jobs {
-    if let Some(timers) = timers::active(host, Timestamp::now().as_second()) {
+    if let Some(timers) = systemd::active(host, Timestamp::now().as_second()) {
         let mut due: Vec<DueUnit> = timers
             .into_iter()
             .filter(|timer| timer.due_s.is_none_or(|due_s| due_s <= HORIZON_S))

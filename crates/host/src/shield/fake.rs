@@ -4,7 +4,7 @@
 use std::io;
 
 use crate::Host;
-use crate::shield::names::{SERVICE, SLICE};
+use crate::shield::{SERVICE, SLICE};
 use model::values::{format_cpu_list, read_cpu_list};
 
 const POINT: &str = "sys/fs/cgroup";

@@ -11,7 +11,6 @@ mod explain;
 mod fake;
 mod group;
 mod isolation;
-mod names;
 mod neighbours;
 mod place;
 mod site;
@@ -33,11 +32,10 @@ pub use explain::no_shield_without_rights;
 pub use isolation::{CacheRequest, Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
-pub use verify::{expected_partition, verify};
-pub use watch::Watch;
-
 pub use tasks::{Mask, Masks};
 pub(super) use tasks::{Task, bind_again, bound, read_task};
+pub use verify::{expected_partition, verify};
+pub use watch::Watch;
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
 /// systemd units.
@@ -142,3 +140,7 @@ pub(crate) fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
         ShieldKind::Boot | ShieldKind::Affinity => None,
     }
 }
+
+/// The slice and the service whose group is used if systemd manages the groups.
+pub(super) const SLICE: &str = "stillwell.slice";
+pub(super) const SERVICE: &str = "stillwell-shield.service";

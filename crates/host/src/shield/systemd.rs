@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::Host;
 use crate::invoker::system_command;
-use crate::shield::names::{SERVICE, SLICE};
+use crate::shield::{SERVICE, SLICE};
 use model::words::reason;
 
 impl Host {

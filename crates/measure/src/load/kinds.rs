@@ -15,7 +15,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use crate::load::arguments::{ARGV0, END};
+use crate::load::{ARGV0, END};
 use host::sys;
 use model::spec::load::LoadKind;
 

@@ -2,7 +2,6 @@
 //! kernel when its parent ends (PR_SET_PDEATHSIG).
 #![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
 
-mod arguments;
 mod kinds;
 
 use std::ffi::{OsStr, OsString};
@@ -16,10 +15,8 @@ use rustix::process::Signal;
 
 use crate::clock::monotonic_ns;
 use crate::interrupt::Interrupt;
-use crate::load::arguments::{ARGV0, BUSY, END};
 use crate::supervised::{self, LOOK_NS, wait_for};
-use host::sys;
-use host::terminal;
+use host::{sys, terminal};
 use model::spec::load::LoadKind;
 use model::values::{exit_code, format_cpu_list, parse_cpu_list};
 use model::words::in_words;
@@ -173,3 +170,9 @@ pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
     );
     Ok(())
 }
+
+pub const ARGV0: &str = "stillwell-load";
+/// First argument of a process that runs a load.
+pub const BUSY: &str = "busy";
+/// First argument of a process that exits at once.
+pub const END: &str = "end";

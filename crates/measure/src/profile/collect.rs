@@ -11,8 +11,7 @@ use anyhow::{Context as _, Result};
 
 use crate::profile::columns::SAMPLES_MIN;
 use crate::profile::entries::{CountedEvent, SampledRun, TaskRecord, next_run};
-use crate::profile::jit::JitMaps;
-use crate::profile::maps::AddressSpaces;
+use crate::profile::maps::{AddressSpaces, JitMaps};
 use crate::profile::names::{file_name, is_file, system_call};
 use crate::profile::saved::{CountedEvents, Profile, ProfiledRun};
 use crate::profile::table::FunctionTable;

@@ -16,7 +16,7 @@ use gimli::{
 use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _};
 
-use crate::profile::segments::LoadedSegments;
+use crate::profile::symbols::LoadedSegments;
 use host::sys;
 
 /// Larger unwind tables are assumed to be corrupt, bytes.

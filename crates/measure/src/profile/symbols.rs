@@ -6,11 +6,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
-use object::{Object as _, ObjectSection as _, SymbolKind};
+use object::{Object, ObjectSection as _, ObjectSegment as _, SymbolKind};
 
 use crate::profile::dwarf::{DebugInformation, FunctionAt};
 use crate::profile::names::readable;
-use crate::profile::segments::LoadedSegments;
 
 const DEBUG_FILES: &str = "/usr/lib/debug";
 /// Assumed size of a function whose symbol has none, as in hand-written assembly.
@@ -197,6 +196,42 @@ fn kernel_functions(text: &str) -> Vec<SymbolRange> {
     let next: Vec<u64> = found.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
     let range = |((start, symbol), end)| SymbolRange { start, end, symbol };
     found.into_iter().zip(next).map(range).collect()
+}
+
+#[derive(Debug, Default)]
+pub struct LoadedSegments(Vec<LoadedSegment>);
+
+/// Offset and size in the file, and the linked address.
+#[derive(Clone, Copy, Debug)]
+struct LoadedSegment {
+    offset: u64,
+    size: u64,
+    address: u64,
+}
+
+impl LoadedSegments {
+    pub fn of<'data>(file: &impl Object<'data>) -> Self {
+        let all = file.segments().map(|it| {
+            let (offset, size) = it.file_range();
+            LoadedSegment { offset, size, address: it.address() }
+        });
+        Self(all.collect())
+    }
+
+    /// The address that an offset of the file is linked to.
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        let is_here = |it: &&LoadedSegment| offset.wrapping_sub(it.offset) < it.size;
+        let segment = self.0.iter().find(is_here)?;
+        Some(segment.address + (offset - segment.offset))
+    }
+
+    /// The offset in the file of an address.
+    #[cfg(test)]
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        let is_here = |it: &&LoadedSegment| address.wrapping_sub(it.address) < it.size;
+        let segment = self.0.iter().find(is_here)?;
+        Some(segment.offset + (address - segment.address))
+    }
 }
 
 #[cfg(test)]

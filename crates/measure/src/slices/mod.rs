@@ -19,8 +19,8 @@ use rustix::fs::OFlags;
 use stats::Stream;
 
 use crate::core_prober::CoreProber;
+use crate::core_prober::ProbeSchedule;
 use crate::interrupt::Interrupt;
-use crate::probe_schedule::ProbeSchedule;
 use crate::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
 use host::sys::{self, Launcher, User};

@@ -207,9 +207,9 @@ fn hash_seed(seed: u64, step: &Step) -> u64 {
 fn attributes(process: &ProcessPlan) -> Attributes {
     Attributes {
         affinity: process.affinity.as_deref().map(CpuMask::new),
-        memory: process.memory.as_ref().map(crate::policy::node_policy),
+        memory: process.memory.as_ref().map(crate::launch_attributes::node_policy),
         nice: process.nice,
-        policy: process.sched.map(crate::policy::policy),
+        policy: process.sched.map(crate::launch_attributes::policy),
         no_aslr: process.no_aslr,
         rlimits: Vec::new(),
         run_as: None,

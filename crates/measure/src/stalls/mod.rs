@@ -13,7 +13,6 @@
 //! CPU time, the time in which a task ran, and its sleeps.
 
 mod bounds;
-mod intervals;
 mod sums;
 mod tasks;
 mod totals;

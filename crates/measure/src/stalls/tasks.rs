@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::stalls::intervals::Intervals;
-use crate::stalls::totals::{TaskTotals, TracedRun};
+use crate::stalls::totals::{Intervals, TaskTotals, TracedRun};
 use crate::stalls::{TaskEvent, TaskEventKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

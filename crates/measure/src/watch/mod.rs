@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::child_end::pidfd;
+use crate::child_run::pidfd;
 use crate::clock::monotonic_ns;
 use crate::digest::{digest, digest_of_file};
 use crate::fresh::make_fresh;

@@ -23,7 +23,6 @@ mod renamed;
 pub mod request;
 mod result_file;
 mod resume;
-mod revisions;
 pub mod run;
 mod schema;
 mod shell_option;
@@ -52,6 +51,7 @@ pub use files::{
     ShowVerb, SlowestVerb, StatsVerb,
 };
 pub use gate::{GateCounting, GateSelection, GateVerb};
+pub use groups::RevisionOptions;
 pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
@@ -63,7 +63,6 @@ pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use race::RaceVerb;
 pub use renamed::renamed;
-pub use revisions::RevisionOptions;
 pub use run::{RunSpec, RunVerb};
 pub use schema::{DOCUMENTS, JsonTarget, Request, command, json_target, parse};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};

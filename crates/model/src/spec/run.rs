@@ -6,11 +6,11 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::spec::argument_ids::given;
+use crate::spec::groups::RevisionOptions;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
     TuneOptions,
 };
-use crate::spec::revisions::RevisionOptions;
 use crate::values::{
     Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
     Shell, TimeSpan, TimeUnit,

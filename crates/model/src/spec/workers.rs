@@ -6,11 +6,11 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::spec::argument_ids::ArgumentIds;
+use crate::spec::groups::RevisionOptions;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, RightsOptions, StopOptions,
     TuneOptions,
 };
-use crate::spec::revisions::RevisionOptions;
 use crate::spec::run::OutputOptions;
 use crate::values::{Clock, Cpus, Gc, Headline, TimeSpan};
 

@@ -1,7 +1,9 @@
-//! The ways of winning a campaign without being faster (docs/fair-play.md).
+//! The values of a campaign: the error that it limits, and the ways of winning without being faster (docs/fair-play.md).
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+
+use stats::online::OnlineControl;
 
 /// One of the twelve.
 #[derive(
@@ -39,5 +41,24 @@ impl CheatKind {
     /// Name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// The error that a campaign limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum ErrorControl {
+    /// The share of campaigns that accept anything that is not faster.
+    Fwer,
+    /// The share of what is not faster among all that is accepted.
+    Fdr,
+}
+
+impl ErrorControl {
+    /// The same error control in the statistics crate.
+    pub fn of_tests(self) -> OnlineControl {
+        match self {
+            Self::Fwer => OnlineControl::FamilyWise,
+            Self::Fdr => OnlineControl::FalseDiscovery,
+        }
     }
 }

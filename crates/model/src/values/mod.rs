@@ -1,20 +1,16 @@
 //! Values that every stage shares: units, CPU lists, metrics and option values, each with a parser for the command
 //! line. This module imports no other.
 
-mod cache_part;
 mod ceiling;
 mod cheat_kind;
 mod compared;
 mod core;
-mod counter;
 mod cpu_list;
-mod error_control;
 pub mod exit_code;
 mod exit_status;
 mod fail_on;
 pub mod metric;
 mod metric_list;
-mod name_list;
 mod name_pattern;
 mod percent;
 mod process;
@@ -26,21 +22,20 @@ mod tim;
 mod time_span;
 mod worker;
 
-pub use cache_part::CachePart;
 pub use ceiling::Ceiling;
 pub use cheat_kind::CheatKind;
+pub use cheat_kind::ErrorControl;
+pub use compared::CounterChoice;
 pub use compared::{Better, Compared, DecideOn, time_ns};
 pub use core::is_core_shared;
-pub use counter::CounterChoice;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
 };
-pub use error_control::ErrorControl;
 pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
 pub use metric_list::{CPU, MetricChoice, MetricList, TimeUnit, VALUE};
-pub use name_list::NameList;
-pub use name_pattern::NamePattern;
+pub use name_pattern::{NameList, NamePattern};
+pub use percent::CachePart;
 pub use percent::Percent;
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
 pub use rlimit::Rlimit;

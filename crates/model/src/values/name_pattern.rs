@@ -1,7 +1,9 @@
-//! A pattern for names: a part of the name, in which `*` stands for any text.
+//! Names on the command line: a list, and a pattern in which `*` stands for any text.
 
 use std::convert::Infallible;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern(String);
@@ -17,11 +19,6 @@ impl NamePattern {
             None => false,
         })
     }
-
-    /// The pattern as written.
-    pub fn text(&self) -> &str {
-        &self.0
-    }
 }
 
 impl FromStr for NamePattern {
@@ -29,6 +26,20 @@ impl FromStr for NamePattern {
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(Self(text.into()))
+    }
+}
+
+/// Names, separated by commas.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameList(pub Vec<String>);
+
+impl FromStr for NameList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        if names.is_empty() { Err("no name is given".into()) } else { Ok(Self(names)) }
     }
 }
 

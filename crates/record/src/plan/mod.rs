@@ -18,7 +18,6 @@ pub mod request;
 mod revisions;
 mod shell;
 pub mod suite;
-mod trial;
 mod value;
 pub mod workers;
 
@@ -34,6 +33,7 @@ use model::values::{
 pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
 pub use arm::{Arm, Control, CountedIterations, Role};
 pub use arms::Arms;
+pub use blocks::TrialRule;
 pub use blocks::{BlockRule, Stopping};
 pub use counting::InstructionCounter;
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
@@ -41,7 +41,6 @@ pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
 pub use revisions::{BuiltRevision, across};
 pub use shell::shell_syntax;
 pub use suite::SuiteMembership;
-pub use trial::TrialRule;
 pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::Workers;
 

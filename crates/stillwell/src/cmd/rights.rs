@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use rustix::thread::set_no_new_privs;
 
-use host::sys;
-use host::{check_invoker, invoking_user};
+use host::{check_invoker, invoking_user, sys};
 use measure::supervised::{become_caller, forget_unknown_caller};
 use model::spec::campaign::CampaignAction;
 use model::spec::groups::RightsOptions;

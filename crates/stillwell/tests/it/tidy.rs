@@ -191,7 +191,6 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("host/src/shield/explain.rs", "an option of docker"),
     ("host/src/shield/systemd.rs", "options of systemd-run and systemctl"),
     ("host/src/services/systemd.rs", "options of systemctl"),
-    ("host/src/services/timers.rs", "options of systemctl"),
     ("host/src/guardian/front_end.rs", "the options of the guardian"),
     ("host/src/gaps.rs", "an option of docker"),
     ("measure/src/slices/mod.rs", "an option that only the Python package gives"),
