@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stats::endpoint::{Estimator, window_err};
-use stats::ratio::of_sums;
+use stats::ratio::sum_ratio;
 
 use crate::run_times::{cpu_ns, in_base_unit};
 use crate::summary::UncertainValue;
@@ -84,7 +84,7 @@ fn activity(rows: &Rows, runs: &[usize]) -> Activity {
         let (with, values): (Vec<usize>, Vec<f64>) = runs.iter().filter_map(of_run).unzip();
         let per_run = mean(&values)?;
         let by: Option<Vec<f64>> = with.iter().map(|&index| what.rate_of(rows, index)).collect();
-        let rate = by.and_then(|by| of_sums(&values, &by).ok());
+        let rate = by.and_then(|by| sum_ratio(&values, &by).ok());
         let rate = rate.map(|rate| UncertainValue { value: rate.value, err: rate.err });
         Some(RunCount { what: *what, per_run, rate })
     };

@@ -20,8 +20,8 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let n_arms = plan.arms.len();
     let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
     let quiet = QuietSlices::of(record);
-    let mut clocks = clocks::of_arms(record, quiet.as_ref());
-    let mut sliced = sliced::of_arms(record, quiet.as_ref());
+    let mut clocks = clocks::clock_summaries(record, quiet.as_ref());
+    let mut sliced = sliced::summaries(record, quiet.as_ref());
     let mut metrics = metrics_by_arm(&record.rows, plan);
     let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());

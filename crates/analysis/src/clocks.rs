@@ -27,7 +27,7 @@ pub(super) struct ClockSummaries {
 }
 
 /// The times of every arm of the plan. `quiet` has the slices on a quiet core.
-pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
+pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
     let plan = &record.header.plan;
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let n_arms = plan.arms.len();
@@ -40,7 +40,7 @@ pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Clock
         if !compares_times(plan) {
             found.iter_mut().flatten().for_each(TimeSummary::center);
         }
-        return found.into_iter().map(of_other_values).collect();
+        return found.into_iter().map(untimed).collect();
     };
     let of = |clock: Clock| settled(record, clock, quiet);
     let has_clean = rows.has(Metric::StalledNs);
@@ -77,7 +77,7 @@ pub(super) fn compares_times(plan: &Plan) -> bool {
     plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
 }
 
-fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
+fn untimed(values: Option<TimeSummary>) -> ClockSummaries {
     let no_clean = Some(NoClean::OtherValues);
     ClockSummaries { wall: values.clone(), times: values, no_clean, ..Default::default() }
 }
@@ -92,7 +92,7 @@ fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Se
     if clock == Clock::Cpu {
         return found.into_iter().map(|times| (times, None)).collect();
     }
-    let evidence = evidence::of_arms(record, clock, processes.as_ref());
+    let evidence = evidence::arm_evidence(record, clock, processes.as_ref());
     let of_arm = |(mut times, evidence): (Option<TimeSummary>, ArmEvidence)| {
         let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
         (times, interruptions)
@@ -118,7 +118,7 @@ fn summaries(
             .map(|quiet| quiet.processes(plan, slices, headline));
         let rows = quiet_rows.as_ref().or(processes).unwrap_or(&record.rows);
         let runs = by_arm(rows, n_arms, Rows::headline);
-        let low = low_runs::of_arms(rows, n_arms, Rows::headline);
+        let low = low_runs::low_ends(rows, n_arms, Rows::headline);
         let of_arm = |arm: usize| {
             let mut times = sliced_times(&runs[arm], &low[arm], &values[arm])?;
             if quiet_rows.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
@@ -134,9 +134,9 @@ fn summaries(
     };
     let runs = by_arm(&record.rows, n_arms, value);
     let low: Vec<LowRuns> = match clock.is_some() || compares_times(plan) {
-        true => low_runs::of_arms(&record.rows, n_arms, value),
+        true => low_runs::low_ends(&record.rows, n_arms, value),
         // The state of the core matters only for times.
-        false => runs.iter().map(|runs| LowRuns::of_values(runs)).collect(),
+        false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect(),
     };
     runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()
 }

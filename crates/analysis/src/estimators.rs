@@ -76,8 +76,8 @@ pub fn estimators(
     let plan = &record.header.plan;
     let control = plan.control.map(|control| control.arm);
     let of_arm = |(arm, wall): (usize, &Vec<f64>)| {
-        let shape = tim.map(|shape| if control == Some(arm) { shape.of_overhead() } else { shape });
-        of_runs(wall, shape)
+        let shape = tim.map(|shape| if control == Some(arm) { shape.for_overhead() } else { shape });
+        estimate(wall, shape)
     };
     let walls = walls_by_arm(record);
     let mut found: Vec<Option<Estimators>> = walls.par_iter().enumerate().map(of_arm).collect();
@@ -94,7 +94,7 @@ pub fn estimators(
 }
 
 /// The estimators of runs in run order, ns.
-fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
+fn estimate(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     let sorted = SortedSample::new(wall).ok()?;
     let floor = low_end::floor(wall).ok()?;
     let of = |estimator: Estimator| UncertainValue {
@@ -116,13 +116,13 @@ fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
             limit: G_STAR_LIMIT,
             is_finite: floor.g_star.map(|_| floor.is_finite()),
         },
-        tim: tim.map(|shape| of_tim(wall, shape)),
+        tim: tim.map(|shape| tim_result(wall, shape)),
         ratios: None,
     })
 }
 
 /// tim makes exactly `n m` runs: the first ones.
-fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
+fn tim_result(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
     let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
@@ -211,20 +211,20 @@ mod tests {
     fn tim_sees_the_first_runs() {
         let shape = TimShape { k: 1, n: 3, m: 2, n_overhead: 0 };
         let wall = [10.0, 12.0, 11.0, 14.0, 10.5, 13.0, 1.0];
-        let tim = of_tim(&wall, shape);
+        let tim = tim_result(&wall, shape);
         // 10 - log2(4/3) (11 - 10.5), and the population sd of 10 and 10.5.
         let expected = 10.0 - 0.5 * (4.0f64 / 3.0).log2();
         assert_eq!(tim.measured.unwrap().err, Some(0.25));
         assert!((tim.measured.unwrap().value - expected).abs() < 1e-12);
-        assert_eq!(of_tim(&wall[..5], shape), Tim { n_needed: 6, measured: None, net: None });
+        assert_eq!(tim_result(&wall[..5], shape), Tim { n_needed: 6, measured: None, net: None });
     }
 
     #[test]
     fn a_tail_without_spread_is_not_tested() {
-        let found = of_runs(&[5.0; 24], None).unwrap();
+        let found = estimate(&[5.0; 24], None).unwrap();
         assert_eq!((found.floor.g_star, found.floor.is_finite), (None, None));
-        let found = of_runs(&(0..24).map(f64::from).collect::<Vec<_>>(), None).unwrap();
+        let found = estimate(&(0..24).map(f64::from).collect::<Vec<_>>(), None).unwrap();
         assert_eq!(found.floor.is_finite, Some(true));
-        assert_eq!(of_runs(&[], None), None);
+        assert_eq!(estimate(&[], None), None);
     }
 }

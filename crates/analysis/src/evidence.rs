@@ -45,7 +45,7 @@ const COST_NS: f64 = 400e3;
 
 /// The evidence on each arm of the plan, by a clock. `processes` has the runs by this clock if there are slices. A run
 /// with the mean of its slices hides something if any slice does; otherwise its lowest slices count.
-pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
+pub(super) fn arm_evidence(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let found = match (&record.slices, processes) {
@@ -215,7 +215,7 @@ mod tests {
 
     fn settled(runs: &[RunEvidence], least_ns: f64) -> (TimeSummary, Option<InterruptionSummary>) {
         let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
-        let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+        let mut found = times(&values, &LowRuns::from_values(&values)).unwrap();
         let runs = runs.iter().map(|run| RunEvidence { least_ns, ..*run }).collect();
         let interruptions = settle(&mut found, ArmEvidence { runs });
         (found, interruptions)
@@ -250,9 +250,9 @@ mod tests {
             let record = gather(record);
             let slices = record.slices.as_ref().unwrap();
             let processes = gathered(&record.header.plan, slices, Some(Clock::Wall.into()));
-            let mut evidence = of_arms(&record, Clock::Wall, Some(&processes));
+            let mut evidence = arm_evidence(&record, Clock::Wall, Some(&processes));
             let values = [1.0, 2.0, 3.0];
-            let mut found = times(&values, &LowRuns::of_values(&values)).unwrap();
+            let mut found = times(&values, &LowRuns::from_values(&values)).unwrap();
             settle(&mut found, evidence.remove(0));
             found.is_upper_limit
         };
@@ -299,7 +299,7 @@ mod tests {
         let (found, interruptions) = settled(&few.map(busy), 50e6);
         assert_eq!(interruptions.unwrap().removed_ns, Some(0.0));
         let values = few.map(|n| busy(n).time_ns);
-        assert_eq!(found.t0, times(&values, &LowRuns::of_values(&values)).unwrap().t0);
+        assert_eq!(found.t0, times(&values, &LowRuns::from_values(&values)).unwrap().t0);
         let (found, interruptions) = settled(&[8; 16].map(busy), 54e6);
         let left_ns_max = Some(8.0 * COST_NS);
         let expected =

@@ -124,7 +124,7 @@ pub struct ComparedFile {
 }
 
 impl ComparedFile {
-    pub fn of_results(results: Results) -> Self {
+    pub fn from_results(results: Results) -> Self {
         let n = results.benchmarks.len();
         let record = to_record::record(&results, &ImportOptions::default());
         // A file without values has no t0.
@@ -138,7 +138,7 @@ impl ComparedFile {
         Self { results, t0s }
     }
 
-    pub fn of_record(record: Record) -> Self {
+    pub fn from_record(record: Record) -> Self {
         let record = gather(record);
         let results = of_record::results(&record);
         let names = (0..record.header.plan.arms.len()).map(|arm| of_record::name(&record, arm));

@@ -38,10 +38,10 @@ pub fn series(record: &Record) -> Vec<Vec<f64>> {
 impl Histogram {
     /// Bins the measured runs of every candidate; a control's bins are empty. `None` without any run.
     pub fn of(record: &Record, n_bins: usize) -> Option<Self> {
-        Self::of_series(&series(record), n_bins)
+        Self::from_series(&series(record), n_bins)
     }
 
-    pub fn of_series(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
+    pub fn from_series(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
         let sorted: Vec<_> =
             series.iter().filter_map(|xs| stats::SortedSample::new(xs).ok()).collect();
         let lo = sorted.iter().map(stats::SortedSample::min).reduce(f64::min)?;
@@ -67,7 +67,7 @@ impl Histogram {
 
     /// Bins several series by their logarithms up to the largest value, in bins of equal ratio. `None` without values,
     /// or if a value is not above zero.
-    pub fn of_logs(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
+    pub fn from_logs(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
         let values = || series.iter().flatten().copied();
         let lo = values().reduce(f64::min).filter(|&lo| lo > 0.0)?;
         let hi = values().reduce(f64::max)?;
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn every_run_is_counted_once() {
         let series = [vec![1.0, 2.0, 3.0, 4.0], vec![2.0; 5], vec![]];
-        let histogram = Histogram::of_series(&series, 3).unwrap();
+        let histogram = Histogram::from_series(&series, 3).unwrap();
         for (arm, xs) in series.iter().enumerate() {
             let counted: u32 = histogram.counts[arm].iter().sum::<u32>() + histogram.n_above[arm];
             assert_eq!(counted as usize, xs.len());
@@ -107,7 +107,7 @@ mod tests {
     fn an_outlier_does_not_set_the_scale() {
         let mut xs: Vec<f64> = (0..100).map(f64::from).collect();
         xs.push(1e9);
-        let histogram = Histogram::of_series(&[xs], 10).unwrap();
+        let histogram = Histogram::from_series(&[xs], 10).unwrap();
         assert!(histogram.edges[10] < 100.0);
         assert_eq!(histogram.counts[0].iter().sum::<u32>() + histogram.n_above[0], 101);
         assert!(histogram.n_above[0] <= 6);
@@ -116,20 +116,20 @@ mod tests {
     #[test]
     fn bins_of_equal_ratio_hold_everything() {
         let xs: Vec<f64> = (0..40).map(|n| 1.5_f64.powi(n)).collect();
-        let histogram = Histogram::of_logs(&[xs, vec![1.0; 3]], 13).unwrap();
+        let histogram = Histogram::from_logs(&[xs, vec![1.0; 3]], 13).unwrap();
         assert!(histogram.counts[0].iter().all(|count| (3..=4).contains(count)), "{histogram:?}");
         assert_eq!(histogram.counts[0].iter().sum::<u32>(), 40);
         assert_eq!((histogram.counts[1][0], &histogram.n_above[..]), (3, &[0, 0][..]));
         let ratio = histogram.edges[1] / histogram.edges[0];
         assert!((histogram.edges[13] / histogram.edges[12] - ratio).abs() < 1e-9);
-        assert_eq!(Histogram::of_logs(&[vec![0.0, 1.0]], 4), None);
-        assert_eq!(Histogram::of_logs(&[vec![5.0; 3]], 4).unwrap().counts, [[3, 0, 0, 0]]);
+        assert_eq!(Histogram::from_logs(&[vec![0.0, 1.0]], 4), None);
+        assert_eq!(Histogram::from_logs(&[vec![5.0; 3]], 4).unwrap().counts, [[3, 0, 0, 0]]);
     }
 
     #[test]
     fn equal_times_and_no_times_are_fine() {
-        let histogram = Histogram::of_series(&[vec![5.0; 3]], 4).unwrap();
+        let histogram = Histogram::from_series(&[vec![5.0; 3]], 4).unwrap();
         assert_eq!(histogram.counts[0], [3, 0, 0, 0]);
-        assert_eq!(Histogram::of_series(&[vec![]], 4), None);
+        assert_eq!(Histogram::from_series(&[vec![]], 4), None);
     }
 }

@@ -134,7 +134,7 @@ impl RunMark {
 }
 
 /// The low end of each arm's measured runs.
-pub(super) fn of_arms(
+pub(super) fn low_ends(
     rows: &Rows,
     n_arms: usize,
     value: impl Fn(&Rows, usize) -> Option<f64>,
@@ -151,7 +151,7 @@ pub(super) fn of_arms(
 
 impl LowRuns {
     /// The low end of values without marks.
-    pub(super) fn of_values(values: &[f64]) -> Self {
+    pub(super) fn from_values(values: &[f64]) -> Self {
         let mut found = Self::default();
         values.iter().for_each(|&value| found.add(value, RunMark::default()));
         found

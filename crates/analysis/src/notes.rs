@@ -4,7 +4,7 @@ use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
-use crate::sliced::of_slices;
+use crate::sliced::notes_on_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
 use model::values::metric::Metric;
@@ -28,7 +28,7 @@ pub fn notes(
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(slices) = &record.slices {
-        notes.extend(of_slices(record, slices, arms));
+        notes.extend(notes_on_slices(record, slices, arms));
         notes.extend(neighbours.and_then(on_the_core));
         notes.extend(load(record));
         notes.extend(warmups(record, comparisons));

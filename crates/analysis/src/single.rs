@@ -7,7 +7,7 @@ use crate::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
 use crate::comparison::Comparison;
 use crate::end::end_reason;
 use crate::finding::Note;
-use crate::ledger::{RecordLedger, has_evidence, of_record};
+use crate::ledger::{RecordLedger, has_evidence, record_ledger};
 use crate::neighbours::Neighbours;
 use crate::notes::notes;
 use crate::summary::ArmSummary;
@@ -49,7 +49,7 @@ pub(super) fn analyse_alone(
     };
     let compares_times = !record.rows.compares_other_values();
     let ledger =
-        if compares_times && has_evidence(record) { of_record(record, &arms) } else { None };
+        if compares_times && has_evidence(record) { record_ledger(record, &arms) } else { None };
     let neighbours = Neighbours::of(record);
     let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
     let cpu_comparisons = cpu_comparisons(record, &arms);

@@ -14,7 +14,7 @@ use record::{Event, Record, Rows};
 use stats::{SortedSample, low_end};
 
 /// The summary of each arm of the plan; all `None` without slices. `quiet` has the slices on a quiet core.
-pub(super) fn of_arms(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {
+pub(super) fn summaries(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let Some(slices) = &record.slices else { return vec![None; n_arms] };

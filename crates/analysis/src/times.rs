@@ -12,7 +12,7 @@ const RUNS_FOR_FLOOR: usize = 3;
 /// Times of runs with several slices each. The slices of a run are not independent, so the floor comes from the runs,
 /// unless there are fewer than `RUNS_FOR_FLOOR`. Everything else comes from the slices.
 pub(super) fn sliced_times(runs: &[f64], low: &LowRuns, slices: &[f64]) -> Option<TimeSummary> {
-    let mut all = times(slices, &LowRuns::of_values(slices))?;
+    let mut all = times(slices, &LowRuns::from_values(slices))?;
     if runs.len() >= RUNS_FOR_FLOOR {
         let of_runs = times(runs, low)?;
         (all.t0, all.low20, all.has_floor) = (of_runs.t0, of_runs.low20, of_runs.has_floor);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_floor_below_zero_is_none() {
-        let times = |values: &[f64]| times(values, &LowRuns::of_values(values)).unwrap();
+        let times = |values: &[f64]| times(values, &LowRuns::from_values(values)).unwrap();
         let found = times(&[12.0, 40.0, 90.0, 200.0, 300.0]);
         assert_eq!((found.t0.value, found.has_floor), (12.0, false));
         // A difference may be below zero.

@@ -52,7 +52,7 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
         better: policy.better,
     };
     match &comparison.evidence {
-        Evidence::Paired(paired) => of_paired(paired, policy),
+        Evidence::Paired(paired) => judge_paired(paired, policy),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             undecided(Some(*because))
         }
@@ -61,7 +61,7 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
 
 /// Words the decision of the test. The shown ratio excludes the control's time: a ratio of 1 stays 1, others move away
 /// from it and may leave the margin.
-fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
+fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     let shown = paired.net_ratio.unwrap_or(paired.ratio);
     let is_within = log_interval(shown).is_within(policy.same_within.ln_1p());
     let verdict = match paired.decision {
@@ -82,7 +82,7 @@ fn log_interval(ratio: RatioInterval) -> stats::Interval {
     stats::Interval { lo: ratio.lo.ln(), hi: ratio.hi.ln() }
 }
 
-pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
+pub fn judge_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
     let margin = policy.same_within.ln_1p();
     let direction = if ratio.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
     let (verdict, within_margin) = match stats::IntervalVerdict::of(log_interval(ratio), margin) {

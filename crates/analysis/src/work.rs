@@ -88,7 +88,7 @@ pub fn answer(time: &Judgement, work: Option<&WorkCounted>, limit: f64) -> (Gate
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::of_interval;
+    use crate::verdict::judge_interval;
     use record::plan::DecisionRule;
 
     fn time(lo: f64, hi: f64) -> Judgement {

@@ -109,7 +109,7 @@ fn benchmark(name: &str, measure: &str, metric: &Element<'_>) -> Result<Benchmar
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
     let value = sign.check(value).map_err(anyhow::Error::msg)?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::of_summary(name, unit, summary);
+    let mut found = BenchmarkValues::from_summary(name, unit, summary);
     if !["latency", "throughput"].contains(&measure) {
         found.parameters.push(("measure".into(), measure.into()));
     }

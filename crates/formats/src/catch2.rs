@@ -37,7 +37,7 @@ fn benchmark(
     summary: SummaryStatistics,
     interval: [f64; 2],
 ) -> BenchmarkValues {
-    let mut found = BenchmarkValues::of_summary(name, ResultUnit::Time, summary);
+    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     found.group = (!title.is_empty()).then(|| title.join(SEPARATOR));
     for (key, ns) in ["mean_low_ns", "mean_high_ns"].into_iter().zip(interval) {
         found.metadata.insert(key.into(), MetaValue::Float(ns));

@@ -77,7 +77,7 @@ fn benchmark(suite: Option<&str>, read: &ActionBenchmark) -> Result<BenchmarkVal
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
     let value = sign.check(read.value.0 * scale).map_err(anyhow::Error::msg).context("value")?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::of_summary(&read.name, unit, summary);
+    let mut found = BenchmarkValues::from_summary(&read.name, unit, summary);
     found.group = suite.map(str::to_owned);
     for (key, text) in [("range", &read.range), ("extra", &read.extra)] {
         if let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) {

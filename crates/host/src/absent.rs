@@ -20,7 +20,7 @@ fn list(host: &Host, name: &str) -> Vec<usize> {
 }
 
 /// The offline CPU of a file that vanishes with its CPU.
-pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
+pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
     let patterns = [
         ("sys/devices/system/cpu/cpu", '/'),
         ("sys/devices/system/cpu/cpufreq/policy", '/'),
@@ -38,7 +38,7 @@ pub(super) fn of_path(host: &Host, path: &str) -> Option<Waiting> {
 
 /// Whether a file has vanished with an offline CPU.
 pub fn is_offline(host: &Host, path: &str) -> bool {
-    of_path(host, path).is_some()
+    waiting_for(host, path).is_some()
 }
 
 impl Host {

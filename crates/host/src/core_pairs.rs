@@ -120,26 +120,26 @@ mod tests {
         read_cpu_table(&host, None)
     }
 
-    fn of_cpus(cpus: &str) -> Vec<CpuRow> {
+    fn rows_of(cpus: &str) -> Vec<CpuRow> {
         let (_directory, host) = expand(&format!("sys/devices/system/cpu/online = {cpus}\n"));
         read_cpu_table(&host, None)
     }
 
     #[test]
     fn every_pair_of_few_cpus_and_the_usual_ones_of_many() {
-        assert_eq!(pairs_to_measure(&of_cpus("0-2")), [[0, 1], [0, 2], [1, 2]]);
-        let many = pairs_to_measure(&of_cpus("0-15"));
+        assert_eq!(pairs_to_measure(&rows_of("0-2")), [[0, 1], [0, 2], [1, 2]]);
+        let many = pairs_to_measure(&rows_of("0-15"));
         assert_eq!(many.len(), 16);
         assert!(many.contains(&[6, 7]) && many.contains(&[3, 11]) && !many.contains(&[1, 2]));
         // Known siblings need no measurement: CPUs 0 and 4 to 3 and 7 share cores.
         let known = pairs_to_measure(&table("intel-hwp-active"));
         assert!(known.contains(&[0, 1]) && !known.contains(&[0, 4]));
-        assert!(pairs_to_measure(&of_cpus("0")).is_empty());
+        assert!(pairs_to_measure(&rows_of("0")).is_empty());
     }
 
     #[test]
     fn hidden_siblings_are_one_core_for_the_recommendation() {
-        let table = of_cpus("0-3");
+        let table = rows_of("0-3");
         assert_eq!(recommend(&table).cpus, [2, 3]);
         let joined = with_hidden_siblings(table.clone(), &[[0, 3], [1, 2]]);
         assert_eq!(recommend(&joined).cpus, [1, 2]);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_only_other_cpu_is_recommended_all_the_same() {
-        let joined = with_hidden_siblings(of_cpus("0-1"), &[[0, 1]]);
+        let joined = with_hidden_siblings(rows_of("0-1"), &[[0, 1]]);
         assert_eq!(recommend(&joined).cpus, [1]);
     }
 

@@ -114,7 +114,7 @@ pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Ve
             allowed: online.contains(&cpu)
                 && allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu)),
             irqs_per_second: interrupts.and_then(|(interrupts, seconds)| {
-                Some(interrupts.of_cpu(cpu)? as f64 / seconds).filter(|rate| rate.is_finite())
+                Some(interrupts.total_on(cpu)? as f64 / seconds).filter(|rate| rate.is_finite())
             }),
         })
         .collect();

@@ -59,7 +59,7 @@ impl Interrupts {
     }
 
     /// All interrupts of a CPU, including the local timer's. `None` if it has no column.
-    pub fn of_cpu(&self, cpu: usize) -> Option<u64> {
+    pub fn total_on(&self, cpu: usize) -> Option<u64> {
         let column = self.cpus.iter().position(|&known| known == cpu)?;
         let counts = self.rows.iter().filter_map(|row| row.counts.get(column));
         Some(counts.fold(0, |sum: u64, count| sum.saturating_add(*count)))
@@ -107,9 +107,9 @@ mod tests {
     fn offline_cpus_have_no_column() {
         let found = Interrupts::parse(SPARSE).unwrap();
         assert_eq!(found.cpus, [0, 2]);
-        assert_eq!(found.of_cpu(2), Some(12 + 2 + 450_817));
-        assert_eq!(found.of_cpu(0), Some(31 + 1 + 494_836));
-        assert_eq!(found.of_cpu(1), None);
+        assert_eq!(found.total_on(2), Some(12 + 2 + 450_817));
+        assert_eq!(found.total_on(0), Some(31 + 1 + 494_836));
+        assert_eq!(found.total_on(1), None);
         let row = found.row("24").unwrap();
         assert_eq!(row.what, "PCI-MSIX-0000:00:1f.2 0-edge ahci[0000:00:1f.2], i2c 3");
     }
@@ -122,7 +122,7 @@ mod tests {
         // With one CPU, both forms look the same and mean the same.
         let found =
             Interrupts::parse("  CPU0\nERR: 7\nIPI0: 5  Rescheduling interrupts\n").unwrap();
-        assert_eq!(found.of_cpu(0), Some(12));
+        assert_eq!(found.total_on(0), Some(12));
     }
 
     /// CPU 1 goes offline while the kernel writes the file.
@@ -130,7 +130,7 @@ mod tests {
     fn rows_that_are_too_short_belong_to_nobody() {
         let found = Interrupts::parse("CPU0 CPU1\n 1: 5 6 x\n 2: 7 GICv3 27 Level arch_timer\n");
         let found = found.unwrap();
-        assert_eq!((found.of_cpu(0), found.of_cpu(1)), (Some(5), Some(6)));
+        assert_eq!((found.total_on(0), found.total_on(1)), (Some(5), Some(6)));
         assert_eq!(found.row("2").unwrap().what, "GICv3 27 Level arch_timer");
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let now = Interrupts::parse("CPU0 CPU1 CPU2\n1: 5 1 9 x\n7: 1 2 3 y\nLOC: 90 7 260 t\n");
         let found = now.unwrap().since(&before);
         // A counter that decreases belongs to a CPU that was offline in between.
-        assert_eq!((0..3).map(|cpu| found.of_cpu(cpu).unwrap()).collect::<Vec<_>>(), [1, 10, 66]);
+        assert_eq!((0..3).map(|cpu| found.total_on(cpu).unwrap()).collect::<Vec<_>>(), [1, 10, 66]);
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(Interrupts::parse(text), None, "{text:?}");
         }
         let huge = "CPU0\n1: 99999999999999999999999\n2: 18446744073709551615 x\n3: 5 x\n";
-        assert_eq!(Interrupts::parse(huge).unwrap().of_cpu(0), Some(u64::MAX));
+        assert_eq!(Interrupts::parse(huge).unwrap().total_on(0), Some(u64::MAX));
     }
 
     proptest::proptest! {

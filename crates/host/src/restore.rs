@@ -235,7 +235,7 @@ fn restore_items(
 /// The CPU that a file waits for. The switch of a CPU stays when the CPU goes.
 fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
     let is_switch = matches!(item.file.undo, Undo::Smt | Undo::Cpus);
-    absent::of_path(host, &item.kept.path).filter(|_| !is_switch)
+    absent::waiting_for(host, &item.kept.path).filter(|_| !is_switch)
 }
 
 /// Writes the original values until all files hold them, and returns the last error of each.

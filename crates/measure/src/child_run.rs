@@ -86,7 +86,7 @@ impl ChildRun {
             return Some(totals.stall(&run));
         }
         let is_single = first_ran_ns as f64 >= COUNTS_AGREE * usage_ns as f64;
-        is_single.then(|| Stall::of_single(&run)).flatten()
+        is_single.then(|| Stall::for_single_task(&run)).flatten()
     }
 
     fn before(&self) -> Option<CpuTimes> {

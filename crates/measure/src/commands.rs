@@ -101,7 +101,7 @@ impl Commands {
     }
 
     /// The command of an arm. Errors: there is no such program.
-    pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
+    pub fn arm_command(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
         let Arm { output, accept, role, value, .. } = &plan.arms[arm];
         let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);
@@ -185,7 +185,7 @@ impl Commands {
     }
 
     /// A hook's command, for the shell, with the environment of an arm. Errors: there is no such shell.
-    pub fn of_hook(
+    pub fn hook_command(
         &self,
         plan: &Plan,
         (arm, block): (usize, Option<u32>),
@@ -211,14 +211,14 @@ impl Commands {
     }
 
     /// The validator's command: a hook that reads the captured standard output. Errors: there is no such shell.
-    pub fn of_validator(
+    pub fn validator_command(
         &self,
         plan: &Plan,
         run: (usize, Option<u32>),
         command: &str,
     ) -> Result<Command, String> {
         let command = for_arm(command, run.0);
-        let hook = self.of_hook(plan, run, &command)?;
+        let hook = self.hook_command(plan, run, &command)?;
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }
 

@@ -179,11 +179,11 @@ impl<'a> ExecRunner<'a> {
     fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
         let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
-            JobPurpose::Run => self.commands.of_arm(plan, arm, step.block),
+            JobPurpose::Run => self.commands.arm_command(plan, arm, step.block),
             JobPurpose::Hook(Hook::Validate) => {
-                self.commands.of_validator(plan, (arm, step.block), hook)
+                self.commands.validator_command(plan, (arm, step.block), hook)
             }
-            JobPurpose::Hook(_) => self.commands.of_hook(plan, (arm, step.block), hook),
+            JobPurpose::Hook(_) => self.commands.hook_command(plan, (arm, step.block), hook),
         }
     }
 
@@ -399,7 +399,7 @@ impl Runner for ExecRunner<'_> {
     }
 
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
-        let command_line = match self.commands.of_hook(self.plan, (arm, None), command) {
+        let command_line = match self.commands.hook_command(self.plan, (arm, None), command) {
             Ok(command_line) => command_line,
             Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { arm: None, why })),
         };

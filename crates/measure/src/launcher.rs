@@ -92,7 +92,7 @@ impl LauncherLoop {
                 "use a kernel with CONFIG_SCHED_INFO".into(),
             ));
         }
-        let memory_use = MemoryUse::of_myself(open.tree_memory, &mut gaps);
+        let memory_use = MemoryUse::open_own(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();
         let of_valgrind = [Metric::Instructions, Metric::CountingNs];
         metrics.extend(of_valgrind.into_iter().filter(|_| open.has_valgrind));
@@ -106,7 +106,7 @@ impl LauncherLoop {
         metrics.extend(probes.metrics());
         let cache_use = CacheUse::open("/", &open.cache);
         metrics.extend(cache_use.metrics());
-        let quota_use = QuotaUse::of_myself(open.evidence);
+        let quota_use = QuotaUse::open_own(open.evidence);
         metrics.extend(quota_use.metrics());
         let ends_them = open.fair_play.is_some();
         let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
@@ -329,7 +329,7 @@ impl LauncherLoop {
         let ended_ns = monotonic_ns();
         let (mut first_task, mut waits) = (None, Waits::default());
         if let Some(own) = &self.schedstat {
-            first_task = CpuTimes::of_process(launched.pid);
+            first_task = CpuTimes::read_process(launched.pid);
             let both = own.waits().zip(waits_before);
             waits = both.map_or(waits, |(after, before)| after.since(before));
             self.reading_time.add_since(is_run.then_some(ended_ns));

@@ -32,7 +32,7 @@ pub struct MemoryUse {
 impl MemoryUse {
     /// Enters a group with this process and its runs, if wanted. On failure, `gaps` gets what is missing, why, and what
     /// to do.
-    pub fn of_myself(is_wanted: bool, gaps: &mut Vec<(String, String, String)>) -> Option<Self> {
+    pub fn open_own(is_wanted: bool, gaps: &mut Vec<(String, String, String)>) -> Option<Self> {
         if !is_wanted {
             return None;
         }

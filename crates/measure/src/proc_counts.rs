@@ -22,7 +22,7 @@ impl CpuTimes {
     }
 
     /// The times of a process's first thread, which are readable while it is a zombie.
-    pub fn of_process(pid: i32) -> Option<Self> {
+    pub fn read_process(pid: i32) -> Option<Self> {
         let path = format!("/proc/{pid}/schedstat");
         let file = rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?;
         let [ran_ns, waited_ns] = read(file)?;

@@ -20,7 +20,7 @@ pub struct QuotaUse {
 
 impl QuotaUse {
     /// The counts of this process's groups, if evidence is wanted.
-    pub fn of_myself(has_evidence: bool) -> Self {
+    pub fn open_own(has_evidence: bool) -> Self {
         let paths = has_evidence.then(|| quota_counts(&Host::new("/")));
         Self::open("/", &paths.unwrap_or_default())
     }

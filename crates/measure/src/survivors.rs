@@ -87,7 +87,7 @@ impl SurvivorWatch {
         let (run, ended_ns) = (run.cast_unsigned(), monotonic_ns());
         self.of_hooks = living(&self.of_hooks);
         // A thousand that stay need not be read again after each run.
-        let mut processes = self.of_run(listed_children(|pid| !self.staying.contains_key(pid)));
+        let mut processes = self.left_by_run(listed_children(|pid| !self.staying.contains_key(pid)));
         if is_cut {
             // The others were ended with their group.
             processes.retain(|_, process| process.group != run);
@@ -159,7 +159,7 @@ impl SurvivorWatch {
             survivors.late_cpu_us += used_us.saturating_sub(before_us);
         };
         for _ in 0..GRACE_NS / LOOK_NS {
-            let left = self.of_run(children());
+            let left = self.left_by_run(children());
             left.iter().filter(|(_, process)| process.has_ended).for_each(|(&pid, _)| reap(pid));
             if left.is_empty() {
                 return Some(survivors);
@@ -174,7 +174,7 @@ impl SurvivorWatch {
     fn kill(&self, mut reap: impl FnMut(u32)) -> u32 {
         let mut n_ended = 0;
         for _ in 0..ROUNDS_MAX {
-            let left = self.of_run(children());
+            let left = self.left_by_run(children());
             if left.is_empty() {
                 break;
             }
@@ -190,10 +190,10 @@ impl SurvivorWatch {
     /// The living children that belong neither to hooks nor to earlier runs. The others are reaped.
     fn left(&self) -> BTreeMap<u32, Process> {
         reap_ended();
-        self.of_run(children())
+        self.left_by_run(children())
     }
 
-    fn of_run(&self, mut there: BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
+    fn left_by_run(&self, mut there: BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
         there.retain(|pid, process| {
             !self.staying.contains_key(pid)
                 && !self.of_hooks.contains_key(pid)

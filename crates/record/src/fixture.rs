@@ -8,13 +8,13 @@ use model::values::metric::Metric;
 
 /// A session of these commands without a run.
 pub fn record(commands: &[&str]) -> Record {
-    of_spec(RunSpec {
+    from_spec(RunSpec {
         commands: commands.iter().map(ToString::to_string).collect(),
         ..RunSpec::default()
     })
 }
 
-pub fn of_spec(spec: RunSpec) -> Record {
+pub fn from_spec(spec: RunSpec) -> Record {
     let facts = Facts { architecture: "x86_64".into(), ..Facts::default() };
     let header = Header {
         format: FORMAT.into(),

@@ -13,11 +13,11 @@ const EXTENSION: &str = "swell";
 
 /// `$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8).
 fn directory() -> Option<PathBuf> {
-    of_user("XDG_STATE_HOME", ".local/state")
+    user_directory("XDG_STATE_HOME", ".local/state")
 }
 
 /// Stillwell's directory: the variable's, or the usual one in the user's home.
-fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
+fn user_directory(variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     // Under sudo, HOME may be root's.
@@ -41,7 +41,7 @@ pub fn builds_path() -> Result<PathBuf> {
 /// A directory of things that can be made again, `$XDG_CACHE_HOME/stillwell/NAME`, which is made if necessary. Errors:
 /// no directory for it is known, or it cannot be made.
 pub fn cache_path(name: &str) -> Result<PathBuf> {
-    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
     make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory)
@@ -50,7 +50,7 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
 /// The file with the measurements of this machine's cores. Its directory is made if necessary. Errors: no directory for
 /// it is known, or it cannot be made.
 pub fn cores_path() -> Result<PathBuf> {
-    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
     make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory.join("cores.json"))

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use analysis::distributions::DistributionDistance;
     use model::spec::RunSpec;
-    use record::fixture::{of_spec, record};
+    use record::fixture::{from_spec, record};
 
     fn decile(number: u32, lo: f64, ratio: f64, hi: f64) -> Decile {
         Decile { share: f64::from(number) / 10.0, ratio, band: Some(Band { lo, hi }) }
@@ -308,7 +308,7 @@ mod tests {
         assert!(separate.contains("no band and no p: separate sessions"), "{separate}");
         assert!(show(&plan, NoTest::Sequential).contains("not interleaved"));
         let commands = vec!["a | b".into(), "c".into()];
-        let with_shell = of_spec(RunSpec { commands, ..RunSpec::default() }).header.plan;
+        let with_shell = from_spec(RunSpec { commands, ..RunSpec::default() }).header.plan;
         assert!(show(&with_shell, NoTest::Sequential).contains("÷ those of old as measured:\n"));
     }
 }

@@ -74,7 +74,7 @@ pub fn processes(results: &Results) -> String {
             writeln!(out, "{}", name(label, COLUMNS)).ok();
         }
         for (index, launch) in benchmark.launches().enumerate() {
-            let of = formats::statistics::of_values(launch.values);
+            let of = formats::statistics::summarise(launch.values);
             let (Some(mean), Some(min), Some(max)) = (of.mean, of.min, of.max) else { continue };
             let [mean, min, max] = [mean, min, max].map(|x| value(&benchmark.unit, x));
             let text =

@@ -111,9 +111,9 @@ impl OnlineLevels {
 /// If a null hypothesis is true, both reject with at most the product of their levels.
 ///
 /// ```
-/// assert_eq!(stillwell_stats::online::of_each_of_two(0.0004), 0.02);
+/// assert_eq!(stillwell_stats::online::level_of_each(0.0004), 0.02);
 /// ```
-pub fn of_each_of_two(level: f64) -> f64 {
+pub fn level_of_each(level: f64) -> f64 {
     level.sqrt()
 }
 

@@ -23,13 +23,13 @@ pub struct RunRatio {
 ///
 /// ```
 /// let (faults, seconds) = ([10.0, 12.0, 11.0, 30.0, 9.0, 12.0], [1.0, 1.0, 1.0, 3.0, 1.0, 1.0]);
-/// let found = stillwell_stats::ratio::of_sums(&faults, &seconds).unwrap();
+/// let found = stillwell_stats::ratio::sum_ratio(&faults, &seconds).unwrap();
 /// assert_eq!(found.value, 10.5);
 /// // Windows of two runs have the means of (a - 10.5 b) / (8 / 6): 0.375, -0.375 and 0.
 /// assert!((found.err.unwrap() - 0.375).abs() < 1e-12);
-/// assert!(stillwell_stats::ratio::of_sums(&faults, &[0.0; 6]).is_err());
+/// assert!(stillwell_stats::ratio::sum_ratio(&faults, &[0.0; 6]).is_err());
 /// ```
-pub fn of_sums(a: &[f64], b: &[f64]) -> Result<RunRatio, Invalid> {
+pub fn sum_ratio(a: &[f64], b: &[f64]) -> Result<RunRatio, Invalid> {
     if a.len() != b.len() {
         return Err(Invalid::Lengths { left: a.len(), right: b.len() });
     }

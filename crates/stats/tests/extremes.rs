@@ -91,7 +91,7 @@ fn two_samples(xs: &[f64], ys: &[f64], coins: &[bool]) -> Result<(), Invalid> {
         is_number("effects", (effects.test(), effects.interval(0.01)));
     }
     let n = xs.len().min(ys.len());
-    is_number("ratio", ratio::of_sums(&xs[..n], &ys[..n]));
+    is_number("ratio", ratio::sum_ratio(&xs[..n], &ys[..n]));
     let pairs = Pairs::new(&xs[..n], &ys[..n], &coins[..n])?;
     let orbit = Orbit::new(n, 39, 1)?;
     for estimand in [Estimand::Adaptive, Estimand::Mean] {

@@ -14,7 +14,7 @@ use model::spec::JsonTarget;
 use model::values::exit_code;
 use render::remedies::Audience;
 
-/// The smallest of the allocators in experiments/results/release.md. A child's peak memory starts at the launcher's.
+/// The smallest allocator in experiments/results/release.md. A child's peak memory starts at the launcher's.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     host::sys::fail_at_file_size_limit();
     let words = model::spec::complete(std::env::args_os());
     let target = model::spec::json_target(&words);
-    // Before a file is opened, also that of an error of the command line. The verb has the last word about `--as-root`.
+    // Before any file is opened, even for an error of the command line. The verb decides about `--as-root`.
     if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
         let why = format!("{why}; --as-root runs the commands as root");
         let target = target.filter(|target| *target == JsonTarget::Stdout);
@@ -62,7 +62,6 @@ fn main() -> ExitCode {
     ended(cmd::answer(request), audience, &words, target.as_ref())
 }
 
-/// The exit code of this program, after the words about an error.
 fn ended(
     outcome: Result<u8>,
     audience: Audience,
@@ -82,7 +81,7 @@ fn ended(
     }
 }
 
-/// Whether the reader of our output closed the pipe (`stillwell dump | head`). That is no error.
+/// Whether the reader of our output closed the pipe (`stillwell dump | head`), which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)

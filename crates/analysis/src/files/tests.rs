@@ -19,7 +19,7 @@ fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
 fn pairs_by_name_with_the_error_of_the_launches() {
     let old = file(&[("a", &[&[1.0, 3.0], &[4.0]]), ("only old", &[&[1.0]])], "x");
     let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
-    let found = compare(&[old, new].map(ComparedFile::of_results), FileStatistic::Mean);
+    let found = compare(&[old, new].map(ComparedFile::from_results), FileStatistic::Mean);
     let cell = found.lines[0].cells[1].as_ref().unwrap();
     assert_eq!(cell.middle, UncertainValue { value: 6.0, err: Some(2.0) });
     let ratio = cell.ratio.unwrap();
@@ -40,7 +40,7 @@ fn a_file_against_itself_is_within() {
         &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
         "x",
     );
-    let found = compare(&[same.clone(), same].map(ComparedFile::of_results), FileStatistic::Median);
+    let found = compare(&[same.clone(), same].map(ComparedFile::from_results), FileStatistic::Median);
     for line in &found.lines {
         let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
         assert_eq!(
@@ -66,7 +66,7 @@ fn t0_unless_a_file_lacks_values() {
     let mut summaries = file(&[("a", &[&[]])], "x");
     summaries.benchmarks[0].summary =
         Some(formats::SummaryStatistics { mean: Some(15.0), ..Default::default() });
-    let files = |other: &Results| [&old, other].map(|it| ComparedFile::of_results(it.clone()));
+    let files = |other: &Results| [&old, other].map(|it| ComparedFile::from_results(it.clone()));
     let of_values = compare(&files(&new), FileStatistic::T0);
     assert_eq!(of_values.by, FileStatistic::T0);
     let cells = &of_values.lines[0].cells;

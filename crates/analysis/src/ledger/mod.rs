@@ -73,7 +73,7 @@ pub struct ArmLedger {
 }
 
 /// The ledgers of a record; `None` if no row has a time, or a sum would overflow.
-pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
+pub fn record_ledger(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
     let losses = losses_by_step(record);
     if !can_be_added(&samples, &losses) {
@@ -85,7 +85,7 @@ pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &losses, has_switches)
+            arm_ledger(arm, &record.header.plan.full_label(arm.arm), &samples, &losses, has_switches)
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
@@ -128,7 +128,7 @@ fn losses_by_step(record: &Record) -> EntriesByStep<'_> {
     losses.collect()
 }
 
-fn of_arm(
+fn arm_ledger(
     summary: &ArmSummary,
     label: &str,
     samples: &[LedgerSample],

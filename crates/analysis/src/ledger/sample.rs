@@ -61,7 +61,7 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
         let floor_ns = (wall.t0.value * loops as f64).round() as i64;
         let sample = LedgerSample::of(rows, index, floor_ns);
         by_arm[arm]
-            .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
+            .extend(sample.map(|it| if record.slices.is_some() { it.within_slice() } else { it }));
     }
     by_arm
 }
@@ -120,7 +120,7 @@ impl LedgerSample {
 
     /// The kernel counts a worker's wait from request to answer, so a part may lie outside the slice. The part inside
     /// is at most the slice's time off the CPU.
-    pub fn of_slice(self) -> Self {
+    pub fn within_slice(self) -> Self {
         let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
         let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
         let off_ns = off_ns.map(|off_ns| off_ns - preempted_ns.unwrap_or(0));

@@ -21,7 +21,7 @@ fn add(row: &mut Row, metric: Metric, ns: u64) {
 }
 
 fn total(record: &Record) -> Ledger {
-    let found = of_record(record, &summarise(record)).unwrap();
+    let found = record_ledger(record, &summarise(record)).unwrap();
     let sum: i64 = found.total.entries.iter().map(|entry| entry.ns).sum();
     assert_eq!(sum, found.total.total_ns);
     found.total
@@ -117,7 +117,7 @@ fn switches_that_did_not_fit_are_no_preemption_of_zero() {
         let entry = LedgerEntry::exact(cc1.clone(), i64::from(step) * 60_000);
         record.events.insert(0, Event::Taken { step: step as u32 + 1, by: vec![entry] });
     }
-    let found = of_record(&record, &summarise(&record)).unwrap();
+    let found = record_ledger(&record, &summarise(&record)).unwrap();
     assert_eq!(found.arms[0].n_uncounted, 15);
     let ns_of = |source: &NoiseSource| {
         let entry = found.total.entries.iter().find(|entry| entry.source == *source);
@@ -154,7 +154,7 @@ fn threads_that_take_turns_are_not_parallel() {
         row.set(Metric::PreemptedNs, Some(0));
         row.set(Metric::RunQueueWaitNs, Some(7_500_000 + ns));
     });
-    let found = of_record(&record, &summarise(&record)).unwrap();
+    let found = record_ledger(&record, &summarise(&record)).unwrap();
     assert_eq!(found.arms[0].threads, ThreadUse::TakeTurns);
     let entries = &found.total.entries;
     assert!(entries.iter().all(|entry| entry.source != NoiseSource::Asleep), "{entries:?}");
@@ -182,13 +182,13 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
         others_traffic_mib: None,
         cycles: None,
     };
-    let found = slice.of_slice();
+    let found = slice.within_slice();
     assert_eq!((found.preempted_ns, found.queued_ns, found.rest_ns()), (Some(20), Some(30), 950));
     assert!(found.is_slice && !found.never_waited);
-    let found = LedgerSample { preempted_ns: Some(700), ..slice }.of_slice();
+    let found = LedgerSample { preempted_ns: Some(700), ..slice }.within_slice();
     assert_eq!((found.preempted_ns, found.queued_ns), (Some(50), Some(0)));
     // Without CPU time, the split is unknown.
-    assert_eq!(LedgerSample { cpu_ns: None, ..slice }.of_slice().queued_ns, None);
+    assert_eq!(LedgerSample { cpu_ns: None, ..slice }.within_slice().queued_ns, None);
     assert_eq!(ArmBaseline::of(&[found; 10]).threads, ThreadUse::One);
 }
 
@@ -275,7 +275,7 @@ fn threads_do_not_lose_more_than_the_run() {
         add(row, Metric::WallNs, ns);
         row.set(Metric::PreemptedNs, Some(4 * ns));
     });
-    let found = of_record(&record, &summarise(&record)).unwrap();
+    let found = record_ledger(&record, &summarise(&record)).unwrap();
     assert_eq!(found.arms[0].threads, ThreadUse::Parallel);
     assert!(found.total.largest().unwrap().is_estimate);
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
@@ -285,7 +285,7 @@ fn threads_do_not_lose_more_than_the_run() {
 #[test]
 fn impossible_times_are_no_times() {
     let huge = |n: u32, ns: u64| record_of(n, move |_, row| row.set(Metric::WallNs, Some(ns)));
-    let ledger_of = |record: &Record| of_record(record, &summarise(record));
+    let ledger_of = |record: &Record| record_ledger(record, &summarise(record));
     assert_eq!(ledger_of(&huge(30, 1 << 62)), None);
     assert_eq!(ledger_of(&huge(300, (1 << 55) - 1)), None);
     let mut record = huge(3, 5_000_000);

@@ -116,8 +116,8 @@ impl RecordContext<'_> {
             comparisons: found
                 .filter_map(|(found, deciles)| self.compared(arms, found, deciles.clone()))
                 .collect(),
-            histogram: Histogram::of_series(&values, n_bins(&values)),
-            log_histogram: Histogram::of_logs(&values, n_bins(&values)),
+            histogram: Histogram::from_series(&values, n_bins(&values)),
+            log_histogram: Histogram::from_logs(&values, n_bins(&values)),
             timeline: timeline(record, arms, self.n_rows_max),
             ledgers: if is_time { ledgers(analysis, arms) } else { Vec::new() },
             scan: scan::scan(plan, arms),

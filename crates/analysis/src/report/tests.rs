@@ -10,7 +10,7 @@ use crate::single::Analysis;
 use model::spec::RunSpec;
 use model::spec::run::ArmOptions;
 use model::values::metric::Metric;
-use record::fixture::{of_spec, record, row};
+use record::fixture::{from_spec, record, row};
 use record::ledger::NoiseSource;
 use record::{Event, Record, Row};
 
@@ -153,7 +153,7 @@ fn parameters_become_curves() {
         },
         ..RunSpec::default()
     };
-    let data = data(&[with_rows(of_spec(spec), 3, |arm, block| {
+    let data = data(&[with_rows(from_spec(spec), 3, |arm, block| {
         1_000_000 * u64::from(arm + 1) + u64::from(block)
     })]);
     let scan = data.groups[0].scan.as_ref().unwrap();

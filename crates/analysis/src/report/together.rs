@@ -75,8 +75,8 @@ pub(super) fn together(
         }
     }
     Some(RecordOverlay {
-        histogram: Histogram::of_series(&values, n_bins(&values))?,
-        log_histogram: Histogram::of_logs(&values, n_bins(&values)),
+        histogram: Histogram::from_series(&values, n_bins(&values))?,
+        log_histogram: Histogram::from_logs(&values, n_bins(&values)),
         series,
     })
 }

@@ -81,7 +81,7 @@ fn benchmark(name: &str, times: &str) -> Result<BenchmarkValues> {
     let time = |index: usize| time_ns(&words[2 * index..2 * index + 2].join(" "));
     let (low, estimate, high) = (time(0)?, time(1)?, time(2)?);
     let summary = SummaryStatistics { estimate: Some(estimate), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::of_summary(name, ResultUnit::Time, summary);
+    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     for (key, value) in [("interval_low_ns", low), ("interval_high_ns", high)] {
         found.metadata.insert(key.into(), MetaValue::Float(value));
     }

@@ -81,7 +81,7 @@ fn benchmark(name: &str, cells: &[String]) -> Result<BenchmarkValues> {
         mean: Some(cell(3)?),
         ..SummaryStatistics::default()
     };
-    let mut found = BenchmarkValues::of_summary(name, ResultUnit::Time, summary);
+    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     if let Some(iters) = whole(5) {
         found.metadata.insert("iters".into(), MetaValue::Int(iters.cast_signed()));
     }

@@ -53,7 +53,7 @@ fn benchmark(name: &str, result: &str) -> Result<BenchmarkValues> {
         result.split_once(PER_ITERATION).context("a time per iteration is missing")?;
     let summary =
         SummaryStatistics { median: Some(time_ns(time)?), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::of_summary(name, ResultUnit::Time, summary);
+    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     let range = rest.split_once("(+/- ").and_then(|(_, range)| range.split_once(')'));
     let range = range.and_then(|(range, _)| range.replace(',', "").parse::<f64>().ok());
     if let Some(range) = range.filter(|range| range.is_finite()) {

@@ -8,12 +8,12 @@ use crate::{BenchmarkValues, SummaryStatistics};
 pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     match benchmark.values.is_empty() {
         true => benchmark.summary.unwrap_or_default(),
-        false => of_values(&benchmark.values),
+        false => summarise(&benchmark.values),
     }
 }
 
 /// Summary of values; empty without values.
-pub fn of_values(values: &[f64]) -> SummaryStatistics {
+pub fn summarise(values: &[f64]) -> SummaryStatistics {
     let (Ok(sorted), Ok(mean)) = (stats::SortedSample::new(values), stats::mean(values)) else {
         return SummaryStatistics::default();
     };

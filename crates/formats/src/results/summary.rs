@@ -48,7 +48,7 @@ impl BenchmarkValues {
         self.extras.iter_mut().for_each(|extra| every_second(&mut extra.values));
     }
 
-    pub(crate) fn of_summary(name: &str, unit: ResultUnit, summary: SummaryStatistics) -> Self {
+    pub(crate) fn from_summary(name: &str, unit: ResultUnit, summary: SummaryStatistics) -> Self {
         Self { summary: Some(summary), ..Self::new(name, unit) }
     }
 }

@@ -31,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[Knob {
 
 fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
     match jobs(machine.host) {
-        Jobs::Systemd { due, updating } => of_systemd(knob, machine, &due, &updating),
+        Jobs::Systemd { due, updating } => systemd_timers(knob, machine, &due, &updating),
         Jobs::Unasked(units) => Reading::cannot(format!(
             "systemd cannot be asked here; enabled are {}",
             units.join(", ")
@@ -43,7 +43,7 @@ fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-fn of_systemd(knob: &Knob, machine: &Machine<'_>, due: &[DueUnit], updating: &[String]) -> Reading {
+fn systemd_timers(knob: &Knob, machine: &Machine<'_>, due: &[DueUnit], updating: &[String]) -> Reading {
     let path = |unit: &String| match unit.strip_suffix(".service") {
         Some(name) if CRON_SERVICES.contains(&name) => {
             format!("sys/fs/cgroup/system.slice/{unit}")

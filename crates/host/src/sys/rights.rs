@@ -104,7 +104,7 @@ struct FileIds {
 static OWN: OnceLock<FileIds> = OnceLock::new();
 
 impl FileIds {
-    fn of_this_thread() -> Self {
+    fn current() -> Self {
         // SAFETY: the calls take integers. An id that does not exist changes nothing and returns the id in force
         // (setfsuid(2)).
         let (uid, gid) = unsafe { (libc::setfsuid(u32::MAX), libc::setfsgid(u32::MAX)) };
@@ -135,7 +135,7 @@ impl FileIds {
                 kill_process(getpid(), signal)?;
             }
         }
-        let now = Self::of_this_thread();
+        let now = Self::current();
         if (now.uid, now.gid) == (self.uid, self.gid) {
             Ok(())
         } else {
@@ -152,7 +152,7 @@ fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
             self.0.take().expect("a thread may take back its own ids");
         }
     }
-    let _back = GiveBack(FileIds::of_this_thread());
+    let _back = GiveBack(FileIds::current());
     // `take_files` has shown that this process may do it.
     ids.take().expect("root may take the ids of a user");
     act()
@@ -161,7 +161,7 @@ fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
 /// Makes this thread, and each that it starts, open and make files as another user: new files belong to that user, and
 /// access that the user lacks fails. The other rights stay (setfsuid(2)).
 pub fn take_files(user: &User) -> io::Result<()> {
-    let own = FileIds::of_this_thread();
+    let own = FileIds::current();
     FileIds::of(user).take()?;
     OWN.get_or_init(|| own);
     Ok(())
@@ -182,7 +182,7 @@ pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
 
 /// Whether this thread opens files as another user than this process's.
 pub fn has_files_of_another() -> bool {
-    FileIds::of_this_thread().uid != geteuid().as_raw()
+    FileIds::current().uid != geteuid().as_raw()
 }
 
 /// Gives a child its own ids back before it execs, if [`take_files`] took them. It makes system calls only.

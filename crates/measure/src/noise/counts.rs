@@ -68,10 +68,10 @@ impl KernelCounts {
     pub fn since(&self, before: &Self, cpu: usize, own: u32) -> CpuCounts {
         let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
         CpuCounts {
-            interrupts: of_cpu(self.interrupts.as_ref(), before.interrupts.as_ref(), cpu, |row| {
+            interrupts: increases_on(self.interrupts.as_ref(), before.interrupts.as_ref(), cpu, |row| {
                 NoiseSource::Interrupt { line: line_name(&row.0, &row.1) }
             }),
-            softirqs: of_cpu(self.softirqs.as_ref(), before.softirqs.as_ref(), cpu, |row| {
+            softirqs: increases_on(self.softirqs.as_ref(), before.softirqs.as_ref(), cpu, |row| {
                 NoiseSource::Softirq { vector: row.0 }
             }),
             steal_ns: steal(self).saturating_sub(steal(before)),
@@ -107,7 +107,7 @@ impl KernelCounts {
 }
 
 /// The counts of a table that increased on a CPU.
-fn of_cpu(
+fn increases_on(
     now: Option<&Interrupts>,
     before: Option<&Interrupts>,
     cpu: usize,

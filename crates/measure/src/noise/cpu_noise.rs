@@ -89,7 +89,7 @@ pub struct CpuMeasurements<'a> {
 }
 
 /// Combines the measurements of a CPU.
-pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
+pub fn combine(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
     let lengths: Vec<f64> = watched.pauses.iter().map(|pause| pause.length_ns as f64).collect();

@@ -57,7 +57,7 @@ pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::noise::counts::CpuCounts;
-    use crate::noise::cpu_noise::{CpuMeasurements, of_cpu};
+    use crate::noise::cpu_noise::{CpuMeasurements, combine};
     use crate::noise::registers;
     use crate::noise::sampler::LoopObservation;
 
@@ -71,7 +71,7 @@ mod tests {
                 counted: CpuCounts::default(),
                 registers: registers::RegisterCounts::default(),
             };
-            CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
+            CpuNoise { cpu, stolen_ns, was_moved, ..combine(&known, false) }
         };
         let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
         assert_eq!(quietest(&all), [2, 1]);

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::clock::{boottime_ns, monotonic_ns};
 use crate::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
-use crate::noise::cpu_noise::{CpuMeasurements, NoiseEvidence, of_cpu};
+use crate::noise::cpu_noise::{CpuMeasurements, NoiseEvidence, combine};
 use crate::noise::registers::Registers;
 use crate::noise::report::{ClockReport, NoiseReport, quietest};
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
@@ -83,7 +83,7 @@ pub fn watch(
             let counted = after.since(&before, watched.cpu, own);
             let registers = registers.iter().find(|of| of.cpu == watched.cpu).copied();
             let registers = registers.unwrap_or_default();
-            of_cpu(&CpuMeasurements { watched, seen, counted, registers }, is_virtual)
+            combine(&CpuMeasurements { watched, seen, counted, registers }, is_virtual)
         })
         .collect();
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {

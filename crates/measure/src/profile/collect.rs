@@ -42,7 +42,7 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
         profile.counts_system_calls |= run.counts_calls;
         let NamedRun { samples, tasks, events, .. } = NamedRun::of(&run, &mut table);
         let samples: Vec<(u32, u32)> = samples.into_iter().collect();
-        let about = of_row(&run, rows, row);
+        let about = profiled_run(&run, rows, row);
         let waits = run.sees_waits.then(|| without_delays(tasks.into_waits(), &about));
         for &(stack, n) in &samples {
             let leaf = table.stacks[stack as usize].last().copied().unwrap_or_default();
@@ -207,7 +207,7 @@ fn without_delays(mut waits: Vec<(u32, u64)>, run: &ProfiledRun) -> Vec<(u32, u6
 }
 
 /// The times and counts of a run, without its samples.
-fn of_row(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
+fn profiled_run(run: &SampledRun, rows: &Rows, at: usize) -> ProfiledRun {
     let metric = |metric| rows.get(at, metric);
     let sum = |metrics: [Metric; 2]| metrics.iter().filter_map(|&it| metric(it)).sum::<u64>();
     // The event counts from the exec on, as the samples do. The usage includes the launcher's part before.

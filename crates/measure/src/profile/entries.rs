@@ -140,7 +140,7 @@ pub fn timed_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecor
     match kind {
         RUN_BEGINS..=RUN_COMPILED => None,
         OF_FAULTS.. => counted(kind, body),
-        OF_WAITING.. => of_waiting(kind - OF_WAITING, misc, body),
+        OF_WAITING.. => waiting_record(kind - OF_WAITING, misc, body),
         _ => record(kind, misc, body),
     }
 }
@@ -218,7 +218,7 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
 }
 
 /// A record of the events that watch waits, with its time.
-fn of_waiting(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
+fn waiting_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     match kind {
         RECORD_SAMPLE => {
             let thread = word(body, 12)?;

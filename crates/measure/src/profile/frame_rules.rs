@@ -47,17 +47,17 @@ pub struct FrameRule {
 
 impl FrameRules {
     /// Reads the rules of a file. An unreadable file has none.
-    pub fn of_file(path: &Path) -> Self {
+    pub fn from_file(path: &Path) -> Self {
         let read = || {
             let cache = ReadCache::new(path.is_file().then(|| File::open(path).ok())??);
             let file = object::File::parse(&cache).ok()?;
-            Self::of_object(&file)
+            Self::from_object(&file)
         };
         read().unwrap_or_default()
     }
 
     /// Reads the rules of the code that the kernel maps into every process.
-    pub fn of_kernels_part() -> Self {
+    pub fn from_vdso() -> Self {
         let read = || {
             let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
             let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
@@ -69,12 +69,12 @@ impl FrameRules {
             memory.seek(SeekFrom::Start(start)).ok()?;
             memory.read_exact(&mut bytes).ok()?;
             let file = object::File::parse(&bytes[..]).ok()?;
-            Self::of_object(&file)
+            Self::from_object(&file)
         };
         read().unwrap_or_default()
     }
 
-    fn of_object<'data>(file: &object::File<'data, impl object::ReadRef<'data>>) -> Option<Self> {
+    fn from_object<'data>(file: &object::File<'data, impl object::ReadRef<'data>>) -> Option<Self> {
         if !file.is_64() || file.is_little_endian() != cfg!(target_endian = "little") {
             return None;
         }
@@ -174,7 +174,7 @@ mod tests {
     /// At a function's first instruction, the return address is on top of the stack.
     #[test]
     fn the_rules_of_this_program_are_found() {
-        let mut rules = FrameRules::of_file(Path::new("/proc/self/exe"));
+        let mut rules = FrameRules::from_file(Path::new("/proc/self/exe"));
         assert!(rules.functions.len() > 1000);
         let start = rules.functions[500].0;
         let offset = rules.segments.offset(start).unwrap();
@@ -185,7 +185,7 @@ mod tests {
         assert!(rule.registers.contains(&(rule.return_address, RegisterRule::Offset(-8))));
         assert!(Rc::ptr_eq(&rule, &rules.at(offset).unwrap()), "read once");
         assert!(rules.at(u64::MAX).is_none());
-        assert!(FrameRules::of_file(Path::new("/nonexistent")).at(0).is_none());
+        assert!(FrameRules::from_file(Path::new("/nonexistent")).at(0).is_none());
     }
 
     /// The stubs of library functions have an expression (System V ABI, AMD64 supplement, section 5.2).
@@ -211,6 +211,6 @@ mod tests {
 
     #[test]
     fn the_kernels_part_has_rules() {
-        assert!(!FrameRules::of_kernels_part().functions.is_empty());
+        assert!(!FrameRules::from_vdso().functions.is_empty());
     }
 }

@@ -33,7 +33,7 @@ struct SymbolRange {
 impl SymbolTable {
     /// Reads the symbols of a file; without any, its debug file's, or else the exported functions. An unreadable file
     /// has no functions.
-    pub fn of_file(path: &Path) -> Self {
+    pub fn from_file(path: &Path) -> Self {
         let Some(own) = read(path) else { return Self::default() };
         let ReadFile { mut table, debug_files, has_all_symbols } = own;
         for path in debug_files {
@@ -98,7 +98,7 @@ impl SymbolTable {
     }
 
     /// The kernel's functions; none if it hides their addresses (kernel.kptr_restrict).
-    pub fn of_kernel() -> Self {
+    pub fn from_kernel() -> Self {
         let text = read_small_file("/proc/kallsyms", 64 << 20).unwrap_or_default();
         Self { functions: kernel_functions(&text), ..Self::default() }
     }
@@ -254,7 +254,7 @@ mod tests {
     /// A function of this test program is found at the offset of its code.
     #[test]
     fn a_file_names_its_functions() {
-        let table = SymbolTable::of_file(Path::new("/proc/self/exe"));
+        let table = SymbolTable::from_file(Path::new("/proc/self/exe"));
         assert!(table.functions.len() > 1000);
         assert!(table.functions.windows(2).all(|pair| pair[0].end <= pair[1].start));
         let main = table.functions.iter().find(|it| it.symbol == "main").unwrap();
@@ -268,6 +268,6 @@ mod tests {
         assert!(table.has_function("main") && !table.has_function("mai"));
         assert_eq!(table.code_bytes(offset), Some(main.end - main.start));
         assert_eq!(table.functions_at(u64::MAX, true), []);
-        assert!(SymbolTable::of_file(Path::new("/nonexistent")).functions.is_empty());
+        assert!(SymbolTable::from_file(Path::new("/nonexistent")).functions.is_empty());
     }
 }

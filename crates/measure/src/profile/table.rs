@@ -76,7 +76,7 @@ struct MappedFile {
 
 impl MappedFile {
     fn symbols(&mut self) -> &SymbolTable {
-        self.symbols.get_or_insert_with(|| SymbolTable::of_file(Path::new(&self.path)))
+        self.symbols.get_or_insert_with(|| SymbolTable::from_file(Path::new(&self.path)))
     }
 }
 
@@ -339,7 +339,7 @@ impl FunctionTable {
         if let Some(&known) = self.by_kernel_address.get(&address) {
             return known;
         }
-        let kernel = self.kernel.get_or_insert_with(SymbolTable::of_kernel);
+        let kernel = self.kernel.get_or_insert_with(SymbolTable::from_kernel);
         let name = kernel.kernel_name(address).unwrap_or_else(|| "[kernel]".into());
         let function = self.function(name, "kernel", FunctionOrigin::Kernel);
         self.by_kernel_address.insert(address, function);

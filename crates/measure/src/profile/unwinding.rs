@@ -150,8 +150,8 @@ impl Unwinder {
     fn rules(&mut self, file: u32, offset: u64) -> Option<(&FrameRules, Rc<FrameRule>)> {
         let (path, rules) = &mut self.files[file as usize];
         let rules = rules.get_or_insert_with(|| match path.as_str() {
-            "[vdso]" => FrameRules::of_kernels_part(),
-            path => FrameRules::of_file(Path::new(path)),
+            "[vdso]" => FrameRules::from_vdso(),
+            path => FrameRules::from_file(Path::new(path)),
         });
         let rule = rules.at(offset)?;
         Some((rules, rule))

@@ -203,7 +203,7 @@ impl Pace {
         let bearable = (LONGER_MAX * workers.slice_ns) as f64 / slowest_ns;
         let most = loops.saturating_mul(1000).min(bearable as u64).max(loops);
         let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, most));
-        Self::of_loops(workers, loops, wanted, tried)
+        Self::for_loops(workers, loops, wanted, tried)
     }
 
     /// The pace with at least so many loops in a slice.
@@ -214,11 +214,11 @@ impl Pace {
         enough: u64,
         tried: &[PaceTrial],
     ) -> Self {
-        if enough <= self.loops { self } else { Self::of_loops(workers, tried_with, enough, tried) }
+        if enough <= self.loops { self } else { Self::for_loops(workers, tried_with, enough, tried) }
     }
 
     /// The pace with `wanted` loops in a slice, after a trial with slices of `loops`.
-    fn of_loops(workers: &Workers, loops: u64, wanted: u64, tried: &[PaceTrial]) -> Self {
+    fn for_loops(workers: &Workers, loops: u64, wanted: u64, tried: &[PaceTrial]) -> Self {
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
         // As many loops as the warm-up took, in slices of the new length; at least one slice to fill caches and inline
         // caches.

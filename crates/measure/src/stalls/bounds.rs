@@ -114,7 +114,7 @@ impl LastPart {
 
 impl Stall {
     /// The stall of a run that is assumed to be a single task.
-    pub fn of_single(run: &RunTimes) -> Option<Self> {
+    pub fn for_single_task(run: &RunTimes) -> Option<Self> {
         let others_ns = run.others_usage_ns;
         let waits = run.launcher;
         let late_ns = if waits.n_arrivals == 1 { waits.waited_ns } else { 0 };

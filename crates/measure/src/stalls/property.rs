@@ -54,7 +54,7 @@ fn clean_ns(run: &Simulated, lack: Lack, random: &mut Random) -> Option<u64> {
         if run.n_tasks > 1 {
             return None;
         }
-        Stall::of_single(&times)?
+        Stall::for_single_task(&times)?
     } else {
         let (events, lacking_ns) = lacking(&run.events, wall_ns, lack, random);
         // Two counts of CPU time may differ by this much.

@@ -202,7 +202,7 @@ fn what_cannot_be_a_stall_is_unclear() {
     assert_eq!(stall(TaskTotals { any_ran_ns: 70, ..totals }), (30, 0, 60));
     assert_eq!(stall(TaskTotals { first_longest_sleep_ns: 95, ..totals }), (5, 85, 85));
     let single = RunTimes { usage_ns: 40, busy_ns: 40, ..times(100, Some(70)) };
-    let found = Stall::of_single(&single).unwrap();
+    let found = Stall::for_single_task(&single).unwrap();
     assert_eq!((found.stalled_ns, found.unclear_ns, found.impossible_ns), (60, 10, 10));
 }
 

@@ -125,7 +125,7 @@ pub struct HistoryChanges {
     pub build: Option<String>,
     /// Exit with 1 when the level of a listed benchmark became slower (by more than PCT percent); spells and drifts do
     /// not count
-    #[arg(long, value_name = "slower[:PCT]", value_parser = FailOn::of_ratios)]
+    #[arg(long, value_name = "slower[:PCT]", value_parser = FailOn::parse_ratios)]
     pub fail_on: Option<FailOn>,
 }
 

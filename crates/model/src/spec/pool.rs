@@ -114,7 +114,7 @@ pub struct PoolCollect {
     #[arg(long)]
     pub json: bool,
     /// Exit with 1 when a variant is slower (by more than PCT percent), and with 3 when that is undecided
-    #[arg(long, value_name = "slower[:PCT]", value_parser = FailOn::of_ratios)]
+    #[arg(long, value_name = "slower[:PCT]", value_parser = FailOn::parse_ratios)]
     pub fail_on: Option<FailOn>,
 }
 

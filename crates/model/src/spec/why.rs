@@ -126,7 +126,7 @@ impl WhyVerb {
     }
 
     /// `why` for the record of a session that has just ended.
-    pub fn of_record(record: &Path, budget: Option<TimeSpan>, run: &RunVerb) -> Self {
+    pub fn for_record(record: &Path, budget: Option<TimeSpan>, run: &RunVerb) -> Self {
         let output = &run.spec.output;
         Self {
             commands: vec![text_of(record.as_os_str().as_encoded_bytes())],

@@ -30,7 +30,7 @@ impl FailOn {
     }
 
     /// Parses the option of a verb that knows only ratios. Errors: the text is invalid or has a ceiling.
-    pub fn of_ratios(text: &str) -> Result<Self, String> {
+    pub fn parse_ratios(text: &str) -> Result<Self, String> {
         let found: Self = text.parse()?;
         match found.above {
             None => Ok(found),

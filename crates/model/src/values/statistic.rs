@@ -43,7 +43,7 @@ pub enum Clock {
 
 impl Clock {
     /// The clock of old plans, which name none: they compared wall time.
-    pub fn of_old_plans() -> Self {
+    pub fn for_old_plans() -> Self {
         Self::Wall
     }
 
@@ -70,7 +70,7 @@ pub enum ProcessValue {
 
 impl ProcessValue {
     /// The rule of old plans, which name none: their slices were wall times, lengthened by other programs.
-    pub fn of_old_plans() -> Self {
+    pub fn for_old_plans() -> Self {
         Self::Low
     }
 }

@@ -27,7 +27,7 @@ impl TimShape {
         self.n * self.m
     }
 
-    pub fn of_overhead(self) -> Self {
+    pub fn for_overhead(self) -> Self {
         Self { n: self.n.max(self.n_overhead), ..self }
     }
 }
@@ -79,7 +79,7 @@ mod tests {
         check("2,3,4,0", [2, 5, 4, 0]);
         check("3,6,4,30", [3, 7, 4, 30]);
         assert_eq!("1,6,4".parse::<TimShape>().unwrap().n_runs(), 24);
-        assert_eq!("1,4,4".parse::<TimShape>().unwrap().of_overhead().n_runs(), 24);
+        assert_eq!("1,4,4".parse::<TimShape>().unwrap().for_overhead().n_runs(), 24);
     }
 
     #[test]

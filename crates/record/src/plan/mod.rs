@@ -292,10 +292,10 @@ pub struct DecisionRule {
     /// The statistic to compare.
     pub estimand: Estimand,
     /// The time of a run that the statistic is about.
-    #[serde(default = "Clock::of_old_plans")]
+    #[serde(default = "Clock::for_old_plans")]
     pub clock: Clock,
     /// The value of a process with several slices.
-    #[serde(default = "ProcessValue::of_old_plans")]
+    #[serde(default = "ProcessValue::for_old_plans")]
     pub process_value: ProcessValue,
     /// The quantity that decides, if the user chose one or the program says a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]

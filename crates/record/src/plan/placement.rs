@@ -108,7 +108,7 @@ pub fn place_memory(
         Numa::Bind => {
             let allowed = || cpus_allowed.and_then(read_cpu_list).unwrap_or_default();
             let cpus = process.affinity.clone().unwrap_or_else(allowed);
-            (MemoryMode::Bind, of_cpus(&nodes, &cpus))
+            (MemoryMode::Bind, nodes_of_cpus(&nodes, &cpus))
         }
     };
     if nodes.is_empty() {
@@ -123,7 +123,7 @@ pub fn place_memory(
 }
 
 /// The nodes of these CPUs that have memory.
-fn of_cpus(nodes: &[MemoryNode], cpus: &[usize]) -> Vec<usize> {
+fn nodes_of_cpus(nodes: &[MemoryNode], cpus: &[usize]) -> Vec<usize> {
     let has_one = |node: &&MemoryNode| node.cpus.iter().any(|cpu| cpus.contains(cpu));
     nodes.iter().filter(has_one).map(|node| node.node).collect()
 }

@@ -81,8 +81,8 @@ pub fn decide_bench(
             let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
             let is_counted = judgement.decide_on == Some(DecideOn::Instructions);
             arms.push(match harness {
-                Some(harness) if is_counted => of_counted(&arm, harness, iteration_ns)?,
-                Some(harness) => of_harness(&arm, harness, iteration_ns, judgement.estimand),
+                Some(harness) if is_counted => counted_arm(&arm, harness, iteration_ns)?,
+                Some(harness) => harness_arm(&arm, harness, iteration_ns, judgement.estimand),
                 None => arm,
             });
         }
@@ -98,7 +98,7 @@ pub fn decide_bench(
 }
 
 /// The arm that runs one benchmark of a framework's program in each process.
-fn of_harness(
+fn harness_arm(
     program: &Arm,
     harness: Harness,
     iteration_ns: Option<f64>,
@@ -113,7 +113,7 @@ fn of_harness(
     let own = harness.environment().iter().map(|(name, value)| ((*name).into(), (*value).into()));
     Arm {
         argv: harness.command(&program.argv, benchmark, iteration_ns),
-        value: Some(ValueRule::of_harness(harness, benchmark, value)),
+        value: Some(ValueRule::for_harness(harness, benchmark, value)),
         accept: Some(vec![0]),
         has_own_timer: true,
         environment: program.environment.iter().cloned().chain(own).collect(),
@@ -123,9 +123,9 @@ fn of_harness(
 
 /// The arm that counts the instructions of a number of iterations. A second process has half of them. Errors: the
 /// framework has no option for a number of iterations.
-fn of_counted(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Result<Arm> {
+fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Result<Arm> {
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
-    let timed = of_harness(program, harness, iteration_ns, None);
+    let timed = harness_arm(program, harness, iteration_ns, None);
     let n = iteration_ns.map_or(1, |ns| (COUNTED_NS / ns.max(1e-3)) as u64);
     let n = n.clamp(1, COUNTED_MAX);
     let words = |n: u64| {
@@ -166,7 +166,7 @@ fn decide_harnesses(
         judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
     }
     let affinity = options.machine.chosen_cpus().cloned();
-    let mut request = SessionRequest::of_workers(options, &judgement, affinity);
+    let mut request = SessionRequest::for_workers(options, &judgement, affinity);
     // Each process warms itself up, and listing has shown that the programs work.
     request.length.n_warmups = Some(options.warmups.unwrap_or(0));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
@@ -280,7 +280,7 @@ pub(super) fn decide_workers(
     drawn_seed: u64,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
-    let (judgement, options) = &of_workers(judgement, options)?;
+    let (judgement, options) = &with_worker_quantity(judgement, options)?;
     let headline = options.headline(judgement.clock);
     ensure!(
         judgement.clock.is_none() || headline.unit().is_time(),
@@ -300,7 +300,7 @@ pub(super) fn decide_workers(
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
     let compares = arms.len() > n_benchmarks;
-    let request = SessionRequest::of_workers(options, judgement, affinity(options, facts));
+    let request = SessionRequest::for_workers(options, judgement, affinity(options, facts));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
     let mut plan = decide(&request, arms, facts, drawn_seed)?;
     set_budget(&mut plan, options, n_benchmarks, compares);
@@ -320,7 +320,7 @@ pub(super) fn decide_workers(
 }
 
 /// The options with the deciding quantity of a worker: a clock, or its memory.
-fn of_workers(
+fn with_worker_quantity(
     judgement: &JudgementOptions,
     options: &WorkerOptions,
 ) -> Result<(JudgementOptions, WorkerOptions)> {

@@ -100,7 +100,7 @@ impl<'a> From<&'a RunSpec> for CommandRequest<'a> {
 
 impl SessionRequest {
     /// The request of `timeit`, `bench` and suites. `affinity`: the CPUs of `--affinity`.
-    pub fn of_workers(
+    pub fn for_workers(
         options: &WorkerOptions,
         judgement: &JudgementOptions,
         affinity: Option<Cpus>,

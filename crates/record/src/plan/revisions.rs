@@ -36,7 +36,7 @@ pub fn across(arms: Vec<Arm>, revisions: &[BuiltRevision]) -> Vec<Arm> {
             _ => arm.label().to_owned(),
         };
         let arm = Arm { benchmark: Some(benchmark), ..arm.clone() };
-        revisions.iter().map(|revision| of_revision(&arm, revision)).collect::<Vec<_>>()
+        revisions.iter().map(|revision| at_revision(&arm, revision)).collect::<Vec<_>>()
     };
     arms.iter().flat_map(of_all).collect()
 }
@@ -75,7 +75,7 @@ pub(super) fn across_commands(
     Ok(made)
 }
 
-fn of_revision(arm: &Arm, revision: &BuiltRevision) -> Arm {
+fn at_revision(arm: &Arm, revision: &BuiltRevision) -> Arm {
     let assignment: Assignment = vec![(REVISION.into(), revision.git.revision.clone())];
     let filled = |text: &String| substitute(text, &assignment);
     Arm {

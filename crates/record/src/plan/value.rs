@@ -108,7 +108,7 @@ impl ValueRule {
     }
 
     /// The rule for a framework's benchmark, whose time is in ns.
-    pub fn of_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
+    pub fn for_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
         let source = match kind.output() {
             HarnessOutput::Stdout => ValueSource::Stdout,
             HarnessOutput::File => ValueSource::OwnFile,

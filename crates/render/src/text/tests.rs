@@ -12,7 +12,7 @@ use analysis::{
 use model::harness::Harness;
 use model::spec::RunSpec;
 use model::values::{Order, ProcessValue};
-use record::fixture::{of_spec, record, run};
+use record::fixture::{from_spec, record, run};
 use record::ledger::{LedgerEntry, NoiseSource};
 use record::plan::{ShellReason, SuiteMembership, ValueRule};
 use record::{EndReason, Event};
@@ -96,7 +96,7 @@ fn one_arm_one_run() {
 #[test]
 fn an_empty_shell_is_subtracted_and_may_take_longer() {
     let record =
-        of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     let net = RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 };
     compare(
@@ -114,7 +114,7 @@ fn an_empty_shell_is_subtracted_and_may_take_longer() {
 #[test]
 fn a_control_without_anything_left_over_it() {
     let record =
-        of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.2, 1.1, 1.3)));
     assert!(show(&record, &analysis, None).contains("as measured: nothing is subtracted"));
@@ -167,7 +167,7 @@ fn verdicts_in_words() {
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-runs 540)");
     let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
-        let go = ValueRule::of_harness(Harness::Go, "b", ProcessValue::Low);
+        let go = ValueRule::for_harness(Harness::Go, "b", ProcessValue::Low);
         record.header.plan.arms[0].value = Some(go).filter(|_| is_gate);
         let (name, benchmark) = ("s".into(), "b".into());
         record.header.plan.suite =

@@ -282,7 +282,7 @@ impl Campaign {
 
     fn levels(&self) -> OnlineLevels {
         let CampaignRules { control, alpha, n_planned } = self.rules;
-        let mut levels = OnlineLevels::new(control.of_tests(), alpha, n_planned);
+        let mut levels = OnlineLevels::new(control.online_control(), alpha, n_planned);
         let spent = self.attempts.iter().filter(|attempt| attempt.is_spent());
         spent.for_each(|attempt| levels.take(attempt.is_accepted()));
         levels

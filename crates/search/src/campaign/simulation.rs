@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "the experiment reads the counts")]
 
 use rayon::prelude::*;
-use stats::online::of_each_of_two;
+use stats::online::level_of_each;
 use stats::relabel::Estimand;
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Spending, by_pairs};
@@ -107,7 +107,7 @@ fn confirmed(levels: [f64; 2], n_blocks: u32, weather: &mut Weather<'_>) -> Gain
 
 fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>) {
     let level = campaign.next_level();
-    let stage = of_each_of_two(level);
+    let stage = level_of_each(level);
     let program = Program { command: String::new(), commit: None, digest: None };
     campaign.take(&CampaignEvent::Began { name: String::new(), program, level });
     let (outcome, found) = tried(levels, stage, weather);

@@ -38,7 +38,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     opened.iter().for_each(InputFile::tell_unread);
     let table = &verb.table;
     if let Some(fail_on) = verb.fail_on.filter(|_| opened.len() > 1) {
-        FailOn::of_ratios(&fail_on.to_string()).map_err(Error::msg)?;
+        FailOn::parse_ratios(&fail_on.to_string()).map_err(Error::msg)?;
     }
     let asks_for_table = table.table
         || table.table_format.is_some()

@@ -65,7 +65,7 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
     let n_groups = groups.len();
     for (index, group) in groups.into_iter().enumerate() {
         let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
-        let binned = if verb.log { Histogram::of_logs } else { Histogram::of_series };
+        let binned = if verb.log { Histogram::from_logs } else { Histogram::from_series };
         let Some(histogram) = binned(&series, n_bins) else { continue };
         let gap = if index > 0 { "\n" } else { "" };
         let text = drawn::tall(&histogram, &group, n_groups > 1);

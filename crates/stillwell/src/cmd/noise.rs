@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use analysis::ledger::of_record;
+use analysis::ledger::record_ledger;
 use host::{self, Host, terminal};
 use measure::interrupt::Interrupt;
 use measure::noise::{self, NoiseRequest, NoiseResult};
@@ -34,7 +34,7 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
         records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
     {
         let record = opened?.into_record()?;
-        let found = of_record(&record, &analysis::summarise(&record)).with_context(|| {
+        let found = record_ledger(&record, &analysis::summarise(&record)).with_context(|| {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {

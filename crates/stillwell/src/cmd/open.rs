@@ -193,8 +193,8 @@ impl InputFile {
     /// The file for a comparison with others.
     pub fn into_compared(self) -> ComparedFile {
         match self.content {
-            FileContent::Own(record) => ComparedFile::of_record(*record),
-            FileContent::Foreign(results, _) => ComparedFile::of_results(results),
+            FileContent::Own(record) => ComparedFile::from_record(*record),
+            FileContent::Foreign(results, _) => ComparedFile::from_results(results),
         }
     }
 

@@ -317,7 +317,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
 }
 
 fn judge(line: &PoolLine) -> Judgement {
-    let judged = |ratio| verdict::of_interval(ratio, &line.policy);
+    let judged = |ratio| verdict::judge_interval(ratio, &line.policy);
     match &line.evidence {
         PoolEvidence::Pooled(found) => judged(found.ratio),
         PoolEvidence::OneNode(found) => judged(found.ratio),

@@ -8,13 +8,13 @@ use host::{CorePairs, Host, look, open_regular, pairs_to_measure, read_cpu_table
 use measure::noise::core_pairs::measure_core_pairs;
 use record::cores_path;
 
-/// The pairs of CPUs that share a core although the machine does not say so.
+/// Pairs of CPUs that share a core although the machine does not say so.
 pub fn hidden_siblings(host: &Host) -> Vec<[usize; 2]> {
     core_pairs(host).map(|pairs| pairs.siblings()).unwrap_or_default()
 }
 
-/// How much the CPUs slow each other, as measured since the boot, or now. `None` where there is no pair to measure, and
-/// on hardware, which says itself which threads share a core.
+/// How much the CPUs slow each other, measured since the boot, or now. `None` without a pair to measure, and on
+/// hardware, which reports the threads of a core itself.
 pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     if !host.is_this_machine() || look(host).facts.virtualisation.is_none() {
         return None;
@@ -22,7 +22,7 @@ pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     if pairs_to_measure(&read_cpu_table(host, None)).is_empty() {
         return None;
     }
-    // Without a place to keep them they are measured each time.
+    // Without a place to keep them, they are measured each time.
     let path = cores_path().ok();
     let kept = path.as_deref().and_then(read).filter(|pairs| pairs.hold_for(host));
     if kept.is_some() {
@@ -39,7 +39,7 @@ fn read(path: &Path) -> Option<CorePairs> {
     serde_json::from_str(&io::read_to_string(open_regular(path).ok()?).ok()?).ok()
 }
 
-/// Replaces the whole file: another process may read meanwhile.
+/// Replaces the whole file: another process may be reading.
 fn write(path: &Path, pairs: &CorePairs) -> io::Result<()> {
     replace(path, 0o600, &serde_json::to_vec(pairs)?)
 }

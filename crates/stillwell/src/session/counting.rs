@@ -1,4 +1,4 @@
-//! What counts the instructions of a session's runs, once it is known what this machine has.
+//! Chooses a counter of instructions for a session's runs, given the counters of this machine.
 
 use anyhow::Result;
 
@@ -8,10 +8,8 @@ use model::values::CounterChoice;
 use record::plan::Plan;
 use record::plan::counting::choose;
 
-/// Decides what counts, if instructions decide. `as_root`: the runs have the rights of root.
-///
-/// # Errors
-/// Nothing counts them here.
+/// Chooses a counter, if instructions decide. `as_root`: the runs have root rights. Errors: nothing counts instructions
+/// here.
 pub fn count<'a>(
     plans: impl IntoIterator<Item = &'a mut Plan>,
     choice: Option<CounterChoice>,

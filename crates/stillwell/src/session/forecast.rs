@@ -1,24 +1,22 @@
-//! Whether the budget has room for the fewest blocks. A forecast that the session breaks is withdrawn.
+//! Warns if the budget has no room for the fewest blocks. A wrong forecast is withdrawn.
 
 use record::plan::Plan;
 use render::budget::{has_room, short_budget};
 
-/// Blocks after which a forecast is made (0: after a round of the warm-up), and how many times too long the fewest blocks
-/// have to be by then. The first block is often the slowest, because caches are cold; later forecasts leave it out.
+/// Blocks after which a forecast is made (0: after a round of the warm-up), and the factor by which the fewest blocks
+/// must exceed the budget then. Later forecasts leave out the first block, often the slowest because of cold caches.
 const FORECASTS: [(u32, f64); 3] = [(0, 3.0), (1, 3.0), (3, 1.5)];
 
-/// The forecast of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BudgetForecast {
     is_short: bool,
-    /// The time of the first block.
     first_ns: u64,
-    /// The number of blocks of the last forecast.
+    /// Number of blocks at the last forecast.
     after: Option<u32>,
 }
 
 impl BudgetForecast {
-    /// What to tell after `n_run` blocks that took `span_ns`, or after a round of the warm-up.
+    /// The message after `n_run` blocks that took `span_ns`, or after a round of the warm-up.
     pub(super) fn after(&mut self, plan: &Plan, n_run: u32, span_ns: u64) -> Option<String> {
         let (min, _, budget_ns) = plan.blocks.bounds();
         if n_run == 1 {
@@ -29,7 +27,7 @@ impl BudgetForecast {
             self.is_short = !has_fitted;
             return has_fitted.then(|| has_room(min));
         }
-        // Several short blocks are measured between two looks at them.
+        // Several short blocks may pass between two calls.
         let (at, factor) = FORECASTS.into_iter().rfind(|(n_blocks, _)| *n_blocks <= n_run)?;
         if self.after.replace(at) == Some(at) {
             return None;
@@ -55,7 +53,8 @@ mod tests {
     const BUDGET_NS: u64 = 10_000_000_000;
     const MIN: u32 = 10;
 
-    /// A made-up session: what it told, the number of its blocks, and how many times too long the fewest blocks were.
+    /// A made-up session: its messages, its number of blocks, and the factor by which the fewest blocks exceeded the
+    /// budget.
     struct MadeUp {
         told: Vec<String>,
         n_blocks: u32,

@@ -1,4 +1,4 @@
-//! The guard of a session: it tunes knobs and keeps CPUs free while the session lasts, and reports both to the user.
+//! The guard of a session: it tunes knobs, keeps CPUs free while the session lasts, and reports both to the user.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,19 +23,19 @@ use record::plan::defaults::CACHE_PART_PCT;
 use record::plan::programs::affinity;
 use render::shield as shown;
 
-/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
-/// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.
+/// Tuned knobs and a shield, until [`Guard::hold`] returns or the guard is dropped: the guardian restores everything
+/// when its socket closes. The default guard only changes the user of the commands.
 #[derive(Debug, Default)]
 pub struct Guard {
     guardian: Option<Guardian>,
     isolation: Option<Isolation>,
-    /// The user of the commands, if it is not the user of this process.
+    /// The user of the commands, if not this process's.
     user: Option<User>,
-    /// The machine before the shield, which takes CPUs away from this process too.
+    /// The machine before the shield, which takes CPUs from this process too.
     before: Option<Survey>,
 }
 
-/// Whether the user is told what the guard does.
+/// Whether the user is told about the guard's actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Voice {
     Normal,
@@ -43,30 +43,24 @@ enum Voice {
 }
 
 impl Guard {
-    /// The guard that changes nothing but the user of the commands.
+    /// A guard that only changes the user of the commands.
     pub fn bare(rights: RightsOptions) -> Self {
         Self { user: user_of_commands(rights.as_root), ..Self::default() }
     }
 
-    /// The guard that the options of commands ask for. Without such an option the CPUs that were isolated at boot are
-    /// used.
-    ///
-    /// # Errors
-    /// The guardian cannot start, the machine is tuned already, or `--affinity` names unusable CPUs. A shield that
-    /// cannot be made is no error: [`Guard::isolation`] gives the reason.
+    /// The guard that the options of commands ask for; by default, it uses the CPUs that were isolated at boot. A
+    /// shield that cannot be made is no error: [`Guard::isolation`] gives the reason. Errors: the guardian cannot
+    /// start, the machine is tuned already, or `--affinity` names unusable CPUs.
     pub fn for_commands(root: &Path, process: &ProcessOptions) -> Result<Self> {
-        Self::of_options(root, process, Voice::Normal)
+        Self::from_options(root, process, Voice::Normal)
     }
 
-    /// The same without a word, for sessions that come one after another.
-    ///
-    /// # Errors
-    /// As [`Guard::for_commands`].
+    /// [`Guard::for_commands`] without messages, for sessions that come one after another.
     pub fn for_commands_quietly(root: &Path, process: &ProcessOptions) -> Result<Self> {
-        Self::of_options(root, process, Voice::Quiet)
+        Self::from_options(root, process, Voice::Quiet)
     }
 
-    fn of_options(root: &Path, process: &ProcessOptions, voice: Voice) -> Result<Self> {
+    fn from_options(root: &Path, process: &ProcessOptions, voice: Voice) -> Result<Self> {
         let host = Host::new(root);
         let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
         if !process.isolate && process.tuning.tune.is_none() {
@@ -94,10 +88,8 @@ impl Guard {
         Ok(Self { before, user, ..Self::start(root, cpus, &process.tuning, shield, voice)? })
     }
 
-    /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free.
-    ///
-    /// # Errors
-    /// The guardian cannot start, or the machine is tuned already.
+    /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free. Errors: the guardian
+    /// cannot start, or the machine is tuned already.
     pub fn for_workers(root: &Path, workers: &WorkerOptions) -> Result<Self> {
         if workers.machine.tuning.tune.is_none() {
             return Ok(Self::bare(workers.machine.rights));
@@ -107,10 +99,7 @@ impl Guard {
         Ok(Self { user, ..Self::start(root, cpus, &workers.machine.tuning, None, Voice::Normal)? })
     }
 
-    /// A shield alone.
-    ///
-    /// # Errors
-    /// As [`Guard::for_commands`].
+    /// A shield alone. Errors: see [`Guard::for_commands`].
     pub fn for_shield(root: &Path, request: shield::ShieldRequest) -> Result<Self> {
         if !Guardian::has_rights(root) {
             let isolation = without_rights(&Host::new(root), &request)?;
@@ -120,7 +109,6 @@ impl Guard {
         Self::start(root, None, &TuneOptions::default(), Some(request), Voice::Normal)
     }
 
-    /// Starts the guardian and passes its notes on.
     fn start(
         root: &Path,
         cpus: Option<Vec<usize>>,
@@ -144,11 +132,8 @@ impl Guard {
         Ok(Self { guardian: Some(guardian), isolation, ..Self::default() })
     }
 
-    /// Calls `action` under the guard, then puts everything back, also when `action` fails.
-    ///
-    /// # Errors
-    /// The error of `action`, or else the guardian died or could not put back everything. If both fail, the second error is
-    /// printed here.
+    /// Calls `action` under the guard, then restores everything, even if `action` fails. Errors: the error of `action`,
+    /// or else the guardian died or could not restore everything. If both fail, the second error is printed here.
     pub fn hold<T>(mut self, action: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let result = action(&mut self);
         let Some(guardian) = self.guardian else { return result };
@@ -165,17 +150,17 @@ impl Guard {
         }
     }
 
-    /// The CPUs that are kept free, and by which means.
+    /// The CPUs that are kept free, and the mechanism.
     pub fn isolation(&self) -> Option<&Isolation> {
         self.isolation.as_ref()
     }
 
-    /// The user of the commands, if it is not the user of this process.
+    /// The user of the commands, if not this process's.
     pub fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
 
-    /// The machine as the runs find it. The CPUs that this process may use are those from before the shield.
+    /// The machine as the runs find it, with the CPUs that this process could use before the shield.
     pub fn survey(&self, host: &Host) -> Survey {
         let Survey { mut facts, gaps } = look(host);
         let Some(before) = &self.before else { return Survey { facts, gaps } };
@@ -183,7 +168,6 @@ impl Guard {
         Survey { facts, gaps: before.gaps.clone() }
     }
 
-    /// Binds the runs to their CPUs.
     pub fn bind(&self, plan: &mut Plan) {
         let bound = self.bound_cpus();
         if !bound.is_empty() {
@@ -192,12 +176,12 @@ impl Guard {
         }
     }
 
-    /// The CPUs that the runs are bound to; none if they are not bound.
+    /// The CPUs that the runs are bound to, if any.
     pub fn bound_cpus(&self) -> Vec<usize> {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }
 
-    /// The files with the counts of the runs' cache; none without a cache of their own.
+    /// The files with the counts of the runs' own part of the cache, if any.
     pub fn cache_monitors(&self) -> CacheMonitors {
         let cache = self.isolation.as_ref().and_then(|isolation| isolation.cache.as_ref());
         cache.map(|cache| monitors(&Host::new("/"), cache)).unwrap_or_default()
@@ -209,9 +193,6 @@ impl Guard {
     }
 
     /// Puts a process of ours on the CPUs that are kept free.
-    ///
-    /// # Errors
-    /// The guardian's answer.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
         let has_group = self.isolation.as_ref().is_some_and(|isolation| {
             !matches!(isolation.how, ShieldKind::Boot | ShieldKind::Affinity)
@@ -223,15 +204,13 @@ impl Guard {
     }
 }
 
-/// The CPUs that the knobs keep free for workers. The only CPU of a machine cannot be kept free, so it is left out
-/// unless the user names it.
+/// The CPUs that the knobs keep free for workers. The only CPU of a machine is left out unless the user names it.
 fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     let host = Host::new(root);
     let cpus = affinity(workers, &look(&host).facts)?.0;
     (workers.machine.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
 }
 
-/// The part of the cache for isolated runs.
 fn cache_of(part: Option<CachePart>) -> CacheRequest {
     match part {
         None => CacheRequest::IfPossible(CACHE_PART_PCT),
@@ -240,7 +219,7 @@ fn cache_of(part: Option<CachePart>) -> CacheRequest {
     }
 }
 
-/// The CPUs that the machine was booted to leave alone.
+/// The CPUs that were isolated at boot.
 fn booted(host: &Host) -> Option<Isolation> {
     if shield::find(host).boot.is_empty() {
         return None;
@@ -285,7 +264,6 @@ fn say_isolation(isolation: &Isolation) {
     say(&isolation.notes);
 }
 
-/// Prints notes on standard error.
 pub(super) fn say(notes: &[String]) {
     for note in notes {
         writeln!(terminal::stderr(), "stillwell: {note}").ok();

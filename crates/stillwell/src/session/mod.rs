@@ -1,5 +1,5 @@
-//! A session from its plan to its exit code: order the runs, measure and record them; then analyse, judge and show
-//! the record.
+//! A session from its plan to its exit code: order the runs, measure and record them; then analyse, judge and show the
+//! record.
 
 mod core_pairs;
 mod counting;

@@ -1,4 +1,4 @@
-//! The threads and the memory of a session's runs, once their CPUs are known.
+//! Threads and memory of a session's runs, once their CPUs are known.
 
 use std::ffi::OsStr;
 
@@ -11,11 +11,8 @@ use record::plan::placement::{place_memory, place_threads};
 use record::plan::{Plan, ProcessPlan};
 use render::remedies::Audience;
 
-/// Decides where the threads and the memory of the runs are. What this machine cannot do is said, and is one of the
-/// survey's gaps.
-///
-/// # Errors
-/// The memory nodes of `options` are not there.
+/// Places the threads and the memory of the runs. The abilities that this machine lacks are reported, and become gaps
+/// of the survey. Errors: a memory node of `options` does not exist.
 pub fn place(
     host: &Host,
     plan: &mut Plan,
@@ -29,10 +26,7 @@ pub fn place(
     Ok(())
 }
 
-/// As [`place`], for all benchmarks of a suite.
-///
-/// # Errors
-/// As [`place`].
+/// [`place`] for all benchmarks of a suite.
 pub fn place_all<'a>(
     host: &Host,
     plans: impl Iterator<Item = &'a mut Plan>,

@@ -1,5 +1,5 @@
-//! The progress of a session: a line that is redrawn on a terminal, or a line every ten seconds elsewhere. It is written
-//! between pieces of the schedule and never while a run is being timed; there is no ticker.
+//! The progress of a session: a line that is redrawn on a terminal, else a line every ten seconds. It is written
+//! between pieces of the schedule, never during a timed run; there is no ticker.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -19,17 +19,15 @@ use render::{distinct, ratio_and_interval, shorten};
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
-/// Columns of a name on the line.
 const NAME_MAX: usize = 18;
 
 /// Columns of the bar, with the space before it and a margin.
 const BAR_COLUMNS: usize = 16;
 /// Parts of the bar.
 const BAR_LENGTH: u64 = 1000;
-/// Time between two lines where nothing can be redrawn.
+/// Interval of lines that cannot be redrawn.
 const LINE_EVERY_NS: u64 = 10_000_000_000;
 
-/// Where the progress goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressTarget {
     /// A line with a bar, redrawn on the terminal.
@@ -38,11 +36,10 @@ pub enum ProgressTarget {
     Lines,
     /// A line every ten seconds is not wanted, but notices are.
     Notices,
-    /// Nothing.
     Nowhere,
 }
 
-/// A clock that says when the next line of a log is due. Its clones are the same clock.
+/// A clock for the lines of a log. Its clones share their state.
 #[derive(Clone, Debug)]
 pub struct LineClock {
     last_ns: Arc<AtomicU64>,
@@ -62,7 +59,7 @@ impl LineClock {
     fn is_due_at(&self, now_ns: u64) -> bool {
         let last_ns = self.last_ns.load(Ordering::Relaxed);
         let is_due = now_ns.saturating_sub(last_ns) >= LINE_EVERY_NS;
-        // Of several threads only one gets the line.
+        // Only one of several threads gets the line.
         let swapped = || {
             let order = Ordering::Relaxed;
             self.last_ns.compare_exchange(last_ns, now_ns, order, order)
@@ -71,7 +68,6 @@ impl LineClock {
     }
 }
 
-/// The progress of a session on standard error.
 #[derive(Debug)]
 pub struct ProgressLine {
     bar: ProgressBar,
@@ -82,7 +78,7 @@ pub struct ProgressLine {
     /// The short name of each arm, and the unit of its values.
     names: Vec<String>,
     units: Vec<ValueUnit>,
-    /// The largest number of blocks, where it is known, and the longest time.
+    /// The largest number of blocks, if known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
     /// Blocks that are measured even if they do not fit the budget.
@@ -91,7 +87,6 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// The progress of a session of this plan.
     pub fn new(plan: &Plan, target: ProgressTarget, colours: bool) -> Self {
         let drawn = match target {
             ProgressTarget::Bar => ProgressDrawTarget::stderr(),
@@ -125,13 +120,12 @@ impl ProgressLine {
         line
     }
 
-    /// Begins the line with this text.
     pub fn begin_with(&mut self, text: String) {
         self.say(&format!("{text}warm-up"));
         self.beginning = text;
     }
 
-    /// Lets the lines of a log go on from those of an earlier visit.
+    /// Shares the clock of an earlier visit's log lines.
     pub fn with_clock(mut self, clock: LineClock) -> Self {
         self.clock = clock;
         self
@@ -142,7 +136,7 @@ impl ProgressLine {
         (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
-    /// Writes a line that stays, unless nothing but errors is wanted.
+    /// Writes a line that stays, unless only errors are wanted.
     pub fn notice(&self, text: &str) {
         if self.target != ProgressTarget::Nowhere {
             self.bar.suspend(|| writeln!(terminal::stderr(), "stillwell: {text}").ok());
@@ -190,12 +184,12 @@ impl ProgressLine {
         self.bar.tick();
     }
 
-    /// Sets the text. On a narrow terminal the bar is left out, and then the middle of the text: a line that is longer
-    /// than the terminal cannot be cleared when that is resized.
+    /// Sets the text. A narrow terminal gets no bar, then a shortened text: a line that is longer than the terminal
+    /// cannot be cleared after a resize.
     fn say(&self, text: &str) {
         let size = tcgetwinsize(std::io::stderr()).ok();
         let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
-        // The line is shorter than the terminal, so the echo of ^C stays on the line that is cleared.
+        // The line is shorter than the terminal, so the echo of ^C stays on the cleared line.
         let text = shorten(text, columns.map_or(usize::MAX, |columns| columns.saturating_sub(3)));
         let has_bar = columns.is_none_or(|columns| text.chars().count() + BAR_COLUMNS < columns);
         let template = match (has_bar, self.colours) {
@@ -208,7 +202,7 @@ impl ProgressLine {
         self.bar.set_message(text);
     }
 
-    /// The smallest value of each of the first arms, with its name if there are several.
+    /// The smallest values of the first arms, with names if there are several.
     fn minima(&self, live: &LiveTimes) -> String {
         let minima = self.shown_arms.iter().filter_map(|&arm| {
             let least = live.min_ns(arm)?;
@@ -229,13 +223,12 @@ impl ProgressLine {
         format!("min {}", minima.collect::<Vec<_>>().join(", "))
     }
 
-    /// Clears the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The time to the end. A session may outlast its budget: some blocks are measured even if they do not fit.
+/// The time to the end. A session may outlast its budget, because some blocks are measured in any case.
 fn time_left(left_ns: f64) -> String {
     if left_ns > 0.0 {
         format!("{} left", units::short_time(left_ns))
@@ -244,8 +237,7 @@ fn time_left(left_ns: f64) -> String {
     }
 }
 
-/// The comparison that is still open. `wait` is the time to its decision, if that comes before the end; `left` says when
-/// that is.
+/// The comparison that is still open. `wait`: time to its decision, if that comes before the end at `left`.
 fn so_far(
     standing: &ComparisonProgress,
     names: &[String],

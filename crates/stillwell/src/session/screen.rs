@@ -1,4 +1,4 @@
-//! The output of a session on the terminal: its style, its colours, its progress line.
+//! The output of a session on the terminal: style, colours, progress line.
 
 #![expect(clippy::disallowed_methods, reason = "reads NO_COLOR")]
 
@@ -9,7 +9,6 @@ use model::spec::run::{OutputOptions, Style};
 use model::spec::workers::PyperfOptions;
 use record::plan::Plan;
 
-/// The style of the output, and whether there is a progress line.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     style: Style,
@@ -17,7 +16,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The screen that the options ask for. This sets the colours of the whole program.
+    /// The screen that the options ask for. Sets the colours of the whole program.
     pub fn new(output: &OutputOptions, pyperf: Option<&PyperfOptions>) -> Self {
         let is_quiet = pyperf.is_some_and(|pyperf| pyperf.quiet);
         let style = if is_quiet { Style::None } else { output.style.unwrap_or_default() };
@@ -25,17 +24,17 @@ impl Screen {
         Self { style, target: target(style, output) }
     }
 
-    /// Whether nothing is printed but errors.
+    /// Whether only errors are printed.
     pub fn is_quiet(self) -> bool {
         self.style == Style::None
     }
 
-    /// Whether standard output and standard error are seen together, on one terminal.
+    /// Whether standard output and standard error are on one terminal.
     pub fn is_one_terminal(self) -> bool {
         std::io::stderr().is_terminal() && std::io::stdout().is_terminal()
     }
 
-    /// The progress of a session; it writes nothing if the style has none.
+    /// The progress of a session; silent if the style has none.
     pub fn progress(self, plan: &Plan) -> ProgressLine {
         ProgressLine::new(plan, self.target, colours_allowed(self.style))
     }

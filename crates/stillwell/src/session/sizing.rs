@@ -1,7 +1,7 @@
-//! When the size of a decided difference is known well enough to end.
+//! Extends a decided session until the size of its difference is known well enough.
 //!
-//! The first look that decides can say `0.03 to 43 % slower`. So some of the budget goes into the size, except for a
-//! gate, which does not ask for it. Also how many blocks replace those that do not count.
+//! The first look that decides can say `0.03 to 43 % slower`, so some of the budget goes into the size; a gate does not
+//! ask for the size. Also counts the blocks that replace invalid ones.
 
 use stats::Invalid;
 
@@ -11,14 +11,14 @@ use analysis::verdict::GateAnswer;
 use analysis::watch::{ArmComparison, SessionComparisons};
 use record::plan::{Plan, Stopping};
 
-/// A difference is sized when half of its interval is at most this share of it: `28 % slower (14 to 42 %)`.
+/// A difference is sized when half of its interval is at most this share of the difference: `28 % slower (14 to 42 %)`.
 const SIZE_SHARE: f64 = 0.5;
 /// Share of the budget after which the size is no reason to go on.
 const BUDGET_SHARE: f64 = 0.2;
 
 impl SessionState {
-    /// Blocks that are due beyond `n_blocks`: one for each block with a timed-out run, at most as many as were planned,
-    /// and, once those are measured, one for each that comparisons leave out as warm-up.
+    /// Blocks that are due beyond `n_blocks`: one for each block with a timed-out run, at most as many as planned, and
+    /// then one for each block that comparisons leave out as warm-up.
     pub(super) fn n_due(&self, plan: &Plan, n_blocks: u32, n_run: u32) -> u32 {
         let spoiled = self.live.n_spoiled_blocks().min(n_blocks);
         let n_due = n_blocks.saturating_add(spoiled);
@@ -29,11 +29,8 @@ impl SessionState {
         n_due.saturating_add(u32::try_from(n_warmup).unwrap_or(u32::MAX))
     }
 
-    /// Whether the size of each of these decided differences is known, each at its share of alpha. An interval without
-    /// an end is never enough.
-    ///
-    /// # Errors
-    /// The times are unfit for a test.
+    /// Whether the size of each of these decided differences is known, each at its share of alpha. An unbounded
+    /// interval is never enough. Errors: the times are unfit for a test.
     pub fn is_sized(
         &self,
         plan: &Plan,
@@ -51,7 +48,7 @@ impl SessionState {
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
         let Some(watch) = &self.watch else { return Ok(true) };
-        // What ends a gate is what judges it. Else it could end without an answer.
+        // A gate ends by the criterion that judges it; otherwise it could end without an answer.
         let limits = (plan.slower_limit.ln_1p(), plan.policy.same_within.ln_1p());
         if is_of_gate && !watch.is_answered(&self.walls, decided, limits)? {
             return Ok(false);
@@ -59,12 +56,12 @@ impl SessionState {
         watch.is_sized(&self.walls, decided, share_max)
     }
 
-    /// Whether the time of each of these is known to be above, or not above, the most that it may be.
+    /// Whether the time of each of these is known to be above, or not above, its ceiling.
     fn is_below_or_above(&self, plan: &Plan, decided: &[(&ArmComparison, f64)]) -> bool {
         let are_times = plan.policy.decide_on.is_none_or(|it| it.clock().is_some());
         let Some(ceiling) = plan.ceiling.filter(|_| are_times) else { return true };
         decided.iter().all(|(tested, _)| {
-            // t0 is not above the lowest run. Of workers, these are slices.
+            // t0 is not above the lowest run. With workers, these are slices.
             let most = self.live.min_ns(tested.arm).filter(|_| plan.workers.is_none());
             let t0 = self.live.arm_t0(tested.arm);
             most.is_some_and(|most| most <= ceiling.value)

@@ -27,7 +27,7 @@ use record::plan::workers::Workers;
 use record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
 use render::remedies::Audience;
 
-/// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
+/// Adds the place of the runs to an error in the middle of a session. Removes a record without a run.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
         std::fs::remove_file(path).ok();
@@ -36,16 +36,15 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
-/// How the runs of a session are sampled, and what takes the samples while none is under way.
+/// Settings for sampling a session, and the action that takes the samples between runs.
 pub struct SampledSession {
-    /// What the launcher does.
+    /// Settings of the launcher.
     pub settings: SamplingSettings,
     /// Called between the runs.
     pub take: Box<dyn FnMut() -> Result<()>>,
 }
 
-/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have
-/// defaults.
+/// A session that is about to start, made by [`SessionStart::new`]; the public fields have defaults.
 pub struct SessionStart<'a> {
     plan: &'a Plan,
     survey: Survey,
@@ -56,15 +55,13 @@ pub struct SessionStart<'a> {
     pub script: Option<&'a Path>,
     /// The maker of the workers, if it has listed their benchmarks already.
     pub maker: Option<WorkerFactory>,
-    /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
-    /// How the runs are sampled; `None` without a profile.
+    /// `None` without a profile.
     pub sampling: Option<SampledSession>,
-    /// The readers of the record.
     pub readers: Readers,
 }
 
-/// The metrics of whole processes, where these can be collected beyond those that always are.
+/// The collectable metrics of whole processes beyond the constant ones.
 fn metrics_of(found: &[Metric]) -> Vec<Metric> {
     let is_there =
         |metric: &Metric| metric.info().source == MetricSource::Always || found.contains(metric);
@@ -94,10 +91,8 @@ impl<'a> SessionStart<'a> {
         }
     }
 
-    /// Measures all of it in one go. Returns the path of the record.
-    ///
-    /// # Errors
-    /// The runner cannot be started, or the record cannot be written.
+    /// Measures the whole session. Returns the path of the record. Errors: the runner cannot be started, or the record
+    /// cannot be written.
     pub fn measure(self, screen: Screen) -> Result<(PathBuf, SessionEnd)> {
         let path = match self.record {
             Some(path) => path.to_owned(),
@@ -112,7 +107,6 @@ impl<'a> SessionStart<'a> {
         Ok((path, end))
     }
 
-    /// Runs commands.
     fn execute(mut self, path: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let (plan, user) = (self.plan, self.guard.user().cloned());
         let cache = self.guard.cache_monitors();
@@ -131,7 +125,7 @@ impl<'a> SessionStart<'a> {
         end.map_err(|error| broken_down(path, error))
     }
 
-    /// Traces all CPUs that runs may use. A trace that cannot be had is a gap.
+    /// Traces all CPUs that runs may use. An unavailable trace is a gap.
     fn trace(&mut self, launcher: u32) -> Option<RunTracer> {
         let allowed = self.survey.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
         let mut cpus = allowed.unwrap_or_default();
@@ -141,7 +135,7 @@ impl<'a> SessionStart<'a> {
         let opened = RunTracer::open(&Host::new("/"), &cpus, launcher);
         opened
             .map_err(|gap| {
-                // The user asked for it, so the gap is also reported at once.
+                // The user asked for the trace, so the gap is also reported at once.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
                 writeln!(terminal::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
                 self.survey.gaps.push(gap);
@@ -149,7 +143,6 @@ impl<'a> SessionStart<'a> {
             .ok()
     }
 
-    /// Plays the times of a script.
     fn play(self, path: &Path, script: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let plan = self.plan;
         let text =
@@ -163,7 +156,6 @@ impl<'a> SessionStart<'a> {
         end.map_err(|error| broken_down(path, error))
     }
 
-    /// Measures with workers.
     fn ask(mut self, path: &Path, workers: &Workers, progress: ProgressLine) -> Result<SessionEnd> {
         let plan = self.plan;
         let maker = match self.maker.take() {
@@ -179,10 +171,7 @@ impl<'a> SessionStart<'a> {
         end.map_err(|error| broken_down(path, error))
     }
 
-    /// Creates the record of whole processes.
-    ///
-    /// # Errors
-    /// As [`SessionStart::create_record`].
+    /// Creates the record of whole processes. Errors: see [`SessionStart::create_record`].
     pub fn create(
         mut self,
         path: &Path,
@@ -193,11 +182,8 @@ impl<'a> SessionStart<'a> {
         self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
 
-    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the
-    /// starts of rows count.
-    ///
-    /// # Errors
-    /// The file exists, or cannot be written.
+    /// Creates the record with its header. `clock_origin_ns`: origin of the rows' starts on the monotonic clock.
+    /// Errors: the file exists, or cannot be written.
     pub fn create_record(
         self,
         path: &Path,
@@ -233,10 +219,7 @@ impl<'a> SessionStart<'a> {
     }
 }
 
-/// Checks that the launcher collects what decides.
-///
-/// # Errors
-/// This machine does not count it.
+/// Checks that the launcher collects the deciding metric. Errors: this machine does not count it.
 pub fn require_decider(plan: &Plan, evidence: &MetricSupport) -> Result<()> {
     let Some(decide_on) = plan.policy.decide_on else { return Ok(()) };
     let is_missing = |metric: &&Metric| {

@@ -1,4 +1,5 @@
-//! One session: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a reason.
+//! A session step by step: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a
+//! reason.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -22,21 +23,19 @@ use record::plan::{BlockRule, Plan, Stopping};
 use record::schedule::{Schedule, Step};
 use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 
-/// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
-/// stop is not late. Between two pieces nothing is being timed.
+/// Length of the pieces in which steps are handed to the runner: the progress line moves, and a decision to stop is not
+/// late. Nothing is being timed between two pieces.
 const PIECE_NS: u64 = 100_000_000;
-/// More steps than this in a piece would make requests large for no gain.
+/// Larger pieces would make requests large for no gain.
 const PIECE_STEPS_MAX: usize = 2000;
-/// The end of a session.
 #[derive(Debug)]
 pub struct SessionEnd {
-    /// Its reason.
     pub reason: EndReason,
-    /// The failure of a run, of a worker or of the record, if there was one.
+    /// The failure of a run, of a worker or of the record.
     pub failure: Option<MeasurementFailure>,
 }
 
-/// The state of a session: its rows so far, and all that its decisions depend on.
+/// The state of a session: the rows so far, and the data for its decisions.
 #[derive(Debug)]
 pub struct SessionState {
     pub(super) live: LiveTimes,
@@ -56,7 +55,6 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    /// The state before the first run.
     pub fn new(plan: &Plan) -> Self {
         Self {
             live: LiveTimes::new(plan),
@@ -83,7 +81,7 @@ impl SessionState {
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);
-            // Only comparisons need all times, so a long session of one arm takes no memory.
+            // Only comparisons need all times; without them, a long session takes no memory.
             if keeps_times {
                 walls.add(&run);
             }
@@ -108,7 +106,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Whether all counts repeat, and the session may end for that.
+    /// Whether all counts repeat, and the session may end for that reason.
     fn repeats(&self, plan: &Plan) -> bool {
         let may_end = matches!(plan.blocks, BlockRule::Budget { .. }) && plan.valgrind().is_some();
         may_end && SessionComparisons::new(plan).repeats(plan, &self.walls)
@@ -120,7 +118,6 @@ impl SessionState {
         watch.take(&self.walls).context("the times are unfit for a comparison")
     }
 
-    /// The comparisons of the session.
     pub fn watch(&self) -> Option<&SessionComparisons> {
         self.watch.as_ref()
     }
@@ -154,7 +151,6 @@ impl SessionState {
         self.live.span_ns()
     }
 
-    /// Sum of the times of all pieces, ns.
     pub(super) fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
@@ -169,15 +165,14 @@ pub struct Session<'a> {
     pub(super) state: SessionState,
     pub(super) progress: ProgressLine,
     pub(super) budget_forecast: BudgetForecast,
-    /// Traces the programs that take CPU time from the runs.
     tracer: Option<RunTracer>,
-    /// Reading of the monotonic clock from which the starts of rows count, ns.
+    /// Origin of the rows' starts on the monotonic clock, ns.
     clock_origin_ns: u64,
     /// Watches the shield of the runs; `None` once it is lost.
     shield: Option<shield::Watch>,
     /// Takes the samples of the runs, if there are any.
     take_samples: Option<Box<dyn FnMut() -> Result<()>>>,
-    /// The arm whose own setup has run, so that its cleanup is due.
+    /// The arm whose own setup has run and whose cleanup is due.
     pub(super) set_up_arm: Option<usize>,
 }
 
@@ -206,32 +201,30 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Adds a watch of the shield.
     pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
         self.shield = shield;
         self
     }
 
-    /// Adds a trace of the programs that take CPU time from the runs.
     pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
         self.tracer = tracer;
         self.clock_origin_ns = clock_origin_ns;
         self
     }
 
-    /// Adds what takes the samples of the runs between them.
     pub fn sampled(mut self, take: Option<Box<dyn FnMut() -> Result<()>>>) -> Self {
         self.take_samples = take;
         self
     }
 
-    /// Blocks that the budget has room for at the pace so far.
+    /// Blocks that fit into the budget at the pace so far.
     pub(super) fn blocks_within(&self, budget_ns: u64) -> usize {
         let live = &self.state.live;
         let n_blocks = live.n_blocks() as u64 + u64::from(live.n_spoiled_blocks());
         let span_ns = live.span_ns();
         let left_ns = budget_ns.saturating_sub(span_ns);
-        // Without a whole block, such as after a kill in the first one, there is no pace: one fits if there is time.
+        // Without a whole block, such as after a kill in the first one, the pace is unknown: one block fits if there is
+        // time.
         let block_ns = span_ns.checked_div(n_blocks).unwrap_or(left_ns).max(1);
         usize::try_from(left_ns / block_ns).unwrap_or(usize::MAX)
     }
@@ -267,7 +260,7 @@ impl<'a> Session<'a> {
         if decides && is_sized().context(unfit)? {
             return is_end(EndReason::Decided);
         }
-        // At the error rate of the interim analysis: the end depends on its result.
+        // At the error rate of the interim analysis, because the end depends on its result.
         if let Some(precision) = self.plan.precision
             && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).context(unfit)?
         {
@@ -297,8 +290,7 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Records the loss of the shield. The kernel does not report the run in which it was lost, so the event names
-    /// the whole piece.
+    /// Records the loss of the shield for the whole piece: the kernel does not report the run.
     fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
         let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
         self.shield = None;
@@ -380,10 +372,6 @@ impl<'a> Session<'a> {
         self.writer.append_event(&Event::End { reason })
     }
 
-    /// Records the failure of a run.
-    ///
-    /// # Errors
-    /// The record cannot be written.
     pub fn note_failure(&mut self, failure: Option<&MeasurementFailure>) -> Result<()> {
         match failure {
             Some(
@@ -396,7 +384,7 @@ impl<'a> Session<'a> {
                 let stderr = lines.join("\n");
                 self.writer.append_event(&Event::Failure { step: *step, stderr })
             }
-            // The row that did not fit may fit now.
+            // The row may fit now.
             Some(MeasurementFailure::Record { line, .. }) if !line.is_empty() => {
                 self.writer.append(line)
             }
@@ -405,7 +393,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The end of the session that an outcome causes; `None` if the session goes on.
+/// The end of the session after this outcome; `None` if the session goes on.
 pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
     let reason = match &outcome.failure {
         _ if outcome.interrupted => EndReason::Interrupted,
@@ -419,7 +407,7 @@ pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
         Some(MeasurementFailure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };
-    // The complaint of a command that ^C cut short is no failure.
+    // The message of a command that ^C cut short is no failure.
     let failure = outcome.failure.filter(|_| !outcome.interrupted);
     Some(SessionEnd { reason, failure })
 }

@@ -1,4 +1,4 @@
-//! A session in visits. A suite visits its benchmarks in turns and keeps the state of each from visit to visit.
+//! A session in visits. A suite visits its benchmarks in turns, and keeps the state of each in between.
 
 use anyhow::Result;
 
@@ -11,57 +11,47 @@ use record::{EndReason, RecordTail};
 /// The limits of a visit, and its work before the first block.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// Whether to run the setup hook.
     pub sets_up: bool,
     /// Whether to run the arms once before they are timed.
     pub warms_up: bool,
     pub limits: VisitLimits,
 }
 
-/// How long a visit may be.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitLimits {
     /// Time that the suite has left, ns.
     pub left_ns: u64,
-    /// Most blocks.
     pub n_blocks_max: u32,
 }
 
 impl SessionState {
     /// The state of a session that is resumed from its record.
-    ///
-    /// # Errors
-    /// The record cannot be read.
-    pub fn of_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
+    pub fn from_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
         state.look()?;
         Ok(state)
     }
 
-    /// Start of the next visit on the session's clock, ns. Pauses between visits do not count.
+    /// Start of the next visit on the session's clock, ns, without the pauses between visits.
     pub fn ended_ns(&self) -> u64 {
         self.ended_ns
     }
 }
 
 impl Session<'_> {
-    /// Continues from this state.
     pub fn going_on(mut self, state: SessionState) -> Self {
         self.state = state;
         self
     }
 
-    /// The state, for the next visit.
     pub fn into_state(self) -> SessionState {
         self.progress.finish();
         self.state
     }
 
     /// Measures up to the next interim analysis, or until the time is used up. `Some` when the benchmark is done.
-    ///
-    /// # Errors
-    /// The runner failed.
+    /// Errors: the runner failed.
     pub fn visit(&mut self, visit: Visit) -> Result<Option<SessionEnd>> {
         let plan = self.plan;
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
@@ -93,7 +83,7 @@ impl Session<'_> {
         let before_ns = self.state.spent_ns();
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
-            // Every benchmark gets one block, and what the user asked for, however little time there is.
+            // Every benchmark gets one block, and the blocks that the user asked for, however little time there is.
             let spent_ns = self.state.spent_ns() - before_ns;
             let fit_in_time =
                 self.blocks_within(span_ns + visit.limits.left_ns.saturating_sub(spent_ns));
@@ -106,7 +96,7 @@ impl Session<'_> {
             if let Some(end) = self.blocks(&mut schedule, n_blocks)? {
                 return Ok(Some(end));
             }
-            // Blocks count as run even if rows of them are missing.
+            // Blocks count as run even if some of their rows are missing.
             self.state.next_block = self.state.next_block.max(n_run + n_blocks);
         }
         if let Some(end) = self.look()? {
@@ -116,8 +106,8 @@ impl Session<'_> {
         Ok(complete().filter(|_| is_over))
     }
 
-    /// Number of blocks at which this visit ends: that of the next interim analysis. The first one needs the smallest
-    /// number of blocks.
+    /// Number of blocks at the end of this visit: at the next interim analysis, of which the first needs the fewest
+    /// blocks.
     fn goal(&self, n_run: u32, n_min: u32) -> u32 {
         let next = match &self.state.watch {
             Some(watch) => watch.next_look(n_run.max(n_min.saturating_sub(1)) as usize),

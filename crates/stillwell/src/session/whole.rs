@@ -11,10 +11,7 @@ use record::schedule::{Schedule, n_blocks};
 use render::budget::short_budget;
 
 impl Session<'_> {
-    /// Runs the session.
-    ///
-    /// # Errors
-    /// The runner failed; the record is still readable.
+    /// Runs the session. Errors: the runner failed; the record is still readable.
     pub fn run(mut self) -> Result<SessionEnd> {
         let measured = self.measure();
         let cleaned = self.cleanup();
@@ -71,13 +68,13 @@ impl Session<'_> {
                 return Ok(end);
             }
             let n_due = self.state.n_due(self.plan, n_max, n_run);
-            // The end depends on the times of whole blocks only: which arm took how much of one does not matter.
+            // The end depends on the times of whole blocks only, not on each arm's part of a block.
             let fit_in_time = self.blocks_within(budget_ns);
             if n_run >= n_due || (n_run >= n_firm && fit_in_time == 0) {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
-            // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are
-            // made between blocks. Before the first block nobody knows how long one takes.
+            // Whole blocks that fit into a piece, up to the next interim analysis: decisions are made between blocks.
+            // The length of the first block is unknown.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
             let fit = if n_run == 0 { 1 } else { fit.min(fit_in_time.max(1)) };
             let until_look =
@@ -91,9 +88,9 @@ impl Session<'_> {
         }
     }
 
-    /// Tells whether the budget is too short for the fewest blocks, by the warm-up or by the first blocks.
+    /// Warns if the warm-up or the first blocks show that the budget is too short for the fewest blocks.
     fn forecast(&mut self, n_run: u32, warmup_ns: Option<u64>) {
-        // Counts mostly repeat, so few blocks do. A run takes many times as long as its warm-up.
+        // Counts mostly repeat, so few blocks suffice. A run takes many times as long as its warm-up.
         if self.plan.valgrind().is_some() {
             return;
         }

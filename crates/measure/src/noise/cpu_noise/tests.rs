@@ -24,7 +24,7 @@ fn ns_of(noise: &CpuNoise, source: &NoiseSource) -> i64 {
 /// A CPU of a virtual machine.
 fn of(watched: &LoopObservation, seen: Option<&CpuTraces>, counted: CpuCounts) -> CpuNoise {
     let registers = registers::RegisterCounts::default();
-    let found = of_cpu(&CpuMeasurements { watched, seen, counted, registers }, true);
+    let found = combine(&CpuMeasurements { watched, seen, counted, registers }, true);
     let sum: i64 = found.ledger.entries.iter().map(|entry| entry.ns).sum();
     assert_eq!(sum.cast_unsigned(), found.stolen_ns);
     found
@@ -91,7 +91,7 @@ fn a_cpu_with_tracepoints_and_steal() {
     let seen = CpuTraces { cpu: 1, switches: Trace::default(), points: Some(points) };
     let counted = CpuCounts { steal_ns: 10_000_000, ..CpuCounts::default() };
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000_000)]);
-    let found = of_cpu(
+    let found = combine(
         &CpuMeasurements {
             watched: &watched,
             seen: Some(&seen),

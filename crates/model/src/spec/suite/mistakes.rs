@@ -125,7 +125,7 @@ fn most_similar<'a>(
 }
 
 /// Keys that only one kind of benchmark has.
-fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 18] {
+fn keys_of_one_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 18] {
     let is = Option::is_some;
     [
         ("shell", "command", benchmark.shell.is_some()),
@@ -221,7 +221,7 @@ fn wrong_with_kind(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     if kind != "program" && benchmark.name.is_none() {
         return Some(Flaw::whole(format!("a `{kind}` needs a `name`")));
     }
-    let foreign = of_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
+    let foreign = keys_of_one_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
     let (key, of, _) = foreign?;
     Some(Flaw::key(key, format!("`{key}` is for a `{of}`, and this is a `{kind}`")))
 }

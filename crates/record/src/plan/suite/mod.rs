@@ -204,7 +204,7 @@ impl BenchmarkPlanner<'_> {
         let candidate = self.candidate;
         let plans = match &candidate.kind {
             BenchmarkKind::Commands { commands, options } => {
-                let plan = self.of_commands(commands, options, seed)?;
+                let plan = self.command_plan(commands, options, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
             BenchmarkKind::Statements(arms) => {
@@ -214,14 +214,14 @@ impl BenchmarkPlanner<'_> {
             BenchmarkKind::Programs { arms, only } => {
                 let found = names(only, listed)?.into_iter();
                 found
-                    .map(|name| self.of_program(arms, listed, name, seed))
+                    .map(|name| self.program_plan(arms, listed, name, seed))
                     .collect::<Result<_>>()?
             }
         };
         Ok(plans.into_iter().map(|(name, plan)| (name.clone(), self.finish(&name, plan))).collect())
     }
 
-    fn of_program(
+    fn program_plan(
         &self,
         arms: &[Arm],
         listed: &[Vec<ProgramBenchmark>],
@@ -293,7 +293,7 @@ impl BenchmarkPlanner<'_> {
     }
 
     /// Commands are timed as a whole, so only some options of workers apply.
-    fn of_commands(
+    fn command_plan(
         &self,
         commands: &[String],
         options: &CommandOptions,
@@ -303,7 +303,7 @@ impl BenchmarkPlanner<'_> {
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
         let affinity = workers.machine.chosen_cpus().cloned();
-        let request = SessionRequest::of_workers(&workers, &judgement, affinity);
+        let request = SessionRequest::for_workers(&workers, &judgement, affinity);
         let request = SessionRequest {
             length: LengthRequest {
                 n_warmups: policy.warmup,

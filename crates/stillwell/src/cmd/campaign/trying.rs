@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use stats::online::of_each_of_two;
+use stats::online::level_of_each;
 
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{
@@ -195,7 +195,7 @@ impl Trying {
         let original = (campaign.original() != campaign.current())
             .then(|| built(measurer, "beginning", campaign.original()))
             .transpose()?;
-        let stage = of_each_of_two(level);
+        let stage = level_of_each(level);
         let length = SessionLength::Trial { level: stage };
         let trial = match self.session(work, measurer, &[&current, &attempt], length)? {
             Ok(measured) => measured,

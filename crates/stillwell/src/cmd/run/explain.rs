@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::print::print;
 use crate::cmd::run_session::measure_and_show;
-use analysis::ledger::{RecordLedger, of_record};
+use analysis::ledger::{RecordLedger, record_ledger};
 use host::guardian::Guardian;
 use host::{self, Host};
 use measure::interrupt::Interrupt;
@@ -68,7 +68,7 @@ pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
 }
 
 fn ledger(record: &Record) -> Option<RecordLedger> {
-    of_record(record, &analysis::summarise(record))
+    record_ledger(record, &analysis::summarise(record))
 }
 
 /// The options that bring a remedy; `None` when they are in use already, or there are none.

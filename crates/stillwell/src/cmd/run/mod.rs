@@ -50,5 +50,5 @@ fn explain_difference(
     if !is_quiet {
         print("\n")?;
     }
-    why(&WhyVerb::of_record(record, budget, verb)).map(drop)
+    why(&WhyVerb::for_record(record, budget, verb)).map(drop)
 }

@@ -70,7 +70,7 @@ impl<'a> SuiteEntry<'a> {
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
             let (mut tail, _) = RecordTail::open(&entry.path)?;
-            entry.state = Some(SessionState::of_record(&member.plan, &mut tail)?);
+            entry.state = Some(SessionState::from_record(&member.plan, &mut tail)?);
         }
         Ok(entry)
     }
