@@ -100,9 +100,9 @@ fn compare(
     }
     let pairs = Pairs::new(&first, &second, &is_first_new)?;
     let orbit = Orbit::new(pairs.len(), draws(ALPHA), seed)?;
-    let found = pairs.compare(&orbit, Estimand::Typical.statistics(), ALPHA, TOLERANCE)?;
-    let interval = found.interval.exp();
-    Ok(RatioInterval { ratio: found.theta.exp(), lo: interval.lo, hi: interval.hi })
+    let comparison = pairs.compare(&orbit, Estimand::Typical.statistics(), ALPHA, TOLERANCE)?;
+    let interval = comparison.interval.exp();
+    Ok(RatioInterval { ratio: comparison.theta.exp(), lo: interval.lo, hi: interval.hi })
 }
 
 /// The smallest visible slowdown of a ten-second session. Successive runs are the pairs that compare the command with
@@ -116,8 +116,8 @@ fn visible(visits: &[AdviceVisit], seed: u64) -> Result<Option<f64>, Invalid> {
     let coins = Stream::new(seed).bits(first.len());
     let pairs = Pairs::new(&first, &second, &coins)?;
     let orbit = Orbit::new(pairs.len(), draws(ALPHA), seed)?;
-    let found = pairs.compare(&orbit, Estimand::Adaptive.statistics(), ALPHA, TOLERANCE)?;
-    let half_width = found.interval.half_width();
+    let comparison = pairs.compare(&orbit, Estimand::Adaptive.statistics(), ALPHA, TOLERANCE)?;
+    let half_width = comparison.interval.half_width();
     if !half_width.is_finite() {
         return Ok(None);
     }

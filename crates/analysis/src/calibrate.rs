@@ -60,9 +60,9 @@ pub struct Power {
     pub same: f64,
     /// Mean number of pairs until our test ended.
     pub stillwell_pairs: f64,
-    /// Welch's t test; all runs of one arm come before those of the other.
+    /// Welch's t test; all runs of one arm come before the other arm's.
     pub welch: f64,
-    /// The Mann-Whitney test; all runs of one arm come before those of the other.
+    /// The Mann-Whitney test; all runs of one arm come before the other arm's.
     pub mann_whitney: f64,
 }
 
@@ -71,7 +71,7 @@ pub struct Power {
 pub struct TailVerdicts {
     /// Share of the runs that are slow.
     pub share: f64,
-    /// Time of a slow run ÷ that of another.
+    /// Time of a slow run ÷ another run's.
     pub factor: f64,
     /// "Faster" or "slower".
     pub different: f64,
@@ -195,8 +195,8 @@ impl Change {
     }
 }
 
-fn share(found: &[ReplayVerdicts], is: fn(&ReplayVerdicts) -> bool) -> f64 {
-    found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
+fn share(verdicts: &[ReplayVerdicts], is: fn(&ReplayVerdicts) -> bool) -> f64 {
+    verdicts.iter().filter(|verdicts| is(verdicts)).count() as f64 / verdicts.len() as f64
 }
 
 struct ReplayVerdicts {

@@ -17,7 +17,7 @@ const N_ERRORS: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CeilingAnswer {
     pub arm: usize,
-    /// Fails if the whole interval is above the ceiling, passes if none of it is.
+    /// Fails if the whole interval is above the ceiling, passes if no part is.
     pub answer: GateAnswer,
     /// The interval of the value; an unknown end is infinite.
     pub interval: Interval,

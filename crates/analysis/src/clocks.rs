@@ -36,11 +36,11 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
         None => Some(rows.clock()),
     };
     let Some(compared_clock) = compared_clock.filter(|_| !rows.compares_other_values()) else {
-        let mut found = summaries(record, None, None, None);
+        let mut summaries = summaries(record, None, None, None);
         if !compares_times(plan) {
-            found.iter_mut().flatten().for_each(TimeSummary::center);
+            summaries.iter_mut().flatten().for_each(TimeSummary::center);
         }
-        return found.into_iter().map(untimed).collect();
+        return summaries.into_iter().map(untimed).collect();
     };
     let of = |clock: Clock| settled(record, clock, quiet);
     let has_clean = rows.has(Metric::StalledNs);
@@ -88,16 +88,16 @@ type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
 fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Settled> {
     let slices = record.slices.as_ref();
     let processes = slices.map(|slices| gathered(&record.header.plan, slices, Some(clock.into())));
-    let found = summaries(record, Some(clock), processes.as_ref(), quiet);
+    let summaries = summaries(record, Some(clock), processes.as_ref(), quiet);
     if clock == Clock::Cpu {
-        return found.into_iter().map(|times| (times, None)).collect();
+        return summaries.into_iter().map(|times| (times, None)).collect();
     }
     let evidence = evidence::arm_evidence(record, clock, processes.as_ref());
     let of_arm = |(mut times, evidence): (Option<TimeSummary>, ArmEvidence)| {
         let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
         (times, interruptions)
     };
-    found.into_iter().zip(evidence).map(of_arm).collect()
+    summaries.into_iter().zip(evidence).map(of_arm).collect()
 }
 
 /// The times of each arm by one clock, or the compared values. `processes` has the runs by this clock if there are

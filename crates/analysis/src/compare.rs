@@ -137,8 +137,8 @@ impl ComparisonContext<'_> {
         let (plan, old, new) = (self.plan(), tested.reference, tested.arm);
         if let Some(ratio) = repeated_ratio(plan, walls, (old, new)) {
             let alpha = plan.policy.alpha * judged.share;
-            let found = repeated(ratio, walls.n_pairs(old, new), tested.family, alpha);
-            return Evidence::Paired(found);
+            let test = repeated(ratio, walls.n_pairs(old, new), tested.family, alpha);
+            return Evidence::Paired(test);
         }
         let because = match Self::conclusion(walls, tested, judged.share) {
             Ok(found) => match self.describe(tested, &found, judged) {
@@ -168,8 +168,8 @@ impl ComparisonContext<'_> {
             });
         }
         let pairs = walls.slots(reference, tested.arm).pairs();
-        let found = pairs.and_then(|pairs| tested.test.conclude(&pairs, share));
-        found.ok().flatten().ok_or(NoTest::UnfitNumbers)
+        let conclusion = pairs.and_then(|pairs| tested.test.conclude(&pairs, share));
+        conclusion.ok().flatten().ok_or(NoTest::UnfitNumbers)
     }
 
     fn describe(
@@ -282,12 +282,12 @@ fn doubt(doubt: stats::sequential::SameDoubt) -> SameDoubt {
 }
 
 /// The slow runs, if they are the reason for a doubt.
-fn slow_runs(found: &Conclusion) -> Option<SlowRuns> {
+fn slow_runs(conclusion: &Conclusion) -> Option<SlowRuns> {
     let is_reason = matches!(
-        found.doubt,
+        conclusion.doubt,
         Some(stats::sequential::SameDoubt::MeanDiffers | stats::sequential::SameDoubt::TailDiffers)
     );
-    let stats::relabel::SlowRuns { is_new, share, factor } = found.slow_runs?;
+    let stats::relabel::SlowRuns { is_new, share, factor } = conclusion.slow_runs?;
     is_reason.then_some(SlowRuns { is_candidate: is_new, share, factor })
 }
 

@@ -218,8 +218,8 @@ mod tests {
         paired(&plan, slots).unwrap()
     }
 
-    fn bands(found: &PairedDistributions) -> Vec<Band> {
-        found.deciles.iter().map(|decile| decile.band.unwrap()).collect()
+    fn bands(distributions: &PairedDistributions) -> Vec<Band> {
+        distributions.deciles.iter().map(|decile| decile.band.unwrap()).collect()
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Disturbance {
     pub shared_core_share: Option<f64>,
     /// Whether the noise-free time of a command is only an upper limit, because noise was in every run.
     pub is_limit_only: bool,
-    /// What took the time above the noise-free time, the largest first.
+    /// The causes of the time above the noise-free time, the largest first.
     pub sources: Vec<DisturbanceSource>,
 }
 
@@ -26,7 +26,7 @@ pub struct Disturbance {
 pub struct DisturbanceSource {
     #[serde(flatten)]
     pub source: NoiseSource,
-    /// Its time ÷ the measured time.
+    /// The cause's time ÷ the measured time.
     pub share: f64,
 }
 

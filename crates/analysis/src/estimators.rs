@@ -76,7 +76,8 @@ pub fn estimators(
     let plan = &record.header.plan;
     let control = plan.control.map(|control| control.arm);
     let of_arm = |(arm, wall): (usize, &Vec<f64>)| {
-        let shape = tim.map(|shape| if control == Some(arm) { shape.for_overhead() } else { shape });
+        let shape =
+            tim.map(|shape| if control == Some(arm) { shape.for_overhead() } else { shape });
         estimate(wall, shape)
     };
     let walls = walls_by_arm(record);
@@ -125,9 +126,9 @@ fn estimate(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
 fn tim_result(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
-    let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
+    let estimate = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
     let measured =
-        found.map(|PointEstimate { value, err }| UncertainValue { value, err: Some(err) });
+        estimate.map(|PointEstimate { value, err }| UncertainValue { value, err: Some(err) });
     Tim { n_needed, measured, net: None }
 }
 

@@ -45,7 +45,11 @@ const COST_NS: f64 = 400e3;
 
 /// The evidence on each arm of the plan, by a clock. `processes` has the runs by this clock if there are slices. A run
 /// with the mean of its slices hides something if any slice does; otherwise its lowest slices count.
-pub(super) fn arm_evidence(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
+pub(super) fn arm_evidence(
+    record: &Record,
+    clock: Clock,
+    processes: Option<&Rows>,
+) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let found = match (&record.slices, processes) {

@@ -36,7 +36,7 @@ pub struct FileCell {
     pub ratio: Option<UncertainValue>,
     /// Difference to the first file, where there is no ratio.
     pub difference: Option<f64>,
-    /// What the file has instead of values; `None` if it has them.
+    /// The summary of a file without values.
     pub estimate: Option<EstimateKind>,
 }
 

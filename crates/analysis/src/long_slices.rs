@@ -59,8 +59,8 @@ pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<
         n += values.len();
         n_long += long().count();
     }
-    let found = LongSlices { of_time: above / all, of_slices: n_long as f64 / n as f64 };
-    (n_long >= SLICES_MIN && found.of_time >= SHARE_MIN).then_some(found)
+    let long = LongSlices { of_time: above / all, of_slices: n_long as f64 / n as f64 };
+    (n_long >= SLICES_MIN && long.of_time >= SHARE_MIN).then_some(long)
 }
 
 #[cfg(test)]

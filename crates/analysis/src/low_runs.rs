@@ -139,22 +139,22 @@ pub(super) fn low_ends(
     n_arms: usize,
     value: impl Fn(&Rows, usize) -> Option<f64>,
 ) -> Vec<LowRuns> {
-    let mut found = vec![LowRuns::default(); n_arms];
+    let mut low_ends = vec![LowRuns::default(); n_arms];
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         if let Some(value) = value(rows, index) {
             let mark = RunMark::new(rows.exit(index), |metric| rows.get(index, metric));
-            found[rows.arm(index)].add(value, mark);
+            low_ends[rows.arm(index)].add(value, mark);
         }
     }
-    found
+    low_ends
 }
 
 impl LowRuns {
     /// The low end of values without marks.
     pub(super) fn from_values(values: &[f64]) -> Self {
-        let mut found = Self::default();
-        values.iter().for_each(|&value| found.add(value, RunMark::default()));
-        found
+        let mut low_runs = Self::default();
+        values.iter().for_each(|&value| low_runs.add(value, RunMark::default()));
+        low_runs
     }
 
     pub fn add(&mut self, value: f64, mark: RunMark) {

@@ -76,11 +76,11 @@ fn not_mixed(record: &Record) -> Option<Note> {
 /// Smallest share of runs on a shared core for a note. An interrupt may hit some of the probes, which take 4 µs.
 const SHARED_CORE_MIN: f64 = 0.05;
 
-fn on_the_core(found: Neighbours) -> Option<Note> {
-    let cost = found.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
-    let weight = found.share() * cost;
-    let is_worth_it = found.share() >= SHARED_CORE_MIN && weight >= SUFFERED_MIN;
-    is_worth_it.then_some(Note { finding: Finding::Neighbours(found), weight })
+fn on_the_core(neighbours: Neighbours) -> Option<Note> {
+    let cost = neighbours.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
+    let weight = neighbours.share() * cost;
+    let is_worth_it = neighbours.share() >= SHARED_CORE_MIN && weight >= SUFFERED_MIN;
+    is_worth_it.then_some(Note { finding: Finding::Neighbours(neighbours), weight })
 }
 
 /// Sum of a metric over the measured runs; `None` if no run has it.
@@ -230,7 +230,7 @@ fn load(record: &Record) -> Option<Note> {
 fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
     let of_arm = |arm: &ArmSummary| {
         let n_runs = arm.n_runs + arm.n_timed_out + arm.n_failed;
-        let found = [
+        let counts = [
             (arm.n_failed, Finding::RejectedRuns { arm: arm.arm, n: arm.n_failed, n_runs }),
             (
                 arm.n_nonzero_exits,
@@ -238,7 +238,7 @@ fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
             ),
             (arm.n_timed_out, Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs }),
         ];
-        found.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
+        counts.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
     };
     arms.iter().flat_map(of_arm).collect()
 }
@@ -310,10 +310,10 @@ fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
 
 /// The weight is below every cause, because unsteady times explain nothing.
 fn unstable(record: &Record) -> Vec<Note> {
-    let found = steadiness::unstable_candidates(record).into_iter();
-    found
+    let unstable = steadiness::unstable_candidates(record).into_iter();
+    unstable
         .map(|(arm, flags, slow_start)| {
-            let n_warmups = slow_start.map(|found| found.n_warmups);
+            let n_warmups = slow_start.map(|unstable| unstable.n_warmups);
             Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
         })
         .collect()

@@ -327,11 +327,16 @@ fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvide
             Err(_) => unfit,
         },
         PoolTest::One { slots, test } => {
-            let found = slots.pairs().and_then(|pairs| test.conclude(&pairs, share));
-            match found {
-                Ok(Some(found)) => {
-                    let theta = found.last.theta.clamp(found.interval.lo, found.interval.hi);
-                    PoolEvidence::OneNode(OneNode { p, ratio: ratio(theta, found.interval), alpha })
+            let conclusion = slots.pairs().and_then(|pairs| test.conclude(&pairs, share));
+            match conclusion {
+                Ok(Some(conclusion)) => {
+                    let theta =
+                        conclusion.last.theta.clamp(conclusion.interval.lo, conclusion.interval.hi);
+                    PoolEvidence::OneNode(OneNode {
+                        p,
+                        ratio: ratio(theta, conclusion.interval),
+                        alpha,
+                    })
                 }
                 _ => unfit,
             }

@@ -52,13 +52,13 @@ impl Ranking {
 }
 
 fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>> {
-    let mut found = vec![None; n_arms];
+    let mut by_arm = vec![None; n_arms];
     for comparison in comparisons {
-        if let Some(slot) = found.get_mut(comparison.arm) {
+        if let Some(slot) = by_arm.get_mut(comparison.arm) {
             *slot = Some(comparison);
         }
     }
-    found
+    by_arm
 }
 
 fn relative_time(

@@ -135,15 +135,15 @@ fn said<'a>(
 
 /// Texts of dates sort in the order of time.
 fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
-    let mut found: Option<(&str, &str)> = None;
+    let mut range: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
         let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else {
             continue;
         };
-        let (min, max) = found.unwrap_or((date, date));
-        found = Some((min.min(date), max.max(date)));
+        let (min, max) = range.unwrap_or((date, date));
+        range = Some((min.min(date), max.max(date)));
     }
-    found.map(|(min, max)| ValueRange { min: min.into(), max: max.into() })
+    range.map(|(min, max)| ValueRange { min: min.into(), max: max.into() })
 }
 
 fn mad(values: &[f64], median: f64) -> Option<f64> {

@@ -47,8 +47,8 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
     // With so many orders, alpha is the share of two of them, the real one included.
     let n_orders = (2.0 / alpha).ceil() as usize - 1;
     let options = ShiftOptions { alpha, level_min: LEVEL_MIN, n_orders, seed: SEED };
-    let found = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
-    let last = found.shifts.last()?;
+    let history = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
+    let last = history.shifts.last()?;
     let Shape::Step { at } = last.shape else { return None };
     let [ratio, lo, hi] = [last.size, last.interval.lo, last.interval.hi].map(f64::exp);
     Some(SessionChange { since: at + 1, ratio: RatioInterval { ratio, lo, hi }, p: last.p })

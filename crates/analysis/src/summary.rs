@@ -28,7 +28,7 @@ pub struct ArmSummary {
     pub times: Option<TimeSummary>,
     /// The compared time minus the control's, for location statistics only; `None` without a control.
     pub net: Option<NetTimes>,
-    /// Clean time: wall time without the time in which the run was ready and none of it ran.
+    /// Clean time: wall time without the time in which the run was ready and did not run.
     pub clean: Option<TimeSummary>,
     /// Why there is no clean time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct ArmSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoClean {
-    /// Its values are no times that Stillwell measured.
+    /// The values are no times that Stillwell measured.
     OtherValues,
     /// Nothing tells how long the runs waited for a CPU.
     NoEvidence,
@@ -73,7 +73,7 @@ pub enum LimitCause {
 pub struct StallSummary {
     /// Mean wall time of a run, ns.
     pub wall_mean_ns: f64,
-    /// Mean time in which a run was ready and none of it ran, ns.
+    /// Mean time in which a run was ready and did not run, ns.
     pub stalled_mean_ns: f64,
     /// Mean time in which a run slept, or waited unseen, ns.
     pub unclear_mean_ns: f64,

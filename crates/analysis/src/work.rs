@@ -93,7 +93,7 @@ mod tests {
 
     fn time(lo: f64, hi: f64) -> Judgement {
         let ratio = RatioInterval { ratio: (lo * hi).sqrt(), lo, hi };
-        of_interval(ratio, &DecisionRule::default())
+        judge_interval(ratio, &DecisionRule::default())
     }
 
     fn work(lo: f64, hi: f64) -> WorkCounted {

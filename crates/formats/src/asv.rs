@@ -130,14 +130,14 @@ struct AsvBenchmark<'a> {
 }
 
 fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) -> Result<()> {
-    let Some(found) = columns.list("result")? else {
+    let Some(cells) = columns.list("result")? else {
         bail!("it has no result: it failed");
     };
     let parameters = parameters(columns, &series.parameter_names)?;
     ensure!(
-        found.len() == parameters.len(),
+        cells.len() == parameters.len(),
         "{} results for {} parameters",
-        found.len(),
+        cells.len(),
         parameters.len()
     );
     for (index, parameters) in parameters.into_iter().enumerate() {

@@ -113,30 +113,30 @@ fn add(results: &mut Results, name: &str, prefix: Option<&str>, node: &Element<'
 
 fn trial(name: &str, trial: &Trial) -> Result<BenchmarkValues> {
     ensure!(!trial.times.is_empty(), "times: there is none");
-    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
+    let mut benchmark = BenchmarkValues::new(name, ResultUnit::Time);
     for (index, time) in trial.times.iter().enumerate() {
-        found.values.push(time.0);
+        benchmark.values.push(time.0);
         if let Some(gc) = trial.gctimes.get(index) {
-            found.push_extra(GC, &ResultUnit::Time, gc.0);
+            benchmark.push_extra(GC, &ResultUnit::Time, gc.0);
         }
     }
-    allocations(&mut found, trial.memory, trial.allocs);
-    found.end_launch(LaunchInfo { loops: Some(trial.params.1.evals), ..LaunchInfo::default() });
-    Ok(found)
+    allocations(&mut benchmark, trial.memory, trial.allocs);
+    benchmark.end_launch(LaunchInfo { loops: Some(trial.params.1.evals), ..LaunchInfo::default() });
+    Ok(benchmark)
 }
 
 fn estimate(name: &str, estimate: &TrialEstimate) -> BenchmarkValues {
-    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
-    found.summary =
+    let mut benchmark = BenchmarkValues::new(name, ResultUnit::Time);
+    benchmark.summary =
         Some(SummaryStatistics { estimate: Some(estimate.time.0), ..SummaryStatistics::default() });
-    allocations(&mut found, estimate.memory, estimate.allocs);
-    found
+    allocations(&mut benchmark, estimate.memory, estimate.allocs);
+    benchmark
 }
 
-fn allocations(found: &mut BenchmarkValues, memory: Option<u64>, allocs: Option<u64>) {
+fn allocations(benchmark: &mut BenchmarkValues, memory: Option<u64>, allocs: Option<u64>) {
     for (key, value) in [("memory_bytes", memory), ("allocs", allocs)] {
         if let Some(value) = value {
-            found.metadata.insert(key.into(), MetaValue::Int(value.cast_signed()));
+            benchmark.metadata.insert(key.into(), MetaValue::Int(value.cast_signed()));
         }
     }
 }

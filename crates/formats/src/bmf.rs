@@ -89,7 +89,7 @@ fn text(members: &Members<'_>, object: &str, key: &str) -> Option<String> {
 /// Adds a measure of a benchmark, or notes why it cannot be read.
 fn add(results: &mut Results, name: &str, measure: &str, metric: &Element<'_>) {
     match benchmark(name, measure, metric) {
-        Ok(found) => results.benchmarks.push(found),
+        Ok(benchmark) => results.benchmarks.push(benchmark),
         Err(error) => {
             results.unread(format!("{name} {measure}"), metric.line(), format!("{error:#}"));
         }
@@ -109,17 +109,17 @@ fn benchmark(name: &str, measure: &str, metric: &Element<'_>) -> Result<Benchmar
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
     let value = sign.check(value).map_err(anyhow::Error::msg)?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::from_summary(name, unit, summary);
+    let mut benchmark = BenchmarkValues::from_summary(name, unit, summary);
     if !["latency", "throughput"].contains(&measure) {
-        found.parameters.push(("measure".into(), measure.into()));
+        benchmark.parameters.push(("measure".into(), measure.into()));
     }
     for key in ["lower_value", "upper_value"] {
         // A wrong bound costs the bound.
         if let Some(bound) = number(key).ok().flatten() {
-            found.metadata.insert(key.into(), MetaValue::Float(bound));
+            benchmark.metadata.insert(key.into(), MetaValue::Float(bound));
         }
     }
-    Ok(found)
+    Ok(benchmark)
 }
 
 /// The unit of Bencher's measures by their slugs.

@@ -21,27 +21,27 @@ pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
 
 #[derive(Default)]
 struct CargoLog {
-    found: Found,
+    log: LogResults,
     libtest: libtest::Libtest,
     criterion: criterion::Criterion,
     divan: Option<divan::Table>,
 }
 
 #[derive(Default)]
-struct Found {
+struct LogResults {
     results: Results,
     program: Option<String>,
 }
 
-impl Found {
+impl LogResults {
     /// Adds a result, or notes why it cannot be read.
     fn add(&mut self, number: usize, name: &str, read: anyhow::Result<crate::BenchmarkValues>) {
         match read {
-            Ok(mut found) => {
-                if found.group.is_none() {
-                    found.group.clone_from(&self.program);
+            Ok(mut benchmark) => {
+                if benchmark.group.is_none() {
+                    benchmark.group.clone_from(&self.program);
                 }
-                self.results.benchmarks.push(found);
+                self.results.benchmarks.push(benchmark);
             }
             Err(error) => self.results.unread(name.to_owned(), number, format!("{error:#}")),
         }
@@ -57,29 +57,29 @@ fn program(line: &str) -> Option<&str> {
 impl LineReader for CargoLog {
     fn line(&mut self, number: usize, line: &str) {
         if let Some(program) = program(line) {
-            self.libtest.end(&mut self.found);
-            self.criterion.end(&mut self.found);
+            self.libtest.end(&mut self.log);
+            self.criterion.end(&mut self.log);
             self.divan = None;
-            self.found.program = Some(program.into());
+            self.log.program = Some(program.into());
             return;
         }
         if let Some(table) = divan::Table::head(line) {
             self.divan = Some(table);
         } else if let Some(table) = &mut self.divan {
-            table.line(number, line, &mut self.found);
+            table.line(number, line, &mut self.log);
         }
-        self.libtest.line(number, line, &mut self.found);
-        self.criterion.line(number, line, &mut self.found);
+        self.libtest.line(number, line, &mut self.log);
+        self.criterion.line(number, line, &mut self.log);
     }
 
     fn unread(&mut self, number: usize, why: String) {
-        self.found.results.unread(format!("line {number}"), number, why);
+        self.log.results.unread(format!("line {number}"), number, why);
     }
 
     fn finish(mut self: Box<Self>) -> Results {
-        self.libtest.end(&mut self.found);
-        self.criterion.end(&mut self.found);
-        let mut results = Results { tool: "cargo bench".into(), ..self.found.results };
+        self.libtest.end(&mut self.log);
+        self.criterion.end(&mut self.log);
+        let mut results = Results { tool: "cargo bench".into(), ..self.log.results };
         results.note_one_process();
         results
     }

@@ -37,10 +37,10 @@ fn benchmark(
     summary: SummaryStatistics,
     interval: [f64; 2],
 ) -> BenchmarkValues {
-    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
-    found.group = (!title.is_empty()).then(|| title.join(SEPARATOR));
+    let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
+    benchmark.group = (!title.is_empty()).then(|| title.join(SEPARATOR));
     for (key, ns) in ["mean_low_ns", "mean_high_ns"].into_iter().zip(interval) {
-        found.metadata.insert(key.into(), MetaValue::Float(ns));
+        benchmark.metadata.insert(key.into(), MetaValue::Float(ns));
     }
-    found
+    benchmark
 }

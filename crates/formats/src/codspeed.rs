@@ -56,13 +56,13 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     json::flatten("python", &python, &mut results.metadata);
     document.benchmarks("benchmarks", &mut results, |measured: CodspeedBenchmark| {
         let stats = measured.stats;
-        let mut found =
+        let mut benchmark =
             BenchmarkValues::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
-        found.metadata.insert("short_name".into(), measured.name.as_str().into());
+        benchmark.metadata.insert("short_name".into(), measured.name.as_str().into());
         if let Some(loops) = stats.iter_per_round {
-            found.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));
+            benchmark.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));
         }
-        found.summary = Some(SummaryStatistics {
+        benchmark.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: Some(stats.mean_ns.0),
             stddev: Some(stats.stdev_ns.0),
@@ -73,7 +73,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
             max: Some(stats.max_ns.0),
             estimate: None,
         });
-        Ok(found)
+        Ok(benchmark)
     })?;
     results.note_one_process();
     Ok(results)

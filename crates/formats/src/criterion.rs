@@ -68,7 +68,7 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
     let mut results = Results { tool: "criterion".into(), ..Results::default() };
     for (directory, files) in directories {
         match benchmark(&files) {
-            Ok(found) => results.benchmarks.push(found),
+            Ok(benchmark) => results.benchmarks.push(benchmark),
             Err(error) => {
                 let (name, why) = (shown(directory).to_owned(), format!("{error:#}"));
                 results.unread.push(UnreadBenchmark { name, line: None, why });
@@ -95,31 +95,31 @@ fn benchmark(files: &BTreeMap<&str, &str>) -> Result<BenchmarkValues> {
     let info: CriterionBenchmark = json::read(info).context(BENCHMARK)?;
     let parts = [Some(&info.group_id), info.function_id.as_ref(), info.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
-    let mut found =
+    let mut benchmark =
         BenchmarkValues::new(info.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
     if let Some(throughput) = &info.throughput {
-        json::flatten("throughput", throughput, &mut found.metadata);
+        json::flatten("throughput", throughput, &mut benchmark.metadata);
     }
     if let Some(sample) = files.get(SAMPLE) {
         let sample: CriterionSample = json::read(sample).context(SAMPLE)?;
-        values(&mut found, &sample).context(SAMPLE)?;
-        return Ok(found);
+        values(&mut benchmark, &sample).context(SAMPLE)?;
+        return Ok(benchmark);
     }
     let estimates = files
         .get(ESTIMATES)
         .with_context(|| format!("neither {SAMPLE} nor {ESTIMATES} is there"))?;
     let estimates: CriterionEstimates = json::read(estimates).context(ESTIMATES)?;
-    found.summary = Some(SummaryStatistics {
+    benchmark.summary = Some(SummaryStatistics {
         mean: Some(estimates.mean.point_estimate.0),
         median: Some(estimates.median.point_estimate.0),
         stddev: estimates.std_dev.map(|it| it.point_estimate.0),
         ..SummaryStatistics::default()
     });
-    Ok(found)
+    Ok(benchmark)
 }
 
 /// Reads the values. A time covers all iterations of a sample, in ns.
-fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
+fn values(benchmark: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
     ensure!(n_times > 0, "times: there is none");
@@ -128,12 +128,12 @@ fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
         ensure!(is_whole, "iters[{index}]: {} is not a number of iterations", iters.0);
         let value = time.0 / iters.0;
         ensure!(value > 0.0 && value.is_finite(), "times[{index}]: {} is not a time", time.0);
-        found.values.push(value);
-        found.loops.push(iters.0 as u64);
+        benchmark.values.push(value);
+        benchmark.loops.push(iters.0 as u64);
     }
     if let Some(mode) = &sample.sampling_mode {
-        found.metadata.insert("sampling_mode".into(), mode.as_str().into());
+        benchmark.metadata.insert("sampling_mode".into(), mode.as_str().into());
     }
-    found.end_launch(LaunchInfo::default());
+    benchmark.end_launch(LaunchInfo::default());
     Ok(())
 }

@@ -92,8 +92,8 @@ fn detect_json(text: &str) -> Option<FileFormat> {
     let telling = |(place, key, _): &&(KeyPlace, &str, FileFormat)| {
         keys.iter().any(|known| (known.0, &*known.1) == (*place, *key))
     };
-    let found = TELLING.iter().find(telling).map(|it| it.2);
-    found.or_else(|| bmf::is_bmf(&document).then_some(FileFormat::Bmf))
+    let format = TELLING.iter().find(telling).map(|it| it.2);
+    format.or_else(|| bmf::is_bmf(&document).then_some(FileFormat::Bmf))
 }
 
 #[derive(Clone, Copy, PartialEq)]

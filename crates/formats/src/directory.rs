@@ -28,14 +28,14 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory>
         let results = results.with_context(|| shown.to_string())?;
         return Ok(InDirectory::Results(Box::new(results)));
     }
-    let found = below(path)?;
+    let paths = below(path)?;
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Asv);
     let is_result = |name: &&String| {
         let last = name.rsplit('/').next().unwrap_or(name);
         last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")
     };
-    let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
-    let is_asv = found.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
+    let of_asv: Vec<&String> = paths.iter().filter(is_result).collect();
+    let is_asv = paths.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
     match &of_asv[..] {
         [only] if is_asv && is_wanted => Ok(InDirectory::File(path.join(only))),
         [first, ..] if is_asv => bail!(
@@ -54,11 +54,11 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory>
 /// read.
 pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<Vec<FileBytes>>> {
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
-    let found = below(path)?;
-    if !is_wanted || !criterion::is_directory(found.iter().map(String::as_str), options.side) {
+    let paths = below(path)?;
+    if !is_wanted || !criterion::is_directory(paths.iter().map(String::as_str), options.side) {
         return Ok(None);
     }
-    let wanted = found.into_iter().filter(|name| criterion::wants(name, options.side));
+    let wanted = paths.into_iter().filter(|name| criterion::wants(name, options.side));
     let read = |name: String| {
         let file = path.join(&name);
         let bytes = std::fs::read(&file);
@@ -70,24 +70,24 @@ pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<V
 /// Sorted relative paths of all files below a directory. Links are not followed. Errors: the directory cannot be read,
 /// or has too many files.
 pub fn below(path: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;
-    found.sort();
-    Ok(found)
+    let mut paths = Vec::new();
+    walk(path, "", &mut paths).with_context(|| format!("cannot read {}", path.display()))?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Adds the relative paths of the files below a directory.
-fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
+fn walk(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(root.join(below))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if below.is_empty() { name } else { format!("{below}/{name}") };
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            walk(root, &path, found)?;
+            walk(root, &path, paths)?;
         } else if kind.is_file() {
-            ensure!(found.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
-            found.push(path);
+            ensure!(paths.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
+            paths.push(path);
         }
     }
     Ok(())

@@ -81,42 +81,42 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
 }
 
 fn benchmark(measured: &DotnetBenchmark) -> Result<BenchmarkValues> {
-    let mut found = BenchmarkValues::new(&measured.method, ResultUnit::Time);
+    let mut benchmark = BenchmarkValues::new(&measured.method, ResultUnit::Time);
     let class = [&measured.namespace, &measured.r#type].into_iter().flatten();
     let class = class.map(String::as_str).filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    found.group = (!class.is_empty()).then(|| class.join("."));
+    benchmark.group = (!class.is_empty()).then(|| class.join("."));
     let parameters = measured.parameters.iter().flat_map(|it| it.split('&'));
     let pairs = parameters.filter_map(|pair| pair.split_once('='));
-    found.parameters = pairs.map(|(key, value)| (key.into(), value.into())).collect();
+    benchmark.parameters = pairs.map(|(key, value)| (key.into(), value.into())).collect();
     if let Some(job) =
         measured.display_info.as_deref().and_then(job).filter(|it| *it != DEFAULT_JOB)
     {
-        found.parameters.push(("job".into(), job.into()));
+        benchmark.parameters.push(("job".into(), job.into()));
     }
     let memory = measured.memory.as_ref().and_then(|it| it.bytes_allocated_per_operation);
     if let Some(bytes) = memory {
-        found.metadata.insert("bytes_per_operation".into(), MetaValue::Int(bytes));
+        benchmark.metadata.insert("bytes_per_operation".into(), MetaValue::Int(bytes));
     }
     let launches = launches(&measured.measurements)?;
     let statistics = measured.statistics.as_ref();
     if !launches.is_empty() {
         for launch in launches.into_values() {
             for (loops, value) in launch {
-                found.loops.push(loops);
-                found.values.push(value);
+                benchmark.loops.push(loops);
+                benchmark.values.push(value);
             }
-            found.end_launch(LaunchInfo::default());
+            benchmark.end_launch(LaunchInfo::default());
         }
-        return Ok(found);
+        return Ok(benchmark);
     }
     let statistics = statistics.context("it has no statistics: it failed")?;
     if statistics.original_values.is_empty() {
-        found.summary = Some(summary(statistics)?);
+        benchmark.summary = Some(summary(statistics)?);
     } else {
-        found.values.extend(json::values(&statistics.original_values));
-        found.end_launch(LaunchInfo::default());
+        benchmark.values.extend(json::values(&statistics.original_values));
+        benchmark.end_launch(LaunchInfo::default());
     }
-    Ok(found)
+    Ok(benchmark)
 }
 
 /// Loops and time per loop of the results, by launch.

@@ -67,7 +67,7 @@ fn newest(results: &mut Results, suite: &str, runs: &Element<'_>) {
 
 fn add(results: &mut Results, suite: Option<&str>, entry: &Element<'_>) {
     match entry.read::<ActionBenchmark>().and_then(|read| benchmark(suite, &read)) {
-        Ok(found) => results.benchmarks.push(found),
+        Ok(benchmark) => results.benchmarks.push(benchmark),
         Err(error) => results.unread(entry.name(), entry.line(), format!("{error:#}")),
     }
 }
@@ -77,12 +77,12 @@ fn benchmark(suite: Option<&str>, read: &ActionBenchmark) -> Result<BenchmarkVal
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
     let value = sign.check(read.value.0 * scale).map_err(anyhow::Error::msg).context("value")?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::from_summary(&read.name, unit, summary);
-    found.group = suite.map(str::to_owned);
+    let mut benchmark = BenchmarkValues::from_summary(&read.name, unit, summary);
+    benchmark.group = suite.map(str::to_owned);
     for (key, text) in [("range", &read.range), ("extra", &read.extra)] {
         if let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) {
-            found.metadata.insert(key.into(), text.trim().into());
+            benchmark.metadata.insert(key.into(), text.trim().into());
         }
     }
-    Ok(found)
+    Ok(benchmark)
 }

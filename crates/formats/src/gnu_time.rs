@@ -1,4 +1,4 @@
-//! The output of GNU `time -v`, in that of the command: a launch for each block.
+//! The output of GNU `time -v` amid the command's own: a launch for each block.
 
 use std::collections::HashMap;
 
@@ -105,18 +105,18 @@ impl TimeLog {
             benchmarks.len() - 1
         });
         self.results.order.push(u32::try_from(index).unwrap_or(u32::MAX));
-        let found = &mut self.results.benchmarks[index];
-        found.values.push(ns);
+        let benchmark = &mut self.results.benchmarks[index];
+        benchmark.values.push(ns);
         if let (Some(user), Some(system)) = (block.user_s, block.system_s) {
-            found.push_extra(CPU, &ResultUnit::Time, (user + system) * SECOND_NS);
+            benchmark.push_extra(CPU, &ResultUnit::Time, (user + system) * SECOND_NS);
         }
         if let Some(kib) = block.memory_kib {
-            found.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, kib * 1024.0);
+            benchmark.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, kib * 1024.0);
         }
         if let Some(code) = block.exit {
-            found.push_extra(EXIT_CODE, &ResultUnit::Count, code);
+            benchmark.push_extra(EXIT_CODE, &ResultUnit::Count, code);
         }
-        found.end_launch(LaunchInfo::default());
+        benchmark.end_launch(LaunchInfo::default());
     }
 }
 

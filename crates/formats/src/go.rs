@@ -115,18 +115,18 @@ impl LineReader for GoLog {
         let mut results = Results { tool: "go test -bench".into(), ..self.results };
         self.limit.note(&mut results);
         let varying = varying(&self.benchmarks);
-        for (mut found, config) in self.benchmarks {
+        for (mut benchmark, config) in self.benchmarks {
             for (key, value) in config {
                 if key == PACKAGE {
-                    found.group = Some(value.clone());
+                    benchmark.group = Some(value.clone());
                 } else if varying.contains(&key) {
-                    found.parameters.push((key.clone(), value.clone()));
+                    benchmark.parameters.push((key.clone(), value.clone()));
                 }
-                found.metadata.insert(key, MetaValue::Text(value));
+                benchmark.metadata.insert(key, MetaValue::Text(value));
             }
-            found.end_launch(LaunchInfo::default());
-            found.fill_extras();
-            results.benchmarks.push(found);
+            benchmark.end_launch(LaunchInfo::default());
+            benchmark.fill_extras();
+            results.benchmarks.push(benchmark);
         }
         results.note_one_process();
         results
@@ -209,26 +209,26 @@ impl GoLog {
         let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
         let value = sign.check(value).map_err(anyhow::Error::msg).context(unit_name.to_owned())?;
         let index = self.current.get(name).copied().unwrap_or_else(|| {
-            let mut found = BenchmarkValues::new(name, unit.clone());
-            found.parameters = parameters(name);
-            self.benchmarks.push((found, self.config.clone()));
+            let mut benchmark = BenchmarkValues::new(name, unit.clone());
+            benchmark.parameters = parameters(name);
+            self.benchmarks.push((benchmark, self.config.clone()));
             self.current.insert(name.to_owned(), self.benchmarks.len() - 1);
             self.benchmarks.len() - 1
         });
-        let found = &mut self.benchmarks[index].0;
+        let benchmark = &mut self.benchmarks[index].0;
         ensure!(
-            found.unit == unit,
+            benchmark.unit == unit,
             "{unit_name} is not the unit of its other lines, {}",
-            found.unit.name()
+            benchmark.unit.name()
         );
         if !self.limit.keeps(index) {
             return Ok(());
         }
-        found.values.push(value);
-        found.loops.push(loops);
+        benchmark.values.push(value);
+        benchmark.loops.push(loops);
         for (index, (unit, value)) in pairs.iter().enumerate() {
             if index != main {
-                found.push_extra(unit, &unit_of(unit), *value);
+                benchmark.push_extra(unit, &unit_of(unit), *value);
             }
         }
         if self.limit.is_reached() {

@@ -77,10 +77,10 @@ fn add(
         results.benchmarks.push(BenchmarkValues::new(name, ResultUnit::Time));
         results.benchmarks.len() - 1
     });
-    let found = &mut results.benchmarks[index];
+    let benchmark = &mut results.benchmarks[index];
     match entry.run_type.as_deref() {
         None | Some("iteration") => {
-            let infinite = repetition(found, entry, detail)?;
+            let infinite = repetition(benchmark, entry, detail)?;
             for counter in infinite {
                 results.note(format!(
                     "{name}: the counter {counter} is not a finite number: left out"
@@ -88,14 +88,14 @@ fn add(
             }
             Ok(())
         }
-        Some("aggregate") => aggregate(found, entry),
+        Some("aggregate") => aggregate(benchmark, entry),
         Some(other) => bail!("run_type: {other:?} is not known"),
     }
 }
 
 /// Adds a repetition. Returns the counters that are not finite.
 fn repetition(
-    found: &mut BenchmarkValues,
+    benchmark: &mut BenchmarkValues,
     entry: &GoogleRun,
     detail: Detail,
 ) -> Result<Vec<String>> {
@@ -105,16 +105,16 @@ fn repetition(
         Sign::Positive.check(time.0 * scale).map_err(anyhow::Error::msg).context("real_time")?;
     let iterations = entry.iterations.context("iterations: it is not there")?;
     ensure!(iterations > 0, "iterations: 0");
-    found.values.push(ns);
-    found.loops.push(iterations);
+    benchmark.values.push(ns);
+    benchmark.loops.push(iterations);
     if let Some(cpu) = entry.cpu_time {
-        found.push_extra(CPU, &ResultUnit::Time, cpu.0 * scale);
+        benchmark.push_extra(CPU, &ResultUnit::Time, cpu.0 * scale);
     }
     if let Some(threads) = entry.threads {
-        found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
+        benchmark.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
     }
     if let Some(label) = entry.label.as_deref().filter(|label| !label.is_empty()) {
-        found.metadata.insert("label".into(), label.into());
+        benchmark.metadata.insert("label".into(), label.into());
     }
     let mut infinite = Vec::new();
     for (key, value) in &entry.others {
@@ -125,17 +125,17 @@ fn repetition(
             infinite.push(key.clone());
         } else if let Some(value) = value.as_f64().filter(|_| detail == Detail::Everything) {
             let per_second = key.ends_with("_per_second").then(|| ResultUnit::Other("1/s".into()));
-            found.push_extra(key, &per_second.unwrap_or(ResultUnit::Count), value);
+            benchmark.push_extra(key, &per_second.unwrap_or(ResultUnit::Count), value);
         }
     }
     Ok(infinite)
 }
 
 /// Reads an aggregate, for files without repetitions (`--benchmark_report_aggregates_only`).
-fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
+fn aggregate(benchmark: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
-    let summary = found.summary.get_or_insert_default();
+    let summary = benchmark.summary.get_or_insert_default();
     match entry.aggregate_name.as_deref() {
         Some("mean") => summary.mean = Some(time * scale),
         Some("median") => summary.median = Some(time * scale),
@@ -148,13 +148,13 @@ fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     Ok(())
 }
 
-fn finish(found: &mut BenchmarkValues) {
-    if found.values.is_empty() {
+fn finish(benchmark: &mut BenchmarkValues) {
+    if benchmark.values.is_empty() {
         return;
     }
-    found.summary = None;
-    found.end_launch(LaunchInfo::default());
-    found.fill_extras();
+    benchmark.summary = None;
+    benchmark.end_launch(LaunchInfo::default());
+    benchmark.fill_extras();
 }
 
 fn scale(entry: &GoogleRun) -> Result<f64> {

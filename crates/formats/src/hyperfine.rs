@@ -86,11 +86,11 @@ enum HyperfineQuantity {
 
 fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
+    let mut benchmark = BenchmarkValues::new(name, ResultUnit::Time);
     if name != result.command {
-        found.metadata.insert("command".into(), result.command.as_str().into());
+        benchmark.metadata.insert("command".into(), result.command.as_str().into());
     }
-    found.parameters = result
+    benchmark.parameters = result
         .parameters
         .iter()
         .map(|(name, value)| match value {
@@ -100,21 +100,21 @@ fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
         .collect();
     if let Some(measurements) = &result.measurements {
         for (index, measurement) in measurements.iter().enumerate() {
-            run(&mut found, measurement).with_context(|| format!("measurements[{index}]"))?;
+            run(&mut benchmark, measurement).with_context(|| format!("measurements[{index}]"))?;
         }
-        ensure!(!found.values.is_empty(), "measurements: there is none");
-        return Ok(found);
+        ensure!(!benchmark.values.is_empty(), "measurements: there is none");
+        return Ok(benchmark);
     }
     for (key, mean) in [("mean_user_s", result.user), ("mean_system_s", result.system)] {
         if let Some(mean) = mean {
-            found.metadata.insert(key.into(), MetaValue::Float(mean.0));
+            benchmark.metadata.insert(key.into(), MetaValue::Float(mean.0));
         }
     }
     match &result.times {
-        Some(times) => runs(&mut found, times, &result)?,
+        Some(times) => runs(&mut benchmark, times, &result)?,
         None => {
             let ns = |value: Option<NotNegative>| value.map(|value| value.0 * SECOND_NS);
-            found.summary = Some(SummaryStatistics {
+            benchmark.summary = Some(SummaryStatistics {
                 mean: Some(ns(result.mean).context("it has neither times nor a mean")?),
                 stddev: ns(result.stddev),
                 min: ns(result.min),
@@ -124,11 +124,11 @@ fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
             });
         }
     }
-    Ok(found)
+    Ok(benchmark)
 }
 
 fn runs(
-    found: &mut BenchmarkValues,
+    benchmark: &mut BenchmarkValues,
     times: &[NotNegative],
     result: &HyperfineResult,
 ) -> Result<()> {
@@ -139,21 +139,21 @@ fn runs(
     let n_codes = result.exit_codes.as_ref().map_or(n_runs, Vec::len);
     ensure!(n_codes == n_runs, "exit_codes: {n_codes} values, but {n_runs} times");
     for (index, time) in times.iter().enumerate() {
-        found.values.push(time.0 * SECOND_NS);
+        benchmark.values.push(time.0 * SECOND_NS);
         if let Some(memory) = &result.memory_usage_byte {
-            found.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, memory[index].0);
+            benchmark.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, memory[index].0);
         }
         if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
-            found.push_extra(EXIT_CODE, &ResultUnit::Count, f64::from(code));
+            benchmark.push_extra(EXIT_CODE, &ResultUnit::Count, f64::from(code));
         }
-        found.end_launch(LaunchInfo::default());
+        benchmark.end_launch(LaunchInfo::default());
     }
-    found.fill_extras();
+    benchmark.fill_extras();
     Ok(())
 }
 
 fn run(
-    found: &mut BenchmarkValues,
+    benchmark: &mut BenchmarkValues,
     measurement: &BTreeMap<String, HyperfineQuantity>,
 ) -> Result<()> {
     let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
@@ -163,20 +163,20 @@ fn run(
     let (unit, scale) = unit_of(unit);
     ensure!(unit == ResultUnit::Time, "{WALL}.unit: it is not one of time");
     ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
-    found.values.push(value.0 * scale);
+    benchmark.values.push(value.0 * scale);
     for (key, measured) in measurement {
         match measured {
             HyperfineQuantity::Quantity { value: Some(value), unit } if key != WALL => {
                 let (unit, scale) = unit_of(unit);
-                found.push_extra(extra_name(key), &unit, value.0 * scale);
+                benchmark.push_extra(extra_name(key), &unit, value.0 * scale);
             }
             HyperfineQuantity::Code(Some(code)) => {
-                found.push_extra(extra_name(key), &ResultUnit::Count, f64::from(*code))
+                benchmark.push_extra(extra_name(key), &ResultUnit::Count, f64::from(*code))
             }
             _ => {}
         }
     }
-    found.end_launch(LaunchInfo::default());
+    benchmark.end_launch(LaunchInfo::default());
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
             line = line.iter().map(text_of_cell).collect();
         }
         match is_there.map_err(Into::into).and_then(|_| benchmark(&header, &line, prefix)) {
-            Ok(found) => results.benchmarks.push(found),
+            Ok(benchmark) => results.benchmarks.push(benchmark),
             Err(error) => {
                 let name = line.get(0).unwrap_or_default().to_owned();
                 results.unread(name, number, format!("{error:#}"));
@@ -72,8 +72,8 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = BenchmarkValues::new(&line[0], ResultUnit::Time);
-    found.summary = Some(SummaryStatistics {
+    let mut benchmark = BenchmarkValues::new(&line[0], ResultUnit::Time);
+    benchmark.summary = Some(SummaryStatistics {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,
         median: number("median")?,
@@ -83,13 +83,13 @@ fn benchmark(
     });
     for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
         if let Some(ns) = number(wanted)? {
-            found.metadata.insert(key.into(), MetaValue::Float(ns / scale));
+            benchmark.metadata.insert(key.into(), MetaValue::Float(ns / scale));
         }
     }
     for (name, value) in header.iter().zip(line) {
         if let Some(name) = name.strip_prefix(PARAMETER) {
-            found.parameters.push((name.into(), value.into()));
+            benchmark.parameters.push((name.into(), value.into()));
         }
     }
-    Ok(found)
+    Ok(benchmark)
 }

@@ -63,14 +63,14 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         if let Some(version) = &measured.jmh_version {
             results.tool = format!("JMH {version}");
         }
-        let found = benchmark(&measured, &mut n_times)?;
+        let benchmark = benchmark(&measured, &mut n_times)?;
         // The percentiles of the mode `sample` are of values that this reader reads: `p0.99`, in some versions after
         // the benchmark's name and a middle dot.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
         if others.into_iter().any(|name| is_more(name)) {
             results.note("the secondary metrics are not read");
         }
-        results.benchmarks.push(found);
+        results.benchmarks.push(benchmark);
         Ok(())
     })?;
     results.note_summaries();
@@ -90,20 +90,20 @@ fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValu
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::NotNegative };
-    let mut found = BenchmarkValues::new(&measured.benchmark, unit);
-    found.parameters =
+    let mut benchmark = BenchmarkValues::new(&measured.benchmark, unit);
+    benchmark.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
-    found.parameters.push(("mode".into(), measured.mode.clone()));
-    metadata(&mut found, measured);
+    benchmark.parameters.push(("mode".into(), measured.mode.clone()));
+    metadata(&mut benchmark, measured);
     let value = |value: f64| sign.check(value * scale).map_err(anyhow::Error::msg);
     match (&metric.raw_data, &metric.raw_data_histogram) {
         (Some(forks), None) => {
             for (fork, iterations) in forks.iter().enumerate() {
                 for (index, number) in iterations.iter().enumerate() {
                     let place = || format!("primaryMetric.rawData[{fork}][{index}]");
-                    found.values.push(value(number.0).with_context(place)?);
+                    benchmark.values.push(value(number.0).with_context(place)?);
                 }
-                found.end_launch(LaunchInfo::default());
+                benchmark.end_launch(LaunchInfo::default());
             }
         }
         (None, Some(forks)) => {
@@ -113,9 +113,9 @@ fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValu
                     *n_times = n_times.saturating_add(*count);
                     ensure!(*n_times <= N_TIMES_MAX, "{}: more than {N_TIMES_MAX} times", place());
                     let number = value(number.0).with_context(place)?;
-                    found.values.extend(std::iter::repeat_n(number, usize::try_from(*count)?));
+                    benchmark.values.extend(std::iter::repeat_n(number, usize::try_from(*count)?));
                 }
-                found.end_launch(LaunchInfo::default());
+                benchmark.end_launch(LaunchInfo::default());
             }
         }
         (Some(_), Some(_)) => bail!("primaryMetric: it has rawData and rawDataHistogram"),
@@ -126,16 +126,16 @@ fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValu
                     bail!("primaryMetric.score: {text:?} is not a number, and there is no rawData")
                 }
             };
-            found.summary =
+            benchmark.summary =
                 Some(SummaryStatistics { mean: Some(score), ..SummaryStatistics::default() });
-            return Ok(found);
+            return Ok(benchmark);
         }
     }
-    ensure!(!found.values.is_empty(), "primaryMetric: there is no value in it");
-    Ok(found)
+    ensure!(!benchmark.values.is_empty(), "primaryMetric: there is no value in it");
+    Ok(benchmark)
 }
 
-fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
+fn metadata(benchmark: &mut BenchmarkValues, measured: &JmhBenchmark) {
     let texts = [
         ("jvm", measured.jvm.as_ref()),
         ("jdk_version", measured.jdk_version.as_ref()),
@@ -144,15 +144,15 @@ fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
     ];
     for (key, text) in texts {
         if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-            found.metadata.insert(key.into(), text.trim().into());
+            benchmark.metadata.insert(key.into(), text.trim().into());
         }
     }
     let args = measured.jvm_args.as_deref().unwrap_or_default().join(" ");
     if !args.is_empty() {
-        found.metadata.insert("jvm_args".into(), args.as_str().into());
+        benchmark.metadata.insert("jvm_args".into(), args.as_str().into());
     }
     if let Some(threads) = measured.threads {
-        found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
+        benchmark.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
     }
 }
 

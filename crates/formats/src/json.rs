@@ -215,7 +215,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Valid JSON from that of Python and C++: a bare `NaN`, `Infinity` or `-Infinity` becomes `word`, or a text.
+/// Valid JSON from Python's or C++'s: a bare `NaN`, `Infinity` or `-Infinity` becomes `word`, or a text.
 pub(crate) fn without_bare_words<'a>(text: &'a str, word: Option<&str>) -> Cow<'a, str> {
     const BARE: [&str; 6] = ["-Infinity", "Infinity", "-inf", "inf", "-nan", "nan"];
     let bare_at = |rest: &str| match rest.starts_with("NaN") {

@@ -90,7 +90,7 @@ fn add(results: &mut Results, name: &str, metric: &str, value: &Element<'_>) {
         read => read.and_then(|value| benchmark(name, metric, &value)),
     };
     match read {
-        Ok(found) => results.benchmarks.push(found),
+        Ok(benchmark) => results.benchmarks.push(benchmark),
         Err(error) => {
             results.unread(format!("{name} {metric}"), value.line(), format!("{error:#}"));
         }
@@ -100,9 +100,9 @@ fn add(results: &mut Results, name: &str, metric: &str, value: &Element<'_>) {
 fn benchmark(name: &str, metric: &str, value: &Value) -> Result<BenchmarkValues> {
     let (unit, scale) = unit_of(metric);
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
-    let mut found = BenchmarkValues::new(name, unit);
+    let mut benchmark = BenchmarkValues::new(name, unit);
     if !TIME.contains(&metric) {
-        found.parameters.push(("metric".into(), metric.into()));
+        benchmark.parameters.push(("metric".into(), metric.into()));
     }
     let samples = match value {
         Value::Array(list) => &list[..],
@@ -110,11 +110,11 @@ fn benchmark(name: &str, metric: &str, value: &Value) -> Result<BenchmarkValues>
     };
     for sample in samples {
         let number = sample.as_f64().with_context(|| format!("{sample} is not a number"))?;
-        found.values.push(sign.check(number * scale).map_err(anyhow::Error::msg)?);
-        found.end_launch(LaunchInfo::default());
+        benchmark.values.push(sign.check(number * scale).map_err(anyhow::Error::msg)?);
+        benchmark.end_launch(LaunchInfo::default());
     }
-    found.values.first().context("it has no value")?;
-    Ok(found)
+    benchmark.values.first().context("it has no value")?;
+    Ok(benchmark)
 }
 
 /// Times are in seconds, sizes in bytes.

@@ -42,39 +42,39 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
     let document = Document::split(files[0].text)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };
     document.benchmarks("results", &mut results, |measured: NanobenchResult| {
-        let mut found = BenchmarkValues::new(&measured.name, ResultUnit::Time);
-        found.group = Some(measured.title.clone());
+        let mut benchmark = BenchmarkValues::new(&measured.name, ResultUnit::Time);
+        benchmark.group = Some(measured.title.clone());
         ensure!(!measured.measurements.is_empty(), "measurements: there is none");
         for (index, epoch) in measured.measurements.iter().enumerate() {
             ensure!(epoch.iterations > 0, "measurements[{index}].iterations: 0");
-            found.values.push(epoch.elapsed.0 * SECOND_NS);
-            found.loops.push(epoch.iterations);
+            benchmark.values.push(epoch.elapsed.0 * SECOND_NS);
+            benchmark.loops.push(epoch.iterations);
             if options.detail == Detail::Everything {
-                counters(&mut found, epoch);
+                counters(&mut benchmark, epoch);
             }
         }
         let title = ("title", Some(&measured.title));
         for (key, text) in [title, ("batch_unit", measured.unit.as_ref())] {
             if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-                found.metadata.insert(key.into(), text.as_str().into());
+                benchmark.metadata.insert(key.into(), text.as_str().into());
             }
         }
         if let Some(batch) = measured.batch {
-            found.metadata.insert("batch".into(), MetaValue::Float(batch.0));
+            benchmark.metadata.insert("batch".into(), MetaValue::Float(batch.0));
         }
-        found.end_launch(LaunchInfo::default());
-        found.fill_extras();
-        Ok(found)
+        benchmark.end_launch(LaunchInfo::default());
+        benchmark.fill_extras();
+        Ok(benchmark)
     })?;
     results.note_one_process();
     Ok(results)
 }
 
-fn counters(found: &mut BenchmarkValues, epoch: &NanobenchEpoch) {
+fn counters(benchmark: &mut BenchmarkValues, epoch: &NanobenchEpoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {
-            found.push_extra(key, &ResultUnit::Count, value);
+            benchmark.push_extra(key, &ResultUnit::Count, value);
         }
     }
 }

@@ -88,9 +88,9 @@ impl LineReader for PerfCounters {
 
     fn finish(mut self: Box<Self>) -> Results {
         self.results.tool = "perf stat".into();
-        for found in &mut self.results.benchmarks {
-            if found.summary.is_none() {
-                found.end_launch(LaunchInfo::default());
+        for benchmark in &mut self.results.benchmarks {
+            if benchmark.summary.is_none() {
+                benchmark.end_launch(LaunchInfo::default());
             }
         }
         self.results.note_summaries();
@@ -143,16 +143,16 @@ impl PerfCounters {
             benchmarks.push(BenchmarkValues::new(event, unit.clone()));
             benchmarks.len() - 1
         });
-        let found = &mut benchmarks[index];
+        let benchmark = &mut benchmarks[index];
         let variance = variance.and_then(|it| it.trim_end_matches('%').parse::<f64>().ok());
-        ensure!(found.summary.is_none(), "another line has its mean");
+        ensure!(benchmark.summary.is_none(), "another line has its mean");
         match variance.filter(|it| it.is_finite()) {
-            Some(percent) if found.values.is_empty() => {
-                found.summary =
+            Some(percent) if benchmark.values.is_empty() => {
+                benchmark.summary =
                     Some(SummaryStatistics { mean: Some(number), ..SummaryStatistics::default() });
-                found.metadata.insert("variance_pct".into(), MetaValue::Float(percent));
+                benchmark.metadata.insert("variance_pct".into(), MetaValue::Float(percent));
             }
-            _ => found.values.push(number),
+            _ => benchmark.values.push(number),
         }
         Ok(())
     }

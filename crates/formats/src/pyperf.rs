@@ -103,19 +103,22 @@ fn benchmark<const ALL: bool>(
         "\"common_metadata\" and \"samples\" are of version 5"
     );
     let mut fields = metadata.or(common_metadata).unwrap_or_default();
-    let RunList { mut found, name, unit, .. } = runs;
-    ensure!(found.n_launches() > 0, "runs: there is none");
+    let RunList { mut benchmark, name, unit, .. } = runs;
+    ensure!(benchmark.n_launches() > 0, "runs: there is none");
     let outer_name = fields.name.as_ref().or(suite.name.as_ref());
-    found.name = name.agree(outer_name, found.n_launches()).context("the name of its runs")?;
+    benchmark.name =
+        name.agree(outer_name, benchmark.n_launches()).context("the name of its runs")?;
     let outer_unit = fields.unit.or(suite.unit).unwrap_or(PyUnit::Second);
-    found.unit =
-        unit.agree(Some(&outer_unit), found.n_launches()).context("the unit of its runs")?.into();
+    benchmark.unit = unit
+        .agree(Some(&outer_unit), benchmark.n_launches())
+        .context("the unit of its runs")?
+        .into();
     let loops = fields.loops.or(suite.loops);
     let inner_loops = fields.inner_loops.or(suite.inner_loops);
     let calibration = fields.calibration.or(suite.calibration);
-    let has_values: Vec<bool> = found.launches().map(|it| !it.values.is_empty()).collect();
+    let has_values: Vec<bool> = benchmark.launches().map(|it| !it.values.is_empty()).collect();
     let mut is_used = false;
-    for (info, has_values) in found.infos_mut().zip(has_values) {
+    for (info, has_values) in benchmark.infos_mut().zip(has_values) {
         info.loops = info.loops.or(loops);
         info.inner_loops = info.inner_loops.or(inner_loops);
         if !has_values && info.calibration.is_none() {
@@ -127,27 +130,27 @@ fn benchmark<const ALL: bool>(
         fields.calibration = None;
     }
     if version < PyperfVersion::V1 {
-        per_loop(&mut found);
+        per_loop(&mut benchmark);
     }
-    found.metadata = fields.take_rest();
-    scale(&mut found);
-    Ok(found)
+    benchmark.metadata = fields.take_rest();
+    scale(&mut benchmark);
+    Ok(benchmark)
 }
 
 /// Before version 1.0, a warm-up was the time of all its loops.
-fn per_loop(found: &mut BenchmarkValues) {
-    let n_inner: Vec<f64> = found
+fn per_loop(benchmark: &mut BenchmarkValues) {
+    let n_inner: Vec<f64> = benchmark
         .launches()
         .flat_map(|launch| std::iter::repeat_n(launch.inner_loops() as f64, launch.warmups.len()))
         .collect();
-    for ((loops, raw), n_inner) in found.warmups.iter_mut().zip(n_inner) {
+    for ((loops, raw), n_inner) in benchmark.warmups.iter_mut().zip(n_inner) {
         *raw /= *loops as f64 * n_inner;
     }
 }
 
-fn scale(found: &mut BenchmarkValues) {
-    if found.unit == ResultUnit::Time {
-        found.values.iter_mut().for_each(|value| *value *= SECOND_NS);
-        found.warmups.iter_mut().for_each(|(_, value)| *value *= SECOND_NS);
+fn scale(benchmark: &mut BenchmarkValues) {
+    if benchmark.unit == ResultUnit::Time {
+        benchmark.values.iter_mut().for_each(|value| *value *= SECOND_NS);
+        benchmark.warmups.iter_mut().for_each(|(_, value)| *value *= SECOND_NS);
     }
 }

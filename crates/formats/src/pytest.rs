@@ -57,23 +57,24 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
 }
 
 fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkValues> {
-    let mut found = BenchmarkValues::new(
+    let mut benchmark = BenchmarkValues::new(
         measured.fullname.as_ref().unwrap_or(&measured.name),
         ResultUnit::Time,
     );
     let parameters = measured.params.iter().flatten();
-    found.parameters = parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
+    benchmark.parameters =
+        parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
     if let Some(group) = &measured.group {
-        found.metadata.insert("group".into(), group.as_str().into());
+        benchmark.metadata.insert("group".into(), group.as_str().into());
     }
     for (key, value) in [("extra", &measured.extra_info), ("option", &measured.options)] {
-        json::flatten(key, value.as_ref().unwrap_or(&Value::Null), &mut found.metadata);
+        json::flatten(key, value.as_ref().unwrap_or(&Value::Null), &mut benchmark.metadata);
     }
     let stats = &measured.stats;
     let data = stats.data.as_deref().unwrap_or_default();
     if data.is_empty() {
         let ns = |value: Positive| Some(value.0 * SECOND_NS);
-        found.summary = Some(SummaryStatistics {
+        benchmark.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: ns(stats.mean),
             stddev: Some(stats.stddev.0 * SECOND_NS),
@@ -84,11 +85,11 @@ fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkValues> {
             max: ns(stats.max),
             estimate: None,
         });
-        return Ok(found);
+        return Ok(benchmark);
     }
     let (n_values, n_rounds) = (data.len(), stats.rounds);
     ensure!(n_values as u64 == n_rounds, "stats.data: {n_values} values, but {n_rounds} rounds");
-    found.values.extend(json::values(data).map(|value| value * SECOND_NS));
-    found.end_launch(LaunchInfo { loops: stats.iterations, ..LaunchInfo::default() });
-    Ok(found)
+    benchmark.values.extend(json::values(data).map(|value| value * SECOND_NS));
+    benchmark.end_launch(LaunchInfo { loops: stats.iterations, ..LaunchInfo::default() });
+    Ok(benchmark)
 }

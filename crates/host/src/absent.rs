@@ -48,8 +48,8 @@ impl Host {
         let outer = self.begin_unread();
         let value = look();
         // The files of an offline CPU may stay, but no read of them succeeds.
-        let found = self.end_unread(outer);
-        (value, found.into_iter().find(|(path, _)| !is_offline(self, path)))
+        let unread = self.end_unread(outer);
+        (value, unread.into_iter().find(|(path, _)| !is_offline(self, path)))
     }
 }
 

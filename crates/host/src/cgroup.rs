@@ -197,20 +197,20 @@ const GROUPS_MAX: usize = 1 << 16;
 
 /// All groups below the root of a hierarchy, parents first.
 pub(super) fn groups(host: &Host, point: &str) -> Vec<String> {
-    let mut found = vec![point.to_owned()];
+    let mut groups = vec![point.to_owned()];
     let mut next = 0;
-    while next < found.len() && found.len() < GROUPS_MAX {
-        let directory = found[next].clone();
+    while next < groups.len() && groups.len() < GROUPS_MAX {
+        let directory = groups[next].clone();
         let children = host.list(&directory).into_iter().map(|name| format!("{directory}/{name}"));
-        found.extend(children.filter(|path| {
+        groups.extend(children.filter(|path| {
             ["cgroup.procs", "cpuset.cpus", "cpus"]
                 .iter()
                 .any(|file| host.exists(format!("{path}/{file}")))
         }));
         next += 1;
     }
-    found.remove(0);
-    found
+    groups.remove(0);
+    groups
 }
 
 #[cfg(test)]

@@ -136,9 +136,9 @@ fn siblings(host: &Host, cpu: usize, online: &[usize]) -> Vec<usize> {
     // Before Linux 5.3 the name is `thread_siblings_list`.
     let files = ["core_cpus_list", "thread_siblings_list"];
     let read = |file| host.read(format!("{CPU}/cpu{cpu}/topology/{file}"));
-    let found = files.iter().find_map(|file| read_cpu_list(&read(*file)?));
+    let siblings = files.iter().find_map(|file| read_cpu_list(&read(*file)?));
     // A list without the CPU itself is invalid.
-    found.filter(|found| found.contains(&cpu)).unwrap_or_else(|| vec![cpu])
+    siblings.filter(|siblings| siblings.contains(&cpu)).unwrap_or_else(|| vec![cpu])
 }
 
 /// The NUMA node of each CPU. Empty without NUMA.

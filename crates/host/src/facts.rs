@@ -39,7 +39,7 @@ pub struct Facts {
     pub nohz_full_cpus: Option<String>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Threads that ran or were ready at the start, those of other users too.
+    /// Threads that ran or were ready at the start, of all users.
     pub runnable_threads: Option<u32>,
     /// Time since the machine was booted, s.
     pub uptime_s: Option<f64>,

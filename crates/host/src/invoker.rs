@@ -50,7 +50,7 @@ fn find_invoker(
     }
 }
 
-/// What one program says about its caller: the user, the group, and the name.
+/// One program's claim about its caller: the user, the group, and the name.
 type Claim = (u32, Option<u32>, Option<CString>);
 
 type Resolved = Result<Option<(User, Option<Account>)>, String>;

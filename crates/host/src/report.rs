@@ -67,11 +67,11 @@ pub enum Standing {
     NeedsCpus,
     /// The user can change it, but `tune` cannot.
     ByHand,
-    /// It should be different, but it cannot be set here.
+    /// The value should be different, but cannot be set here.
     CannotSet,
-    /// It has the right value.
+    /// The value is right.
     Fine,
-    /// It is for information only: a reader of timings should know it.
+    /// For information only: a reader of timings should know it.
     Shown,
     /// This machine does not have it.
     Absent,
@@ -143,29 +143,29 @@ impl KnobReport {
 /// The fields of a knob, flat and without the functions.
 #[derive(Serialize, JsonSchema)]
 struct KnobFields<'a> {
-    /// Its name.
+    /// Name of the knob.
     name: &'a str,
-    /// Its group in the table.
+    /// Group in the table.
     group: super::knobs::Group,
-    /// What to do about it.
+    /// The consequence for the user.
     standing: Standing,
-    /// Its value now.
+    /// The value now.
     now: Option<&'a str>,
     /// The value that makes less noise.
     wanted: Option<&'a str>,
     /// Why it cannot be set, or is not there.
     why: Option<&'a str>,
-    /// What the user can do.
+    /// Advice for the user.
     advice: Option<&'a str>,
     /// The noise that it makes.
     noise: &'a str,
-    /// What is needed to set it.
+    /// Rights or features that setting the knob needs.
     needs: &'a str,
     /// How sure it is that it helps.
     sure: super::knobs::Confidence,
     /// Whether `tune` sets it without its name.
     by_default: bool,
-    /// Its files.
+    /// The knob's files.
     files: Vec<&'a str>,
     /// The files that `tune` would write, with their values.
     settings: &'a [Setting],

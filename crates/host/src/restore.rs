@@ -341,11 +341,11 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// What is at the path of a file in the journal.
+/// Content at the path of a file in the journal.
 enum Content {
     Text(String),
     Gone,
-    /// It belongs to something else.
+    /// The file belongs to something else.
     Replaced,
 }
 

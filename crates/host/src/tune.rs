@@ -78,7 +78,7 @@ fn unknown(name: &str) -> String {
 /// The outcome of [`apply`].
 #[derive(Debug)]
 pub struct Tuned {
-    /// What a killed earlier session had left.
+    /// The leftovers of a killed earlier session.
     pub earlier: Option<Restoration>,
     pub turned: Vec<KnobResult>,
 }

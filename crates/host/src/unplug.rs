@@ -22,7 +22,7 @@ const CPU: &str = "sys/devices/system/cpu";
 /// Enough for a set with a hundred thousand threads.
 const TASKS_BYTES_MAX: u64 = 1 << 20;
 
-/// What unplugged CPUs take from other programs.
+/// Losses of other programs by unplugged CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unplugged {
@@ -46,7 +46,7 @@ pub struct CpuSet {
     pub tasks: Vec<(i32, u64)>,
 }
 
-/// What could not be put back.
+/// Parts that could not be put back.
 #[derive(Debug, Default)]
 pub struct Unrestored {
     /// Files that another program wrote since: the path, the value now, the value before.
@@ -142,7 +142,7 @@ fn hierarchies(host: &Host) -> Vec<Mount> {
 
 /// The groups of other programs with one of these CPUs.
 fn sets_of(host: &Host, mount: &Mount, gone: &[usize]) -> Vec<CpuSet> {
-    let mut found = Vec::new();
+    let mut sets = Vec::new();
     for group in groups(host, mount.relative_point()) {
         // Sets that were mounted as a separate file system have names without a prefix.
         let names = ["cpuset.cpus", "cpus"];
@@ -158,9 +158,9 @@ fn sets_of(host: &Host, mount: &Mount, gone: &[usize]) -> Vec<CpuSet> {
         }
         let is_emptied = mount.fs_type == "cgroup" && cpus.iter().all(|cpu| gone.contains(cpu));
         let tasks = if is_emptied { tasks_of(host, &group) } else { Vec::new() };
-        found.push(CpuSet { path, cpus: text, partition, tasks });
+        sets.push(CpuSet { path, cpus: text, partition, tasks });
     }
-    found
+    sets
 }
 
 fn tasks_of(host: &Host, group: &str) -> Vec<(i32, u64)> {

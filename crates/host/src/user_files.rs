@@ -246,8 +246,8 @@ fn is_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.parent().is_some_and(|it| parents.contains(&it))
 }
 
-fn refusal(found: FileType) -> io::Error {
-    let name = match found {
+fn refusal(kind: FileType) -> io::Error {
+    let name = match kind {
         FileType::Directory => "a directory",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",

@@ -51,7 +51,7 @@ impl Format {
         }
     }
 
-    /// Whether `now` is `written`, or a value that the kernel itself has made of it since.
+    /// Whether `now` is `written`, or a value that the kernel itself has derived from it.
     pub fn is_still(self, written: &str, now: &str) -> bool {
         let number = |text: &str| text.trim().parse::<i64>().ok();
         self.same(written, now)

@@ -63,11 +63,11 @@ impl CacheUse {
 }
 
 /// The gap for cache counts that the user asked for and the launcher lacks.
-pub fn no_cache_counts(plan: &Plan, found: &[Metric]) -> Option<Gap> {
+pub fn no_cache_counts(plan: &Plan, metrics: &[Metric]) -> Option<Gap> {
     let of_cache = METRICS.iter().filter(|info| info.source == MetricSource::Resctrl);
     let is_asked = |name: &str| plan.metrics.iter().any(|choice| choice.name == name);
     let missing: Vec<&str> = of_cache
-        .filter(|info| is_asked(info.name) && !found.contains(&info.metric))
+        .filter(|info| is_asked(info.name) && !metrics.contains(&info.metric))
         .map(|info| info.name)
         .collect();
     (!missing.is_empty()).then(|| Gap {

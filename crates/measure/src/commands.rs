@@ -101,7 +101,12 @@ impl Commands {
     }
 
     /// The command of an arm. Errors: there is no such program.
-    pub fn arm_command(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
+    pub fn arm_command(
+        &self,
+        plan: &Plan,
+        arm: usize,
+        block: Option<u32>,
+    ) -> Result<Command, String> {
         let Arm { output, accept, role, value, .. } = &plan.arms[arm];
         let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);

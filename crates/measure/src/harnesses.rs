@@ -203,13 +203,13 @@ fn kill_with_descendants(root: u32) {
     let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let parents: Vec<(u32, u32)> =
         numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?.parent))).collect();
-    let mut found = vec![root];
+    let mut pids = vec![root];
     let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+    while let Some(&parent) = pids.get(next) {
+        pids.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
         next += 1;
     }
-    for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+    for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
         kill_process(pid, Signal::KILL).ok();
     }
 }

@@ -26,7 +26,7 @@ const PREFIX: usize = 16;
 const LOAD: usize = 40;
 /// Longer names are cut.
 const NAME_BYTES_MAX: usize = 1024;
-/// Most addresses that are kept, not counting those of chains.
+/// Most addresses that are kept, without the addresses of chains.
 const ADDRESSES_MAX: usize = 1 << 20;
 /// The kernel's file times are the times of its last tick (ktime_get_coarse_real_ts64()).
 const TICK: Duration = Duration::from_millis(20);

@@ -173,7 +173,7 @@ impl LauncherLoop {
         done
     }
 
-    /// What the last run left behind, unless its hooks have ended it.
+    /// The processes that the last run left behind, unless its hooks have ended them.
     fn settle(&mut self) -> Option<Survivors> {
         self.survivors.as_mut().and_then(SurvivorWatch::settle)
     }

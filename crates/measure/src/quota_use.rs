@@ -29,8 +29,8 @@ impl QuotaUse {
     fn open(root: &str, paths: &[String]) -> Self {
         let open = |path: &String| File::open(format!("{root}{path}")).ok();
         let counts = paths.iter().map(open).collect::<Option<Vec<File>>>().unwrap_or_default();
-        let found = Self { counts, before_ns: None };
-        if found.stopped_ns().is_some() { found } else { Self::default() }
+        let quota = Self { counts, before_ns: None };
+        if quota.stopped_ns().is_some() { quota } else { Self::default() }
     }
 
     pub fn metrics(&self) -> Option<Metric> {

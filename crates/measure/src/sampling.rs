@@ -69,7 +69,7 @@ pub struct Sampling {
     stream: Stream,
     /// Whether the current run has an entry in the file.
     is_kept: bool,
-    /// What the run may write about code that it compiles; `None` for hooks.
+    /// Files and addresses of code that the run may compile; `None` for hooks.
     jit: Option<JitFiles>,
     waiting: WaitingLog,
     counting: CountingLog,

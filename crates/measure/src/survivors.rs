@@ -73,12 +73,12 @@ impl SurvivorWatch {
 
     /// Notes the processes of a hook.
     pub fn after_hook(&mut self) {
-        let mut found = children();
+        let mut children = children();
         let fresh = self.fresh.iter().flat_map(|fresh| &fresh.processes);
         for (of_run, process) in self.staying.iter().chain(fresh) {
-            found.retain(|pid, it| pid != of_run && !is_together(it, process));
+            children.retain(|pid, it| pid != of_run && !is_together(it, process));
         }
-        self.of_hooks = found;
+        self.of_hooks = children;
     }
 
     /// Notes what a run left behind, or ends it. `run`: its process id, which has been reaped. `is_cut`: whether the
@@ -87,7 +87,8 @@ impl SurvivorWatch {
         let (run, ended_ns) = (run.cast_unsigned(), monotonic_ns());
         self.of_hooks = living(&self.of_hooks);
         // A thousand that stay need not be read again after each run.
-        let mut processes = self.left_by_run(listed_children(|pid| !self.staying.contains_key(pid)));
+        let mut processes =
+            self.left_by_run(listed_children(|pid| !self.staying.contains_key(pid)));
         if is_cut {
             // The others were ended with their group.
             processes.retain(|_, process| process.group != run);
@@ -108,7 +109,7 @@ impl SurvivorWatch {
         None
     }
 
-    /// What the last run left behind and is still there after its hooks.
+    /// The processes that the last run left behind and that are still there after its hooks.
     pub fn settle(&mut self) -> Option<Survivors> {
         let FreshSurvivors { id, run, ended_ns, mut processes } = self.fresh.take()?;
         processes = living(&processes);

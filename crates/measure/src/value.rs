@@ -82,9 +82,9 @@ fn file_below(folder: &Path, name: &str) -> Option<PathBuf> {
     let is = |entry: &&DirEntry, what: fn(&FileType) -> bool| {
         entry.file_type().is_ok_and(|kind| what(&kind))
     };
-    let found = entries.iter().find(|it| it.file_name() == name && is(it, FileType::is_file));
+    let entry = entries.iter().find(|it| it.file_name() == name && is(it, FileType::is_file));
     let folders = || entries.iter().filter(|it| is(it, FileType::is_dir));
-    found
+    entry
         .map(DirEntry::path)
         .or_else(|| folders().find_map(|folder| file_below(&folder.path(), name)))
 }

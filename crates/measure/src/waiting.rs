@@ -67,7 +67,7 @@ impl WaitingLog {
         }
     }
 
-    /// Ends a run. Returns whether all of it was seen.
+    /// Ends a run. Returns whether the records are complete.
     pub fn after(&mut self, took_ns: u64, is_timed: bool) -> bool {
         if !is_timed && took_ns > NS_MIN {
             self.is_too_costly |=

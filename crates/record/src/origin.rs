@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-/// What the files of every version begin with.
+/// The beginning of the files of every version.
 #[derive(serde::Deserialize)]
 pub struct Origin {
     pub format: String,

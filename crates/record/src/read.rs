@@ -1,4 +1,4 @@
-//! Reads a record: all of it, or the lines added since the last call.
+//! Reads a whole record, or the lines added since the last call.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};

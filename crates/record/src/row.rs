@@ -139,9 +139,9 @@ impl Layout {
     /// format.
     pub fn from_names(names: &[String]) -> Result<Self, String> {
         for (index, fixed) in FIXED_COLUMNS.iter().enumerate() {
-            let found = names.get(index).map_or("missing", String::as_str);
-            if found != *fixed {
-                return Err(format!("column {index} is {found}, not {fixed}"));
+            let name = names.get(index).map_or("missing", String::as_str);
+            if name != *fixed {
+                return Err(format!("column {index} is {name}, not {fixed}"));
             }
         }
         if names.len() > CELLS_MAX {

@@ -81,14 +81,14 @@ impl PairedDifferences {
         let exceeded: Vec<Vec<usize>> = parallel::map(signs.n, |at| {
             let signs = signs.pattern(at);
             let mut largest = 0.0_f64;
-            let mut found = Vec::new();
+            let mut p_values = Vec::new();
             for j in (0..scaled.len()).rev() {
                 largest = largest.max(sum(&scaled[j], &signs).abs());
                 if largest >= limits[j] {
-                    found.push(j);
+                    p_values.push(j);
                 }
             }
-            found
+            p_values
         });
         let mut counts = vec![0_usize; order.len()];
         for j in exceeded.into_iter().flatten() {

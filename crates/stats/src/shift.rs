@@ -215,10 +215,10 @@ pub fn kolmogorov_smirnov(
 /// ```
 pub fn anderson_darling(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<ArmDistance, Invalid> {
     // The distance exists for every labelling or for none, because the pooled times are the same.
-    let found = distance(pairs, orbit, theta, |old, new| {
+    let distance = distance(pairs, orbit, theta, |old, new| {
         two_sample::anderson_darling(old, new).unwrap_or(f64::NAN)
     })?;
-    if found.value.is_nan() { Err(Invalid::NoSpread) } else { Ok(found) }
+    if distance.value.is_nan() { Err(Invalid::NoSpread) } else { Ok(distance) }
 }
 
 /// Resolution of log times. Smaller differences were ties before `theta` was subtracted.

@@ -72,9 +72,9 @@ pub fn suspect(evidence: &[Option<f64>], spent: &[f64]) -> Option<usize> {
         let z = z.filter(|z| *z > Z_SUSPECT)?;
         Some((at, spent * ((Z_DECIDED / z).powi(2) - 1.0).max(0.0), z))
     };
-    let found = evidence.iter().zip(spent).enumerate().filter_map(left);
+    let suspects = evidence.iter().zip(spent).enumerate().filter_map(left);
     let first =
-        found.min_by(|one, other| one.1.total_cmp(&other.1).then(other.2.total_cmp(&one.2)));
+        suspects.min_by(|one, other| one.1.total_cmp(&other.1).then(other.2.total_cmp(&one.2)));
     first.map(|(at, ..)| at)
 }
 

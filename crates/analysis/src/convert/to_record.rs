@@ -19,7 +19,7 @@ use record::{
     VERSION,
 };
 
-/// What a record needs beyond the file's content.
+/// Data for a record beyond the file's content.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// File name as given.

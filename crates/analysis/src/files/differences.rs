@@ -57,18 +57,18 @@ pub(super) fn differences(files: &[&Results]) -> Vec<Difference> {
         file.benchmarks.iter().filter_map(of).collect()
     };
     let shown = |said: &BTreeSet<String>| said.iter().cloned().collect::<Vec<_>>().join(" and ");
-    let mut found = Vec::new();
-    let Some((first, others)) = files.split_first() else { return found };
+    let mut differences = Vec::new();
+    let Some((first, others)) = files.split_first() else { return differences };
     for (index, other) in others.iter().enumerate() {
         for key in TELLING {
             let (reference, other) = (said(first, key), said(other, key));
             if reference != other && !reference.is_empty() && !other.is_empty() {
                 let (reference, other) = (shown(&reference), shown(&other));
-                found.push(Difference { file: index + 1, key, reference, other });
+                differences.push(Difference { file: index + 1, key, reference, other });
             }
         }
     }
-    found
+    differences
 }
 
 /// Benchmarks that would have a partner if the number of processors were ignored.

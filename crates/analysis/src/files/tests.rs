@@ -40,7 +40,8 @@ fn a_file_against_itself_is_within() {
         &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
         "x",
     );
-    let found = compare(&[same.clone(), same].map(ComparedFile::from_results), FileStatistic::Median);
+    let found =
+        compare(&[same.clone(), same].map(ComparedFile::from_results), FileStatistic::Median);
     for line in &found.lines {
         let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
         assert_eq!(

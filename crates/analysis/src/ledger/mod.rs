@@ -85,7 +85,13 @@ pub fn record_ledger(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedge
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            arm_ledger(arm, &record.header.plan.full_label(arm.arm), &samples, &losses, has_switches)
+            arm_ledger(
+                arm,
+                &record.header.plan.full_label(arm.arm),
+                &samples,
+                &losses,
+                has_switches,
+            )
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;

@@ -74,7 +74,7 @@ impl LedgerSample {
         let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
         let cycles = count(Metric::Cycles)
             .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
-        let found = Self {
+        let sample = Self {
             step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
             floor_ns,
@@ -97,13 +97,13 @@ impl LedgerSample {
         }
         .stalled(rows, index);
         let times = [
-            Some(found.wall_ns),
+            Some(sample.wall_ns),
             Some(floor_ns),
-            found.preempted_ns,
-            found.queued_ns,
-            found.cpu_ns,
+            sample.preempted_ns,
+            sample.queued_ns,
+            sample.cpu_ns,
         ];
-        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
+        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(sample)
     }
 
     /// Splits the time in which no task of the run ran into waits after preemptions and other waits.

@@ -105,7 +105,7 @@ impl RecordContext<'_> {
             .iter()
             .zip(&values)
             .map(|(&arm, values)| shape::shape(plan, &analysis.arms[arm], values, self.n_rows_max));
-        let found = analysis.comparisons.iter().zip(&self.deciles);
+        let compared = analysis.comparisons.iter().zip(&self.deciles);
         let is_time = first.unit.is_time();
         ReportGroup {
             record: self.index,
@@ -113,8 +113,8 @@ impl RecordContext<'_> {
             unit: first.unit,
             in_slices: record.slices.is_some(),
             arms: shapes.collect(),
-            comparisons: found
-                .filter_map(|(found, deciles)| self.compared(arms, found, deciles.clone()))
+            comparisons: compared
+                .filter_map(|(compared, deciles)| self.compared(arms, compared, deciles.clone()))
                 .collect(),
             histogram: Histogram::from_series(&values, n_bins(&values)),
             log_histogram: Histogram::from_logs(&values, n_bins(&values)),

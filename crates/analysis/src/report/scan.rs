@@ -73,18 +73,18 @@ fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
     let others = |arm: &Arm| -> Vec<(String, String)> {
         arm.parameters.iter().filter(|(name, _)| name != parameter).cloned().collect()
     };
-    let mut found: Vec<(Vec<(String, String)>, ScanSeries)> = Vec::new();
+    let mut curves: Vec<(Vec<(String, String)>, ScanSeries)> = Vec::new();
     for (index, arm) in arms.iter().enumerate() {
         let Some(value) = value(arm, parameter) else { continue };
         let point = ScanPoint { value: value.into(), number: number(value), arm: index };
         let is_new = |series: &ScanSeries| series.points.iter().all(|it| it.value != point.value);
         let others = others(arm);
-        match found.iter_mut().find(|(other, series)| *other == others && is_new(series)) {
+        match curves.iter_mut().find(|(other, series)| *other == others && is_new(series)) {
             Some((_, series)) => series.points.push(point),
-            None => found.push((others, ScanSeries { label: String::new(), points: vec![point] })),
+            None => curves.push((others, ScanSeries { label: String::new(), points: vec![point] })),
         }
     }
-    let named = found.into_iter().map(|(_, mut series)| {
+    let named = curves.into_iter().map(|(_, mut series)| {
         let points = series.points.iter();
         let labels: Vec<String> =
             points.map(|point| label(arms[point.arm], parameter, &point.value)).collect();

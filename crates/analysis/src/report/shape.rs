@@ -76,16 +76,16 @@ pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
         let nth = |index: usize| index * QUANTILES / n;
         is_exact || index < ENDS || n - index <= ENDS || nth(index) != nth(index - 1)
     };
-    let mut found = Cumulative { is_exact, ..Cumulative::default() };
+    let mut cumulative = Cumulative { is_exact, ..Cumulative::default() };
     for (index, &value) in sorted.iter().enumerate().filter(|(index, _)| is_shown(*index)) {
         let share = (index + 1) as f64 / n as f64;
-        if found.values.last() == Some(&value) {
+        if cumulative.values.last() == Some(&value) {
             // The share at a tie includes the whole tie.
-            found.shares.pop();
+            cumulative.shares.pop();
         } else {
-            found.values.push(value);
+            cumulative.values.push(value);
         }
-        found.shares.push(share);
+        cumulative.shares.push(share);
     }
-    found
+    cumulative
 }

@@ -32,7 +32,7 @@ pub struct NameMatch {
 }
 
 pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     let mut first: HashMap<(Option<&str>, &str), [usize; 2]> = HashMap::new();
     for (index, group) in groups.iter().enumerate() {
         for (place, shape) in group.arms.iter().enumerate() {
@@ -48,10 +48,10 @@ pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> 
             let (old, new) = (summary(other, reference[1]), summary(group, place));
             let alpha = inputs[group.record].record.header.plan.policy.alpha;
             let evidence = across_records(&[old], new, alpha);
-            found.push(NameMatch { arm: [index, place], reference, evidence });
+            matches.push(NameMatch { arm: [index, place], reference, evidence });
         }
     }
-    found
+    matches
 }
 
 /// The overlay of several records; `None` for one record, suites, different units, or too many arms.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
-use super::Found;
+use super::LogResults;
 use crate::units::time_ns;
 use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 
@@ -30,7 +30,7 @@ fn split(line: &str) -> Option<(&str, &str)> {
 }
 
 impl Criterion {
-    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut Found) {
+    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut LogResults) {
         if let Some((name, times)) = split(line) {
             let name = if name.is_empty() { self.before.clone() } else { name.to_owned() };
             // Both names agree unless the log lost lines.
@@ -61,7 +61,7 @@ impl Criterion {
     }
 
     /// Notes a benchmark whose result did not come.
-    pub(super) fn end(&mut self, to: &mut Found) {
+    pub(super) fn end(&mut self, to: &mut LogResults) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow!("it has no result")));
         }
@@ -81,9 +81,9 @@ fn benchmark(name: &str, times: &str) -> Result<BenchmarkValues> {
     let time = |index: usize| time_ns(&words[2 * index..2 * index + 2].join(" "));
     let (low, estimate, high) = (time(0)?, time(1)?, time(2)?);
     let summary = SummaryStatistics { estimate: Some(estimate), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
+    let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     for (key, value) in [("interval_low_ns", low), ("interval_high_ns", high)] {
-        found.metadata.insert(key.into(), MetaValue::Float(value));
+        benchmark.metadata.insert(key.into(), MetaValue::Float(value));
     }
-    Ok(found)
+    Ok(benchmark)
 }

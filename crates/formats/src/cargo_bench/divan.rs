@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::Found;
+use super::LogResults;
 use crate::units::time_ns;
 use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 
@@ -30,7 +30,7 @@ impl Table {
         })
     }
 
-    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut Found) {
+    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut LogResults) {
         let Some(at) = line.chars().position(|it| it == '├' || it == '╰') else { return };
         let is_before = |it: char| it == '│' || it == ' ';
         if !line.chars().take(at).all(is_before) {
@@ -45,9 +45,9 @@ impl Table {
             return;
         }
         let name = self.path.join("::");
-        let read = benchmark(&name, &times).map(|mut found| {
-            found.group = Some(self.program.clone());
-            found
+        let read = benchmark(&name, &times).map(|mut benchmark| {
+            benchmark.group = Some(self.program.clone());
+            benchmark
         });
         to.add(number, &name, read);
     }
@@ -81,9 +81,9 @@ fn benchmark(name: &str, cells: &[String]) -> Result<BenchmarkValues> {
         mean: Some(cell(3)?),
         ..SummaryStatistics::default()
     };
-    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
+    let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     if let Some(iters) = whole(5) {
-        found.metadata.insert("iters".into(), MetaValue::Int(iters.cast_signed()));
+        benchmark.metadata.insert("iters".into(), MetaValue::Int(iters.cast_signed()));
     }
-    Ok(found)
+    Ok(benchmark)
 }

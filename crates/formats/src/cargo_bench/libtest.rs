@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::Found;
+use super::LogResults;
 use crate::units::time_ns;
 use crate::{BenchmarkValues, MetaValue, ResultUnit, SummaryStatistics};
 
@@ -21,7 +21,7 @@ pub(super) fn is_result(line: &str) -> bool {
 }
 
 impl Libtest {
-    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut Found) {
+    pub(super) fn line(&mut self, number: usize, line: &str, to: &mut LogResults) {
         let named = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "));
         if let Some((name, rest)) = named {
             self.end(to);
@@ -41,7 +41,7 @@ impl Libtest {
     }
 
     /// Notes a benchmark whose result did not come.
-    pub(super) fn end(&mut self, to: &mut Found) {
+    pub(super) fn end(&mut self, to: &mut LogResults) {
         if let Some((number, name)) = self.open.take() {
             to.add(number, &name, Err(anyhow::anyhow!("its line has no result")));
         }
@@ -53,16 +53,16 @@ fn benchmark(name: &str, result: &str) -> Result<BenchmarkValues> {
         result.split_once(PER_ITERATION).context("a time per iteration is missing")?;
     let summary =
         SummaryStatistics { median: Some(time_ns(time)?), ..SummaryStatistics::default() };
-    let mut found = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
+    let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     let range = rest.split_once("(+/- ").and_then(|(_, range)| range.split_once(')'));
     let range = range.and_then(|(range, _)| range.replace(',', "").parse::<f64>().ok());
     if let Some(range) = range.filter(|range| range.is_finite()) {
         let unit = time.trim_start_matches(|it: char| !it.is_alphabetic());
         let ns = range * crate::units::unit_ns(unit.trim()).unwrap_or(1.0);
-        found.metadata.insert("range_ns".into(), MetaValue::Float(ns));
+        benchmark.metadata.insert("range_ns".into(), MetaValue::Float(ns));
     }
     if let Some((_, throughput)) = rest.split_once(" = ") {
-        found.metadata.insert("throughput".into(), throughput.trim().into());
+        benchmark.metadata.insert("throughput".into(), throughput.trim().into());
     }
-    Ok(found)
+    Ok(benchmark)
 }

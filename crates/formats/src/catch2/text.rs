@@ -151,7 +151,7 @@ impl CatchLog {
             Ok(benchmark(&name, &self.title, summary, [low, high]))
         })();
         match read {
-            Ok(found) => to.benchmarks.push(found),
+            Ok(benchmark) => to.benchmarks.push(benchmark),
             Err(error) => to.unread(name, number, format!("{error:#}")),
         }
     }

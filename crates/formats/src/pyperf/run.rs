@@ -12,7 +12,7 @@ use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
 
 pub(crate) struct RunList<const ALL: bool> {
     /// In the unit of the file. The caller applies name, unit and the outer metadata later.
-    pub(crate) found: BenchmarkValues,
+    pub(crate) benchmark: BenchmarkValues,
     pub(crate) name: CommonValue<String>,
     pub(crate) unit: CommonValue<PyUnit>,
     pub(crate) has_values: bool,
@@ -22,7 +22,7 @@ pub(crate) struct RunList<const ALL: bool> {
 impl<'de, const ALL: bool> Deserialize<'de> for RunList<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut runs = Self {
-            found: BenchmarkValues::new("", ResultUnit::Time),
+            benchmark: BenchmarkValues::new("", ResultUnit::Time),
             name: CommonValue::default(),
             unit: CommonValue::default(),
             has_values: false,
@@ -78,7 +78,7 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let runs = self.0;
-        let (n_values, n_warmups) = (runs.found.values.len(), runs.found.warmups.len());
+        let (n_values, n_warmups) = (runs.benchmark.values.len(), runs.benchmark.warmups.len());
         let mut fields = None;
         let (mut has_values, mut has_warmups) = (false, false);
         while let Some(member) = map.next_key()? {
@@ -88,14 +88,14 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
                 }
                 RunField::Values | RunField::Samples => {
                     let number = ScaledNumber { sign: Sign::Positive, scale: 1.0 };
-                    map.next_value_seed(NumberList { to: &mut runs.found.values, number })?;
+                    map.next_value_seed(NumberList { to: &mut runs.benchmark.values, number })?;
                     let is_old = matches!(member, RunField::Samples);
                     runs.has_samples |= is_old;
                     runs.has_values |= !is_old;
                     std::mem::replace(&mut has_values, true)
                 }
                 RunField::Warmups => {
-                    map.next_value_seed(WarmupList(&mut runs.found.warmups))?;
+                    map.next_value_seed(WarmupList(&mut runs.benchmark.warmups))?;
                     std::mem::replace(&mut has_warmups, true)
                 }
                 RunField::Other => {
@@ -107,8 +107,8 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
                 return Err(de::Error::custom("metadata, values or warmups are there twice"));
             }
         }
-        let has_values = runs.found.values.len() > n_values;
-        if !has_values && runs.found.warmups.len() == n_warmups {
+        let has_values = runs.benchmark.values.len() > n_values;
+        if !has_values && runs.benchmark.warmups.len() == n_warmups {
             return Err(de::Error::custom("a run has values or warmups; this one has neither"));
         }
         let mut fields = fields.unwrap_or_default();
@@ -118,7 +118,7 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
         let rest = fields.take_rest();
         let metadata = (!rest.is_empty()).then(|| Box::new(rest));
         let PyperfMetadata { loops, inner_loops, .. } = fields;
-        runs.found.end_launch(LaunchInfo { loops, inner_loops, calibration, metadata });
+        runs.benchmark.end_launch(LaunchInfo { loops, inner_loops, calibration, metadata });
         Ok(())
     }
 }

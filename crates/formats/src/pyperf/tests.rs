@@ -17,7 +17,7 @@ fn launches(results: &Results) -> Vec<LaunchView<'_>> {
     results.benchmarks[0].launches().collect()
 }
 
-/// The same run in all versions: 2 x 5 loops, a warm-up of 4 s and a value of 3 s per loop.
+/// One run in all versions: 2 x 5 loops, a warm-up of 4 s and a value of 3 s per loop.
 #[test]
 fn all_versions() {
     let of = |version: &str, outer: &str, warmup: &str, values: &str| {

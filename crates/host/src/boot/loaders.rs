@@ -31,31 +31,31 @@ pub(super) fn find(host: &Host, missing: &[&BootParameter]) -> Vec<Loader> {
     let exists = |paths: &[&str]| paths.iter().any(|path| host.exists(path));
     let is_debian =
         exists(&["usr/sbin/update-grub", "sbin/update-grub"]) || is_like(host, "debian");
-    let mut found = Vec::new();
+    let mut loaders = Vec::new();
     if exists(GRUBBY) {
-        found.push(grubby(missing, &line));
+        loaders.push(grubby(missing, &line));
     } else if exists(GRUB) {
-        found.push(if is_debian { grub_debian(&line) } else { grub(&line) });
+        loaders.push(if is_debian { grub_debian(&line) } else { grub(&line) });
     }
     if exists(SYSTEMD_BOOT) {
-        found.push(systemd_boot(&line));
+        loaders.push(systemd_boot(&line));
     }
     if exists(&["boot/extlinux/extlinux.conf"]) {
-        found.push(one_line(
+        loaders.push(one_line(
             "extlinux (U-Boot)",
             "each `append` line of /boot/extlinux/extlinux.conf",
             &line,
         ));
     }
     if exists(&["boot/firmware/cmdline.txt"]) {
-        found.push(one_line("Raspberry Pi", "the one line of /boot/firmware/cmdline.txt", &line));
+        loaders.push(one_line("Raspberry Pi", "the one line of /boot/firmware/cmdline.txt", &line));
     }
-    if found.is_empty() && virtualisation::machine(host).is_some() {
-        found.push(outside("the hypervisor", "no boot loader is seen here; where the virtual machine is configured, boot its kernel with", &line));
-    } else if found.is_empty() {
-        found = vec![grub(&line), systemd_boot(&line)];
+    if loaders.is_empty() && virtualisation::machine(host).is_some() {
+        loaders.push(outside("the hypervisor", "no boot loader is seen here; where the virtual machine is configured, boot its kernel with", &line));
+    } else if loaders.is_empty() {
+        loaders = vec![grub(&line), systemd_boot(&line)];
     }
-    found
+    loaders
 }
 
 const GRUBBY: &[&str] = &["usr/sbin/grubby", "sbin/grubby", "usr/bin/grubby"];

@@ -43,16 +43,16 @@ impl BootAdvice {
         no_smt: bool,
         is_quiet: bool,
     ) -> Result<Self, String> {
-        let found = recommend(table);
+        let recommendation = recommend(table);
         let (cpus, recommended) = match asked {
             Some(asked) => (check(table, asked)?, None),
-            None if found.cpus.is_empty() => {
+            None if recommendation.cpus.is_empty() => {
                 return Err(format!(
                     "no CPU can be recommended for benchmarks: {}; name some with ⟦affinity⟧ LIST",
-                    found.why.join(", ")
+                    recommendation.why.join(", ")
                 ));
             }
-            None => (found.cpus.clone(), Some(found)),
+            None => (recommendation.cpus.clone(), Some(recommendation)),
         };
         let online = table.iter().filter(|row| row.online).map(|row| row.cpu);
         let others: Vec<usize> = online.filter(|cpu| !cpus.contains(cpu)).collect();

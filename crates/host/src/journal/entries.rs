@@ -113,7 +113,7 @@ pub struct Journal {
     /// The changed files, in the order of the changes.
     pub items: Vec<Item>,
     pub shield: Option<ShieldPlan>,
-    /// What other programs lost with unplugged CPUs.
+    /// The CPUs and sets that other programs lost by unplugging.
     pub unplugged: Option<Unplugged>,
     /// Whether the last session finished.
     pub is_done: bool,

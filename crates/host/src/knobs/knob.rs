@@ -84,11 +84,11 @@ pub enum Undo {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It has a good value.
+    /// The value is good.
     Fine { now: String },
     /// `tune` can change it.
     NotTuned { now: String, wanted: String },
-    /// It has a bad value, but `tune` cannot change it here.
+    /// The value is bad, but `tune` cannot change it here.
     CannotSet { why: String },
     /// This machine does not have it.
     Absent { why: String },
@@ -101,7 +101,7 @@ pub enum State {
 pub struct Setting {
     /// Below the root.
     pub path: String,
-    /// Its present value.
+    /// The present value.
     pub now: String,
     /// The value to write.
     pub wanted: String,

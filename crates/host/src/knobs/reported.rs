@@ -151,11 +151,11 @@ fn boot_flag(machine: &Machine<'_>, name: &str, advice: Option<&str>) -> Reading
         let key = word.split('=').next().unwrap_or("");
         key.rsplit('.').next() == Some(name)
     };
-    let found: Vec<&str> = cmdline.split_ascii_whitespace().filter(is_it).collect();
-    if found.is_empty() {
+    let words: Vec<&str> = cmdline.split_ascii_whitespace().filter(is_it).collect();
+    if words.is_empty() {
         Reading::reported("not set", advice)
     } else {
-        Reading::reported(found.join(" "), None)
+        Reading::reported(words.join(" "), None)
     }
 }
 

@@ -43,7 +43,12 @@ fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-fn systemd_timers(knob: &Knob, machine: &Machine<'_>, due: &[DueUnit], updating: &[String]) -> Reading {
+fn systemd_timers(
+    knob: &Knob,
+    machine: &Machine<'_>,
+    due: &[DueUnit],
+    updating: &[String],
+) -> Reading {
     let path = |unit: &String| match unit.strip_suffix(".service") {
         Some(name) if CRON_SERVICES.contains(&name) => {
             format!("sys/fs/cgroup/system.slice/{unit}")

@@ -21,7 +21,7 @@ const FILES: [File; 7] = [
 ];
 const GOVERNORS: &[&str] = &["ondemand", "conservative", "schedutil"];
 
-/// The files of a knob, and those of governors. `M` is `N` + 7.
+/// The files of a knob, and of governors. `M` is `N` + 7.
 pub(super) const fn with_tunables<const N: usize, const M: usize>(files: [File; N]) -> [File; M] {
     assert!(M == N + FILES.len());
     let mut all = [FILES[0]; M];

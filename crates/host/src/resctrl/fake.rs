@@ -91,7 +91,7 @@ fn check_mask(host: &Host, resource: &Resource, text: &str) -> io::Result<u64> {
     Ok(mask)
 }
 
-/// `parse_cbm()`: neither may a group get ways of an exclusive one, nor an exclusive group those of another.
+/// `parse_cbm()`: a group and an exclusive group cannot share ways.
 fn check_overlap(host: &Host, group: &str, key: &(String, u32), mask: u64) -> io::Result<()> {
     let mode = |group: &str| host.read(format!("{group}/mode")).unwrap_or_default();
     for other in groups(host).iter().filter(|other| *other != group) {

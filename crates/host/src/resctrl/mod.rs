@@ -191,7 +191,7 @@ pub fn in_force(host: &Host, plan: &CachePlan) -> Option<CacheInForce> {
     })
 }
 
-/// A group of ours that is in no journal. The default group gets those of its ways that no other group has.
+/// A group of ours without a journal. The default group gets its ways that no other group has.
 pub fn stray(host: &Host) -> Option<CachePlan> {
     if !host.exists(format!("{OURS}/schemata")) {
         return None;

@@ -72,7 +72,7 @@ impl Restoration {
     }
 }
 
-/// What a failed change has left.
+/// State after a failed change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aftermath {
@@ -85,7 +85,7 @@ pub enum Aftermath {
 }
 
 impl Aftermath {
-    /// What a restoration has left.
+    /// Files that a restoration has left.
     pub(crate) fn of(restored: &Restoration) -> Self {
         if restored.is_complete() { Self::PutBack } else { Self::Left(restored.failed.clone()) }
     }

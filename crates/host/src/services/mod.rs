@@ -65,7 +65,7 @@ pub struct DueUnit {
     pub due_s: Option<i64>,
 }
 
-/// What may run jobs here.
+/// Programs that may run jobs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Jobs {
     /// systemd. The units with a job ahead, the next first, and updaters that run just now.

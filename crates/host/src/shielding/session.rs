@@ -16,7 +16,7 @@ use model::words::in_words;
 /// A shield that was made.
 #[derive(Debug)]
 pub struct ShieldOn {
-    /// What a killed earlier session had left.
+    /// The leftovers of a killed earlier session.
     pub earlier: Option<Restoration>,
     /// Number of files that were changed for the shield.
     pub n_set: usize,

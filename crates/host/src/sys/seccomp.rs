@@ -31,7 +31,7 @@ pub struct StoppedCall {
     id: u64,
     pub thread: u32,
     pub number: c_long,
-    /// Whether it is a call of this architecture. Otherwise nothing else is known of it.
+    /// Whether the call belongs to this architecture. Otherwise nothing else is known.
     pub is_native: bool,
     pub arguments: [u64; 6],
 }

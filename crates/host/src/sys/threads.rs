@@ -6,7 +6,7 @@ use std::thread::Builder;
 use rayon::ThreadPoolBuilder;
 use rustix::process::{Resource, getrlimit};
 
-/// Threads and processes that a session makes beside those of the analysis: the launcher, a child, a guardian.
+/// Threads and processes of a session beside the analysis: the launcher, a child, a guardian.
 const OTHERS: usize = 4;
 /// A probe only waits.
 const STACK_BYTES: usize = 64 << 10;

@@ -78,18 +78,18 @@ impl CompilerWrappers {
 
 /// The compilers in PATH, by name. The first directory with a name wins.
 fn compilers(path: &OsStr) -> BTreeMap<String, PathBuf> {
-    let mut found = BTreeMap::new();
+    let mut compilers = BTreeMap::new();
     for directory in std::env::split_paths(path).filter(|directory| directory.is_absolute()) {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
         for entry in entries.flatten() {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let file = directory.join(&name);
             if is_compiler(&name) && !is_cache(&file) && programs::executable(&file, None).is_ok() {
-                found.entry(name).or_insert(file);
+                compilers.entry(name).or_insert(file);
             }
         }
     }
-    found
+    compilers
 }
 
 fn is_cache(file: &Path) -> bool {

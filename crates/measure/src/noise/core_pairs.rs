@@ -34,14 +34,14 @@ const BUSY: u32 = 1;
 /// cannot be probed.
 pub fn measure_core_pairs(host: &Host) -> Option<CorePairs> {
     probe_core()?;
-    let mut found = CorePairs::empty(host);
+    let mut pairs = CorePairs::empty(host);
     for cpus in pairs_to_measure(&read_cpu_table(host, None)) {
         match measure(host, cpus) {
-            Some(pair) => found.pairs.push(pair),
-            None => found.busy.push(cpus),
+            Some(pair) => pairs.pairs.push(pair),
+            None => pairs.busy.push(cpus),
         }
     }
-    Some(found)
+    Some(pairs)
 }
 
 /// One pair. `None` with too few turns, or if others had the second CPU.
@@ -71,10 +71,10 @@ fn ratios(cpus: [usize; 2]) -> Vec<f64> {
         let prober = Builder::new().spawn_scoped(scope, || {
             bind(None, &[cpus[0]]).ok()?;
             let found = spawn_other(scope, &other, cpus[1]).map(|thread| {
-                let found = take_turns(&other, &thread);
+                let ratios = take_turns(&other, &thread);
                 other.is_over.store(true, Ordering::Release);
                 thread.unpark();
-                found
+                ratios
             });
             found.ok()
         });

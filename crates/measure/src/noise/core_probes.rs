@@ -29,14 +29,15 @@ impl CoreProbes {
         reason = "a neighbour that comes and goes needs some time to be seen"
     )]
     pub fn take() -> Self {
-        let mut found = Self::default();
+        let mut probes = Self::default();
         for _ in 0..N {
             let Some(probe) = probe_core() else { break };
-            found.n += 1;
-            found.n_shared += usize::from(is_core_shared(probe.one_chain_ns, probe.four_chains_ns));
+            probes.n += 1;
+            probes.n_shared +=
+                usize::from(is_core_shared(probe.one_chain_ns, probe.four_chains_ns));
             sleep(PAUSE);
         }
-        found
+        probes
     }
 
     pub fn plus(self, other: Self) -> Self {

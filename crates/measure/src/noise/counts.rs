@@ -68,9 +68,12 @@ impl KernelCounts {
     pub fn since(&self, before: &Self, cpu: usize, own: u32) -> CpuCounts {
         let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
         CpuCounts {
-            interrupts: increases_on(self.interrupts.as_ref(), before.interrupts.as_ref(), cpu, |row| {
-                NoiseSource::Interrupt { line: line_name(&row.0, &row.1) }
-            }),
+            interrupts: increases_on(
+                self.interrupts.as_ref(),
+                before.interrupts.as_ref(),
+                cpu,
+                |row| NoiseSource::Interrupt { line: line_name(&row.0, &row.1) },
+            ),
             softirqs: increases_on(self.softirqs.as_ref(), before.softirqs.as_ref(), cpu, |row| {
                 NoiseSource::Softirq { vector: row.0 }
             }),

@@ -117,7 +117,7 @@ impl Tracer {
     }
 }
 
-/// What is unknown without switch records, and without tracepoints.
+/// The unknown without switch records, and without tracepoints.
 const SWITCHES: &str = "when other programs ran";
 const POINTS: &str = "who took the time";
 

@@ -191,12 +191,13 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
     let parts = other_parts(&blocks, &named);
     let counts = counts(&blocks);
     all.extend(parts.iter().map(|(_, column)| estimates(column)));
-    let found = PairedDifferences::new(all)?.intervals(profile.alpha, N_LABELINGS, profile.seed)?;
+    let intervals =
+        PairedDifferences::new(all)?.intervals(profile.alpha, N_LABELINGS, profile.seed)?;
     let part = |at: usize, kind: PartKind, column: &ArmColumn| TimePart {
         kind,
         means_ns: column.iter().map(|values| mean(values)).collect(),
-        estimate_ns: found.means[at],
-        half_width_ns: found.half_widths[at],
+        estimate_ns: intervals.means[at],
+        half_width_ns: intervals.half_widths[at],
     };
     let functions = shown.iter().map(|&at| {
         let (of, column) = &columns[at];
@@ -223,7 +224,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
         functions,
         with_callees,
         parts: parts.collect(),
-        visible_ns: is_pair.then(|| visible_ns(&found, profile.period_ns, n_blocks)),
+        visible_ns: is_pair.then(|| visible_ns(&intervals, profile.period_ns, n_blocks)),
         cost: cost(&blocks),
         counts,
         n_counted_blocks: blocks.counted.len(),
@@ -301,8 +302,8 @@ fn other_parts(blocks: &BlockRuns<'_>, named: &HashSet<u32>) -> Vec<(PartKind, A
 
 /// The difference that is just beyond chance: a count of n samples has the standard deviation √n, so `n / sqrt(n)` is
 /// the critical value.
-fn visible_ns(found: &JointIntervals, period_ns: u64, n_blocks: usize) -> f64 {
-    found.critical * found.critical * period_ns as f64 / n_blocks as f64
+fn visible_ns(intervals: &JointIntervals, period_ns: u64, n_blocks: usize) -> f64 {
+    intervals.critical * intervals.critical * period_ns as f64 / n_blocks as f64
 }
 
 /// CPU time of blocks with samples ÷ without, minus 1, with the half width of its interval.
@@ -336,19 +337,19 @@ fn counts(blocks: &BlockRuns<'_>) -> Vec<CountPart> {
         };
         CountPart { name, means: column.iter().map(|it| mean(it)).collect(), is_different }
     };
-    let mut found = vec![
+    let mut counts = vec![
         count("page faults", &|run| run.faults as f64),
         count("context switches", &|run| run.switches as f64),
     ];
     let mut of_processor = |name, value: fn(&ProfiledRun) -> Option<u64>| {
         if blocks.sampled.iter().flatten().all(|run| value(run).is_some()) {
-            found.push(count(name, &|run| value(run).unwrap_or(0) as f64));
+            counts.push(count(name, &|run| value(run).unwrap_or(0) as f64));
         }
     };
     of_processor("instructions", |run| run.instructions);
     of_processor("branch misses", |run| run.branch_misses);
     of_processor("cache misses", |run| run.cache_misses);
-    found
+    counts
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -117,16 +117,16 @@ impl NamedRun {
         let mut spaces = AddressSpaces::default();
         table.jit = JitMaps::default();
         run.compiled.iter().for_each(|(process, function)| table.jit.add(*process, function));
-        let mut found = Self::default();
+        let mut named = Self::default();
         for (time_ns, record) in &run.records {
             match record {
                 TaskRecord::Exec { process } => {
-                    found.runs(*time_ns, *process, *process);
+                    named.runs(*time_ns, *process, *process);
                     spaces.exec(*process);
                 }
                 TaskRecord::Fork { process, parent } => {
-                    if found.own.contains(parent) {
-                        found.runs(*time_ns, *process, *process);
+                    if named.own.contains(parent) {
+                        named.runs(*time_ns, *process, *process);
                     }
                     spaces.fork(*process, *parent);
                 }
@@ -134,33 +134,33 @@ impl NamedRun {
                     let file = table.file(path);
                     spaces.map(*process, *start, *len, *offset, file);
                 }
-                TaskRecord::Sample { process, chain } if found.own.contains(process) => {
+                TaskRecord::Sample { process, chain } if named.own.contains(process) => {
                     if let Some(stack) = table.stack(run.arm as usize, &spaces, *process, chain) {
-                        *found.samples.entry(stack).or_default() += 1;
+                        *named.samples.entry(stack).or_default() += 1;
                     }
                 }
-                TaskRecord::Counted { process, what, chain } if found.own.contains(process) => {
+                TaskRecord::Counted { process, what, chain } if named.own.contains(process) => {
                     let chain = (*process, &chain[..]);
                     let stack = table.event(run.arm as usize, &spaces, chain, words(*what));
-                    *found.events.entry(stack).or_default() += 1;
+                    *named.events.entry(stack).or_default() += 1;
                 }
-                TaskRecord::Leaves { process, thread, chain } if found.own.contains(process) => {
-                    found.reasons.insert(*thread, table.wait(chain));
+                TaskRecord::Leaves { process, thread, chain } if named.own.contains(process) => {
+                    named.reasons.insert(*thread, table.wait(chain));
                 }
-                TaskRecord::NewTask { process, thread } if found.own.contains(process) => {
-                    found.runs(*time_ns, *process, *thread);
+                TaskRecord::NewTask { process, thread } if named.own.contains(process) => {
+                    named.runs(*time_ns, *process, *thread);
                 }
-                TaskRecord::Ended { thread } => found.change(*time_ns, *thread, TaskChange::Ended),
+                TaskRecord::Ended { thread } => named.change(*time_ns, *thread, TaskChange::Ended),
                 TaskRecord::Continues { thread } => {
-                    found.change(*time_ns, *thread, TaskChange::Runs);
+                    named.change(*time_ns, *thread, TaskChange::Runs);
                 }
                 TaskRecord::Stops { thread, is_preempted } => {
-                    let reason = found.reasons.get(thread).copied();
+                    let reason = named.reasons.get(thread).copied();
                     let change = match reason.filter(|_| !is_preempted) {
                         Some(reason) => TaskChange::WaitsFor(reason),
                         None => TaskChange::Preempted,
                     };
-                    found.change(*time_ns, *thread, change);
+                    named.change(*time_ns, *thread, change);
                 }
                 TaskRecord::Sample { .. }
                 | TaskRecord::Counted { .. }
@@ -168,7 +168,7 @@ impl NamedRun {
                 | TaskRecord::NewTask { .. } => {}
             }
         }
-        found
+        named
     }
 
     /// A task of the run is ready.

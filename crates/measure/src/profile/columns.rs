@@ -85,17 +85,17 @@ impl<'a> BlockRuns<'a> {
     /// `n` columns, to which `add` adds a run's values, as means over the blocks of each row.
     pub fn columns(&self, n: usize, add: impl Fn(&ProfiledRun, &mut [f64])) -> Vec<ArmColumn> {
         let (n_together, n_rows) = self.shape();
-        let mut found = vec![vec![Vec::with_capacity(n_rows); self.profile.arms.len()]; n];
+        let mut columns = vec![vec![Vec::with_capacity(n_rows); self.profile.arms.len()]; n];
         for blocks in self.sampled.chunks_exact(n_together) {
             for arm in 0..self.profile.arms.len() {
                 let mut sums = vec![0.0; n];
                 blocks.iter().for_each(|runs| add(runs[arm], &mut sums));
-                for (column, sum) in found.iter_mut().zip(&sums) {
+                for (column, sum) in columns.iter_mut().zip(&sums) {
                     column[arm].push(sum / n_together as f64);
                 }
             }
         }
-        found
+        columns
     }
 
     /// Whether call chains reach the start of the program, as they do with frame pointers.
@@ -128,16 +128,16 @@ impl<'a> BlockRuns<'a> {
         // The kernel's chains are always whole.
         let origin = |function: u32| self.profile.functions[function as usize].origin;
         let is_known = |function: u32| has_chains || origin(function) == FunctionOrigin::Entry;
-        let found = with_callees
+        let functions = with_callees
             .iter()
             .filter(|it| has_enough(it.1) && is_known(*it.0) && calls(it) && is_part(it));
-        quantities.extend(found.map(|(&it, _)| TimeOf::WithCallees(it)));
+        quantities.extend(functions.map(|(&it, _)| TimeOf::WithCallees(it)));
         quantities.extend(self.waits());
         let columns = self.columns(quantities.len(), self.times_of(&quantities));
         quantities.into_iter().zip(columns).collect()
     }
 
-    /// What the runs wait for, if all were watched and it occurred in enough of them.
+    /// The reasons of the runs' waits, if all were watched and the reason occurred in enough runs.
     fn waits(&self) -> Vec<TimeOf> {
         let used = || self.sampled[..self.n_blocks()].iter().flatten();
         if used().any(|run| run.waits.is_none()) {
@@ -147,8 +147,8 @@ impl<'a> BlockRuns<'a> {
         for &(reason, _) in used().flat_map(|run| run.waits.iter().flatten()) {
             *n_runs.entry(reason).or_default() += 1;
         }
-        let found = n_runs.into_iter().filter(|(_, n)| *n >= SAMPLES_MIN);
-        found.map(|(reason, _)| TimeOf::Wait(reason)).collect()
+        let reasons = n_runs.into_iter().filter(|(_, n)| *n >= SAMPLES_MIN);
+        reasons.map(|(reason, _)| TimeOf::Wait(reason)).collect()
     }
 
     /// Adds the time of each quantity in a run, ns.

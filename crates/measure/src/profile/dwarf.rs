@@ -39,20 +39,20 @@ impl DebugInformation {
     /// The functions at an address: the innermost inlined one first. Empty if the file does not tell.
     pub fn functions_at(&self, address: u64) -> Vec<FunctionAt> {
         let load = || Loader::new_with_sup(&self.file, self.common.as_ref()).ok();
-        let mut found = Vec::new();
-        let Some(loader) = self.loader.get_or_init(load) else { return found };
-        let Ok(mut frames) = loader.find_frames(address) else { return found };
+        let mut functions = Vec::new();
+        let Some(loader) = self.loader.get_or_init(load) else { return functions };
+        let Ok(mut frames) = loader.find_frames(address) else { return functions };
         while let Ok(Some(frame)) = frames.next() {
             let Some(name) = frame.function.as_ref().and_then(|it| it.raw_name().ok()) else {
                 break;
             };
             let line =
                 frame.location.and_then(|it| Some((file_name(it.file?).into_owned(), it.line?)));
-            found.push(FunctionAt { name: readable(&name), line });
-            if found.len() > DEPTH_MAX {
+            functions.push(FunctionAt { name: readable(&name), line });
+            if functions.len() > DEPTH_MAX {
                 break;
             }
         }
-        found
+        functions
     }
 }

@@ -76,7 +76,7 @@ pub enum TaskRecord {
     },
 }
 
-/// What is counted beside time.
+/// A counted event beside time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedEvent {
     PageFault,

@@ -137,12 +137,12 @@ pub fn flame_graph(profile: &Profile) -> Result<FlameGraph> {
 fn kept(n_samples: &[u64]) -> Vec<usize> {
     let least = (n_samples[0] as f64 * SHARE_MIN).max(SAMPLES_MIN as f64);
     let is_large = |&at: &usize| at == 0 || n_samples[at] as f64 >= least;
-    let mut found: Vec<usize> = (0..n_samples.len()).filter(is_large).collect();
+    let mut large: Vec<usize> = (0..n_samples.len()).filter(is_large).collect();
     // A stable sort keeps parents, which have lower numbers, before children with equal samples.
-    found.sort_by_key(|&at| std::cmp::Reverse(n_samples[at]));
-    found.truncate(FRAMES_MAX);
-    found.sort_unstable();
-    found
+    large.sort_by_key(|&at| std::cmp::Reverse(n_samples[at]));
+    large.truncate(FRAMES_MAX);
+    large.sort_unstable();
+    large
 }
 
 /// Lines `main;work;deflate 1234 1300`: the chain, then its time per run in each arm, ns.

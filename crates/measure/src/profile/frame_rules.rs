@@ -105,9 +105,9 @@ impl FrameRules {
         if self.known.len() >= RULES_MAX {
             self.known.clear();
         }
-        let found = self.read(offset).map(Rc::new);
-        self.known.insert(offset, found.clone());
-        found
+        let rule = self.read(offset).map(Rc::new);
+        self.known.insert(offset, rule.clone());
+        rule
     }
 
     fn read(&self, offset: u64) -> Option<FrameRule> {

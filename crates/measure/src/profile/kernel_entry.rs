@@ -78,7 +78,7 @@ const DISK: [&str; 8] = [
     "blk_mq_get_tag",
 ];
 
-/// What a task waits for, from the kernel's functions of its call chain, the outermost first.
+/// The reason of a task's wait, from the kernel's functions of its call chain, the outermost first.
 pub fn wait<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let is_disk = names.clone().any(|name| DISK.contains(&name));
     let what = if is_disk { "waiting for a disk" } else { "asleep" };

@@ -165,12 +165,12 @@ fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
             n_of_stacks[stack as usize][run.arm as usize] += f64::from(n);
         }
     }
-    let mut found: HashMap<u32, FunctionCalls> = HashMap::new();
+    let mut calls: HashMap<u32, FunctionCalls> = HashMap::new();
     let counted = profile.stacks.iter().zip(n_of_stacks);
     for (stack, n) in counted.filter(|(_, n)| n[0] + n[1] > 0.0) {
         let mut seen = HashSet::new();
         for (at, &function) in stack.iter().enumerate() {
-            let it = found.entry(function).or_default();
+            let it = calls.entry(function).or_default();
             let is_leaf = at + 1 == stack.len();
             it.own = std::array::from_fn(|arm| it.own[arm] + if is_leaf { n[arm] } else { 0.0 });
             if !seen.insert(function) {
@@ -183,7 +183,7 @@ fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
             }
         }
     }
-    found
+    calls
 }
 
 /// Pairs an old and a new function with one caller. Of several, the pairs with the most similar callees and times.

@@ -63,7 +63,7 @@ pub enum FunctionOrigin {
     Unnamed,
     /// No function: the reason why the kernel runs, such as a system call.
     Entry,
-    /// No function: what a run waits for while nothing of it is ready.
+    /// No function: a reason to wait, while no task of the run is ready.
     Wait,
     /// No function: something that is counted, such as page faults.
     Event,
@@ -125,7 +125,7 @@ pub struct ProfiledRun {
     pub n_lost: u64,
     /// Call chains, and the number of samples of each.
     pub samples: Vec<(u32, u32)>,
-    /// What the run waited for, and how long, ns; `None` if that was not watched.
+    /// The reasons of the run's waits with their time, ns; `None` if not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<(u32, u64)>>,
     /// Counted events. A run with these was not sampled, and its times are too long.

@@ -64,18 +64,18 @@ impl SymbolTable {
         let Some(address) = self.segments.address(offset) else { return Vec::new() };
         let symbol = self.symbol_at(address).map(|it| readable(&it.symbol));
         let debug = self.debug.as_ref();
-        let mut found = debug.map_or_else(Vec::new, |debug| debug.functions_at(address));
-        if !inlined && found.len() > 1 {
-            let outermost = found.split_off(found.len() - 1);
-            found = outermost;
+        let mut functions = debug.map_or_else(Vec::new, |debug| debug.functions_at(address));
+        if !inlined && functions.len() > 1 {
+            let outermost = functions.split_off(functions.len() - 1);
+            functions = outermost;
         }
-        match (symbol, found.last_mut()) {
+        match (symbol, functions.last_mut()) {
             // Only the symbol is in both builds, so it names a function that is not inlined.
             (Some(name), Some(last)) => last.name = name,
-            (Some(name), None) => found.push(FunctionAt { name, line: None }),
+            (Some(name), None) => functions.push(FunctionAt { name, line: None }),
             (None, _) => {}
         }
-        found
+        functions
     }
 
     /// Code size of the function at an offset of the file, bytes.
@@ -93,8 +93,8 @@ impl SymbolTable {
 
     fn symbol_at(&self, address: u64) -> Option<&SymbolRange> {
         let at = self.functions.partition_point(|it| it.start <= address);
-        let found = self.functions.get(at.checked_sub(1)?)?;
-        (address < found.end).then_some(found)
+        let symbol = self.functions.get(at.checked_sub(1)?)?;
+        (address < symbol.end).then_some(symbol)
     }
 
     /// The kernel's functions; none if it hides their addresses (kernel.kptr_restrict).
@@ -161,25 +161,25 @@ fn read(path: &Path) -> Option<ReadFile> {
 fn functions<'data>(
     symbols: impl Iterator<Item = impl object::ObjectSymbol<'data>>,
 ) -> Vec<SymbolRange> {
-    let mut found: Vec<(u64, u64, String)> = symbols
+    let mut functions: Vec<(u64, u64, String)> = symbols
         .filter(|it| it.kind() == SymbolKind::Text && it.is_definition())
         .filter_map(|it| Some((it.address(), it.size(), it.name().ok()?.to_owned())))
         .filter(|(.., name)| !name.is_empty())
         .collect();
     let plainness =
         |name: &str| (name.bytes().take_while(|&byte| byte == b'_').count(), name.len());
-    found.sort_by(|a, b| {
+    functions.sort_by(|a, b| {
         // At one address, a known size comes before a size of 0.
         let key = |it: &(u64, u64, String)| (it.0, it.1 == 0, plainness(&it.2));
         key(a).cmp(&key(b)).then_with(|| a.2.cmp(&b.2))
     });
-    found.dedup_by_key(|it| it.0);
-    let next: Vec<u64> = found.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
+    functions.dedup_by_key(|it| it.0);
+    let next: Vec<u64> = functions.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
     let range = |((start, size, symbol), next): ((u64, u64, String), u64)| {
         let size = if size == 0 { UNSIZED_BYTES_MAX } else { size };
         SymbolRange { start, end: start.saturating_add(size).min(next), symbol }
     };
-    found.into_iter().zip(next).map(range).collect()
+    functions.into_iter().zip(next).map(range).collect()
 }
 
 /// Lines `address type name [module]`; `t`, `T`, `w` and `W` are code (proc_kallsyms(5)).
@@ -190,12 +190,12 @@ fn kernel_functions(text: &str) -> Vec<SymbolRange> {
         let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
         is_code.then_some((start, words.next()?.to_owned()))
     };
-    let mut found: Vec<(u64, String)> = text.lines().filter_map(parse).collect();
-    found.sort_by_key(|(start, _)| *start);
-    found.dedup_by_key(|(start, _)| *start);
-    let next: Vec<u64> = found.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
+    let mut functions: Vec<(u64, String)> = text.lines().filter_map(parse).collect();
+    functions.sort_by_key(|(start, _)| *start);
+    functions.dedup_by_key(|(start, _)| *start);
+    let next: Vec<u64> = functions.iter().skip(1).map(|it| it.0).chain([u64::MAX]).collect();
     let range = |((start, symbol), end)| SymbolRange { start, end, symbol };
-    found.into_iter().zip(next).map(range).collect()
+    functions.into_iter().zip(next).map(range).collect()
 }
 
 #[derive(Debug, Default)]

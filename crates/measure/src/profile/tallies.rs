@@ -50,7 +50,7 @@ pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> 
     }
     let all = PairedDifferences::new(counts.iter().map(|(_, it)| estimates(it)).collect())?;
     let p = (n_arms > 1).then(|| all.adjusted_p(N_LABELINGS, profile.seed));
-    let found = all.intervals(profile.alpha, N_LABELINGS, profile.seed)?;
+    let intervals = all.intervals(profile.alpha, N_LABELINGS, profile.seed)?;
     let of_kind: BTreeMap<u32, f64> = counts
         .iter()
         .filter(|((_, function), _)| function.is_none())
@@ -60,7 +60,7 @@ pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> 
     let mut tallies: Vec<(f64, Tally)> = Vec::new();
     for (at, ((what, function), column)) in counts.iter().enumerate() {
         let p = p.as_ref().map(|p| p[at]);
-        let share = found.means[at].abs() / of_kind.get(what).copied().unwrap_or(f64::INFINITY);
+        let share = intervals.means[at].abs() / of_kind.get(what).copied().unwrap_or(f64::INFINITY);
         if p.is_some_and(|p| p > profile.alpha) || share < SHARE_MIN {
             continue;
         }
@@ -68,8 +68,8 @@ pub fn tallies(blocks: &BlockRuns<'_>, blocks_min: usize) -> Result<Vec<Tally>> 
             what: name(*what),
             function: function.map(name),
             means: column.iter().map(mean).collect(),
-            estimate: found.means[at],
-            half_width: found.half_widths[at],
+            estimate: intervals.means[at],
+            half_width: intervals.half_widths[at],
             p,
         };
         tallies.push((share, tally));
@@ -83,7 +83,7 @@ type Place = (u32, Option<u32>);
 
 fn counts(blocks: &BlockRuns<'_>) -> BTreeMap<Place, ArmColumn> {
     let profile = blocks.profile;
-    let mut found: BTreeMap<Place, ArmColumn> = BTreeMap::new();
+    let mut counts: BTreeMap<Place, ArmColumn> = BTreeMap::new();
     let nothing = vec![vec![0.0; blocks.counted.len()]; profile.arms.len()];
     for (row, runs) in blocks.counted.iter().enumerate() {
         for (arm, run) in runs.iter().enumerate() {
@@ -92,12 +92,12 @@ fn counts(blocks: &BlockRuns<'_>) -> BTreeMap<Place, ArmColumn> {
                 let Some((&what, callers)) = chain.split_last() else { continue };
                 let in_all = [Some((what, None)), callers.last().map(|&it| (what, Some(it)))];
                 for place in in_all.into_iter().flatten() {
-                    found.entry(place).or_insert_with(|| nothing.clone())[arm][row] += n as f64;
+                    counts.entry(place).or_insert_with(|| nothing.clone())[arm][row] += n as f64;
                 }
             }
         }
     }
-    found
+    counts
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct UnmatchedFunctions {
 /// The groups with functions of both programs. `one_sided` has functions with their arm. A function in a group of only
 /// one program is new or was removed, and stays as it is.
 pub fn together(profile: &Profile, one_sided: Vec<(u32, usize)>) -> Vec<UnmatchedFunctions> {
-    let mut found = Vec::new();
+    let mut unmatched = Vec::new();
     let mut left = one_sided;
     let steps: [&dyn Fn(u32) -> Option<Option<String>>; 3] = [
         &|function| profile.functions[function as usize].source.clone().map(Some),
@@ -37,9 +37,9 @@ pub fn together(profile: &Profile, one_sided: Vec<(u32, usize)>) -> Vec<Unmatche
         let is_in = |it: u32| groups.values().flatten().any(|functions| functions.contains(&it));
         left.retain(|(function, _)| !is_in(*function));
         let groups = groups.into_iter();
-        found.extend(groups.map(|(place, of_arms)| UnmatchedFunctions { place, of_arms }));
+        unmatched.extend(groups.map(|(place, of_arms)| UnmatchedFunctions { place, of_arms }));
     }
-    found
+    unmatched
 }
 
 #[cfg(test)]

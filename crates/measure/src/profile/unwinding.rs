@@ -124,11 +124,11 @@ impl Unwinder {
             let caller = match self.rules(file, offset) {
                 Some((rules, rule)) => by_rule(rules, &rule, &registers, &stack),
                 None => {
-                    let mut found = by_frame_pointer(&registers, &stack).filter(is_caller);
-                    if found.is_none() && !is_innermost && !is_file(&self.files[file as usize].0) {
-                        found = by_trampoline(&registers, &stack);
+                    let mut caller = by_frame_pointer(&registers, &stack).filter(is_caller);
+                    if caller.is_none() && !is_innermost && !is_file(&self.files[file as usize].0) {
+                        caller = by_trampoline(&registers, &stack);
                     }
-                    found.map_or(CallerFrame::Unknown, |next| CallerFrame::Found(next, false))
+                    caller.map_or(CallerFrame::Unknown, |next| CallerFrame::Found(next, false))
                 }
             };
             match caller {

@@ -14,7 +14,7 @@ pub enum TaskChange {
 
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    /// What each task waits for, unless it is ready.
+    /// Why each task waits; `None` for a ready one.
     states: HashMap<u32, Option<u32>>,
     n_ready: usize,
     /// When the last task stopped being ready.

@@ -123,9 +123,9 @@ impl ChainKeeper {
         let end = chain_end(body)?;
         let process = body.get(PROCESS_AT..PROCESS_AT + 4)?.try_into().ok()?;
         let copy = stack_copy(body);
-        let found = copy.map(|it| self.unwinder.chain(spaces, u32::from_ne_bytes(process), &it));
+        let chain = copy.map(|it| self.unwinder.chain(spaces, u32::from_ne_bytes(process), &it));
         body.truncate(end);
-        found
+        chain
     }
 }
 
@@ -141,7 +141,7 @@ fn n_own(body: &[u8]) -> usize {
 }
 
 /// Replaces the program's part of a chain, or adds one.
-fn replace_chain(body: &mut Vec<u8>, found: &UnwoundChain) {
+fn replace_chain(body: &mut Vec<u8>, chain: &UnwoundChain) {
     let mark = match user_at(body) {
         Some(at) => {
             body.truncate(CHAIN_AT + 8 * at);
@@ -149,8 +149,8 @@ fn replace_chain(body: &mut Vec<u8>, found: &UnwoundChain) {
         }
         None => Some(CONTEXT_USER),
     };
-    let end = found.is_whole.then_some(CHAIN_IS_WHOLE);
-    for address in mark.into_iter().chain(found.addresses.iter().copied()).chain(end) {
+    let end = chain.is_whole.then_some(CHAIN_IS_WHOLE);
+    for address in mark.into_iter().chain(chain.addresses.iter().copied()).chain(end) {
         body.extend(address.to_ne_bytes());
     }
     let n = ((body.len() - CHAIN_AT) / 8) as u64;

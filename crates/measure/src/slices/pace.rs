@@ -214,7 +214,11 @@ impl Pace {
         enough: u64,
         tried: &[PaceTrial],
     ) -> Self {
-        if enough <= self.loops { self } else { Self::for_loops(workers, tried_with, enough, tried) }
+        if enough <= self.loops {
+            self
+        } else {
+            Self::for_loops(workers, tried_with, enough, tried)
+        }
     }
 
     /// The pace with `wanted` loops in a slice, after a trial with slices of `loops`.

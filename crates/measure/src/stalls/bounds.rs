@@ -9,7 +9,7 @@ const READING_NS: u64 = 16_000;
 /// The task clock and the records of when tasks run agree to one in so many.
 const COUNTS_DIFFER: u64 = 1_000;
 
-/// What is known of a run without its tasks' records.
+/// Facts about a run without its tasks' records.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTimes {
     pub started_ns: u64,
@@ -32,7 +32,7 @@ pub struct RunTimes {
 /// The part of a run's wall time that is not its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Time in which the run was ready and none of it ran, as far as it is known.
+    /// Time in which the run was ready and did not run, as far as known.
     pub stalled_ns: u64,
     /// Time in which the run slept, or waited unseen.
     pub unclear_ns: u64,

@@ -164,7 +164,7 @@ fn a_run_lasts_until_the_last_thread_of_its_process_ends() {
     assert_eq!(found.process_ended_ns, Some(60));
     // The first task may still end then.
     assert_eq!((found.stalled_ns, found.beside_ending_ns), (0, 20));
-    // The launcher waited 40, at most 30 of it after that.
+    // The launcher waited 40, at most 30 after that.
     let waits = |n_arrivals| Waits { waited_ns: 40, n_arrivals };
     let of = |n_arrivals| found.stall(&RunTimes { launcher: waits(n_arrivals), ..times(90, None) });
     assert_eq!([of(1).stalled_ns, of(2).stalled_ns], [20 + 30, 20]);

@@ -57,7 +57,7 @@ pub struct TaskTotals {
     pub others_ran_ns: u64,
     /// Time in which any task ran, from the first task's first record on.
     pub any_ran_ns: u64,
-    /// The sum over all tasks that write records, including those of earlier runs.
+    /// The sum over all tasks that write records, even of earlier runs.
     pub tasks_ran_ns: u64,
     /// Records of tasks that continue.
     pub n_switches: u64,

@@ -117,7 +117,7 @@ impl Worker {
         parse: impl Fn(&[u8]) -> Option<T>,
     ) -> Result<Vec<T>, WorkerFailure> {
         let mut line = self.exchange(Some(request), b"", limit, false)?;
-        let mut found = Vec::new();
+        let mut lines = Vec::new();
         let mut n_bytes = 0;
         while line != b"end" {
             n_bytes += line.len();
@@ -125,13 +125,13 @@ impl Worker {
                 return Err(self.rubbish(Some(request), &line, AnswerFault::TooLong));
             }
             match parse(&line) {
-                Some(one) => found.push(one),
+                Some(one) => lines.push(one),
                 None => return Err(self.rubbish(Some(request), &line, AnswerFault::Form)),
             }
             line = self.next_line(Some(request), limit)?;
         }
         let nothing_left = self.channel.nothing_left();
         nothing_left.map_err(|broken| self.broken(Some(request), broken, limit))?;
-        Ok(found)
+        Ok(lines)
     }
 }

@@ -20,9 +20,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     // libtest prints only the median of samples of 1 and 5 ms.
     samples_ns: |benchmark, text| {
         let line = Regex::new(r"^test (.*?) +\.\.\. bench:\s+([0-9.,]+) ns/iter");
-        let found = text.lines().filter_map(|text| line.as_ref().ok()?.captures(text));
-        let of = found.filter(|found| &found[1] == benchmark);
-        of.filter_map(|found| time_ns(&found[2], "ns")).take(1).collect()
+        let captures = text.lines().filter_map(|text| line.as_ref().ok()?.captures(text));
+        let of = captures.filter(|captures| &captures[1] == benchmark);
+        of.filter_map(|captures| time_ns(&captures[2], "ns")).take(1).collect()
     },
     output: HarnessOutput::Stdout,
 };

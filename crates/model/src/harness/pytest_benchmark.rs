@@ -80,8 +80,8 @@ fn located(place: &str, test: &str) -> Option<String> {
 
 fn benchmarks(text: &str) -> Vec<Value> {
     let document: Option<Value> = serde_json::from_str(text).ok();
-    let found = document.and_then(|it| it.get("benchmarks")?.as_array().cloned());
-    found.unwrap_or_default()
+    let benchmarks = document.and_then(|it| it.get("benchmarks")?.as_array().cloned());
+    benchmarks.unwrap_or_default()
 }
 
 #[cfg(test)]

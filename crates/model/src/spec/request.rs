@@ -15,10 +15,10 @@ pub fn asked<V: Args + Serialize>(
 ) -> Result<BTreeMap<String, Vec<Value>>, Error> {
     let command = V::augment_args(Command::new("verb"));
     let ids: BTreeSet<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
-    let mut found = BTreeMap::new();
-    collect(serde_json::to_value(verb)?, ("", &ids), &mut found);
-    found.retain(|id, _| !left_out.contains(&&**id));
-    Ok(found)
+    let mut asked = BTreeMap::new();
+    collect(serde_json::to_value(verb)?, ("", &ids), &mut asked);
+    asked.retain(|id, _| !left_out.contains(&&**id));
+    Ok(asked)
 }
 
 /// Descends to the values. The innermost argument name counts, because a group may have an argument's name too.

@@ -145,8 +145,8 @@ pub(super) fn asked(words: &[OsString], command: &Command) -> Option<String> {
     let mut own = words.iter().skip(1).map(|word| word.to_string_lossy());
     let verb = own.next()?;
     let with_action = own.next().map(|action| format!("{verb} {action}")).unwrap_or_default();
-    let found = LIST.iter().find(|it| it.verb == with_action || it.verb == verb);
-    found.filter(|_| !is_long).map(|found| text(found, command))
+    let help = LIST.iter().find(|it| it.verb == with_action || it.verb == verb);
+    help.filter(|_| !is_long).map(|help| text(help, command))
 }
 
 fn text(short: &ShortHelp, command: &Command) -> String {

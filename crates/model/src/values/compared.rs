@@ -103,7 +103,7 @@ impl Better {
     }
 }
 
-/// What decides a comparison of runs.
+/// The quantity that decides a comparison of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// Clock of the time that decides without `decide_on`.

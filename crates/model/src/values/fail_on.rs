@@ -31,9 +31,9 @@ impl FailOn {
 
     /// Parses the option of a verb that knows only ratios. Errors: the text is invalid or has a ceiling.
     pub fn parse_ratios(text: &str) -> Result<Self, String> {
-        let found: Self = text.parse()?;
-        match found.above {
-            None => Ok(found),
+        let parsed: Self = text.parse()?;
+        match parsed.above {
+            None => Ok(parsed),
             Some(above) => Err(format!(
                 "--fail-on above:{above} is for what one session has measured: run, bench, gate, and show and compare of one record"
             )),
@@ -55,23 +55,27 @@ impl FromStr for FailOn {
                 "{text:?} is not slower, slower:PCT or above:VALUE, for example slower:2% or above:20ms"
             )
         };
-        let mut found = Self { slower_pct: None, above: None, allows_processes: false };
+        let mut fail_on = Self { slower_pct: None, above: None, allows_processes: false };
         for part in text.split(',') {
             let is_new = match part.split_once(':') {
-                None if part == ALLOW => !std::mem::replace(&mut found.allows_processes, true),
-                None if part == "slower" => found.slower_pct.replace(0.0).is_none(),
+                None if part == ALLOW => !std::mem::replace(&mut fail_on.allows_processes, true),
+                None if part == "slower" => fail_on.slower_pct.replace(0.0).is_none(),
                 Some(("slower", pct)) => {
                     let pct = percent(pct)?.filter(|pct| (0.0..1e6).contains(pct));
-                    found.slower_pct.replace(pct.ok_or_else(wrong)?).is_none()
+                    fail_on.slower_pct.replace(pct.ok_or_else(wrong)?).is_none()
                 }
-                Some(("above", value)) => found.above.replace(value.parse()?).is_none(),
+                Some(("above", value)) => fail_on.above.replace(value.parse()?).is_none(),
                 _ => return Err(wrong()),
             };
             if !is_new {
                 return Err(format!("{text:?} says {part:?} after another one of its kind"));
             }
         }
-        if found.slower_pct.is_none() && found.above.is_none() { Err(wrong()) } else { Ok(found) }
+        if fail_on.slower_pct.is_none() && fail_on.above.is_none() {
+            Err(wrong())
+        } else {
+            Ok(fail_on)
+        }
     }
 }
 

@@ -89,7 +89,7 @@ const NODES_MAX: usize = 1024;
 pub struct MemoryPolicy {
     /// The rule.
     pub mode: MemoryMode,
-    /// Its nodes.
+    /// The nodes.
     pub nodes: Vec<usize>,
 }
 

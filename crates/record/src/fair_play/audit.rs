@@ -103,11 +103,11 @@ fn acts(facts: &AuditFacts) -> Vec<CheatFinding> {
     held.map(|act| CheatFinding::new(act.kind, sentence(act))).collect()
 }
 
-/// What outlives the attempt's runs, unless something outlives the reference's too.
+/// Processes that outlive the attempt's runs, unless something outlives the reference's too.
 fn survivors(facts: &AuditFacts) -> Option<CheatFinding> {
     let left = |program: &ProgramRuns| {
-        let found = all_runs(program).filter_map(|run| run.survivors.clone());
-        found.filter(is_survival).collect::<Vec<_>>()
+        let left = all_runs(program).filter_map(|run| run.survivors.clone());
+        left.filter(is_survival).collect::<Vec<_>>()
     };
     let of_attempt = left(&facts.attempt);
     survivor_finding(&of_attempt, !left(&facts.reference).is_empty())

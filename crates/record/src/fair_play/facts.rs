@@ -57,6 +57,6 @@ pub struct RunFacts {
     pub survivors: Option<Survivors>,
     /// The acts, if the run was traced.
     pub acts: BTreeSet<Act>,
-    /// What could not be observed, and why.
+    /// Observations that failed, and why.
     pub unseen: BTreeSet<String>,
 }

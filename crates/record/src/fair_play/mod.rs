@@ -30,7 +30,7 @@ impl CheatFinding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
     pub findings: Vec<CheatFinding>,
-    /// What cannot be checked here, and why.
+    /// Checks that are impossible here, and why.
     pub unchecked: Vec<String>,
 }
 

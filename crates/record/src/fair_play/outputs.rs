@@ -118,26 +118,26 @@ pub fn judge_outputs(outputs: &[RunOutput], rules: OutputRules<'_>) -> AuditRepo
     report
 }
 
-/// The same inputs have the same slot.
+/// The slot of the inputs: equal inputs have one slot.
 fn slot(output: &RunOutput, rules: OutputRules<'_>) -> u32 {
     output.block.unwrap_or(0) % rules.period.max(1)
 }
 
 fn expected<'a>(outputs: &'a [RunOutput], rules: OutputRules<'_>) -> Expected<'a> {
-    let mut found = Expected {
+    let mut expected = Expected {
         outputs: BTreeMap::new(),
         is_stdout_steady: true,
         are_files_steady: vec![true; rules.files.len()],
     };
     for output in outputs.iter().filter(|output| output.arm == 0) {
-        let first = *found.outputs.entry(slot(output, rules)).or_insert(output);
-        found.is_stdout_steady &= first.stdout == output.stdout;
+        let first = *expected.outputs.entry(slot(output, rules)).or_insert(output);
+        expected.is_stdout_steady &= first.stdout == output.stdout;
         let pairs = first.files.iter().zip(&output.files);
-        for (is_steady, (one, other)) in found.are_files_steady.iter_mut().zip(pairs) {
+        for (is_steady, (one, other)) in expected.are_files_steady.iter_mut().zip(pairs) {
             *is_steady &= one == other;
         }
     }
-    found
+    expected
 }
 
 fn unsteady(expected: &Expected<'_>, rules: OutputRules<'_>) -> Vec<String> {

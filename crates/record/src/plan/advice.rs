@@ -65,7 +65,7 @@ const REAL_TIME: Sched = Sched::Fifo(50);
 /// The highest priority of the usual scheduling policy.
 const NICE: i32 = -20;
 
-/// What the machine and the user's rights allow.
+/// Abilities of the machine, and rights of the user.
 #[derive(Clone, Copy, Debug)]
 pub struct AdviceRights {
     /// Whether knobs can be turned and CPUs kept free.

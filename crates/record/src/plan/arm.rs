@@ -154,7 +154,7 @@ impl Role {
 /// The arm that is subtracted from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
-    /// Its index.
+    /// The arm's index.
     pub arm: usize,
     /// The arm's role.
     pub role: Role,

@@ -13,7 +13,7 @@ use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
 /// Number of runs of each arm that must agree before a count is taken to repeat exactly.
 pub const AGREEING_RUNS: u32 = 3;
 
-/// What counts the instructions of the runs.
+/// The counter of the runs' instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum InstructionCounter {

@@ -101,7 +101,7 @@ pub struct Plan {
     pub process: ProcessPlan,
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
-    /// What counts the instructions, if they decide.
+    /// The counter of instructions, if they decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<InstructionCounter>,
     /// The metrics that the summary shows.
@@ -117,7 +117,7 @@ pub struct Plan {
     /// The suite that this benchmark belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuiteMembership>,
-    /// What keeps an attempt of a campaign honest.
+    /// Settings that keep an attempt of a campaign honest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_play: Option<FairPlayRules>,
     /// Whether programs are compared by the geometric mean of all their benchmarks. Each benchmark has all programs, in

@@ -9,7 +9,7 @@ pub struct Commit {
     pub subject: String,
     /// The parents, as indices of earlier commits.
     pub parents: Vec<usize>,
-    /// Whether the commit is only there as a parent: the old end, or an ancestor of it.
+    /// Whether the commit is only there as a parent: the old end, or an ancestor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_old: bool,
 }
@@ -56,7 +56,7 @@ impl CommitGraph {
         &self.commits
     }
 
-    /// Whether `commit` is `of` or an ancestor of it, so that its change is in `of`.
+    /// Whether `commit` is `of` or an ancestor, so that its change is in `of`.
     pub fn is_in(&self, commit: usize, of: usize) -> bool {
         self.ancestors[of].has(commit)
     }

@@ -202,8 +202,8 @@ impl Posterior {
     }
 
     fn share_of(&self, commit: usize) -> f64 {
-        let found = self.weights.binary_search_by_key(&commit, |(other, _)| *other);
-        found.map_or(0.0, |at| self.weights[at].1)
+        let index = self.weights.binary_search_by_key(&commit, |(other, _)| *other);
+        index.map_or(0.0, |at| self.weights[at].1)
     }
 
     /// The first ancestor that can be built, along first parents.

@@ -27,9 +27,9 @@ pub fn confirmation_blocks(trial: &Gain) -> u32 {
 }
 
 /// Whether a confirmation shows the gain at this one-sided level. `p` counts both sides.
-pub fn is_confirmed(found: &Gain, at_least: f64, level: f64) -> bool {
-    let is_faster = found.ratio < 1.0 && found.p <= 2.0 * level;
-    is_faster && (at_least <= 0.0 || found.hi.is_some_and(|hi| hi < 1.0 - at_least))
+pub fn is_confirmed(gain: &Gain, at_least: f64, level: f64) -> bool {
+    let is_faster = gain.ratio < 1.0 && gain.p <= 2.0 * level;
+    is_faster && (at_least <= 0.0 || gain.hi.is_some_and(|hi| hi < 1.0 - at_least))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub struct Program {
     pub digest: Option<String>,
 }
 
-/// The time of one program ÷ that of another.
+/// The time of one program ÷ the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gain {
     /// The estimate; below 1 is faster.
@@ -86,7 +86,7 @@ impl Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptAnswer {
-    /// It is the new state.
+    /// The attempt is the new state.
     Accepted,
     /// The state stays.
     Rejected,
@@ -104,11 +104,11 @@ pub enum AnswerReason {
     OutOfReach,
     /// The trial found a gain, and fresh runs did not.
     NotConfirmed,
-    /// It is faster typically, and slower on average.
+    /// The attempt is faster typically, and slower on average.
     SlowerOnAverage,
     /// The runs were not fair; what was found.
     Unfair { findings: Vec<String> },
-    /// It cannot be built or run.
+    /// The attempt cannot be built or run.
     Failed { message: String },
     /// The budget was used up.
     Budget,
@@ -152,7 +152,7 @@ pub struct AttemptEnd {
     /// Result of the confirmation against the original program, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Gain>,
-    /// What cannot be checked here.
+    /// Checks that are impossible here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchecked: Vec<String>,
     /// The time of building and measuring, s.

@@ -138,7 +138,7 @@ fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>)
     })));
 }
 
-/// What a campaign accepted.
+/// The accepted attempts of a campaign.
 #[derive(Default)]
 struct Outcome {
     n_false: usize,
@@ -204,7 +204,7 @@ const USUAL: [UsualRule; 2] = [
     },
 ];
 
-/// What a campaign accepts by a common rule: no-ops, gains, and the sum of the apparent sizes.
+/// Attempts that a campaign accepts by a common rule: no-ops, gains, and the sum of the apparent sizes.
 fn kept_usually(case: &Case, rule: UsualRule, seed: u64) -> (usize, usize, f64) {
     let mut stream = Stream::new(seed);
     let order = stream.permutation(case.n_attempts);

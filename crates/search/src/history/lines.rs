@@ -34,7 +34,7 @@ pub(super) enum HistoryLine {
     Record(StoredRecord),
     /// Results that a record lacked, because an earlier `add` took only some of its benchmarks.
     More { record: i64, results: Vec<BenchmarkResult> },
-    /// Commits that one search found, which replace those of earlier searches with the same ends.
+    /// The commits of one search, which replace the result of earlier searches with the same ends.
     Culprits(Vec<StoredCulprit>),
 }
 

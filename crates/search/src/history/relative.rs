@@ -100,17 +100,17 @@ pub fn relative(
     let mut share = 1.0;
     for _ in 0..ROUNDS {
         find_common(&mut members);
-        let found: Vec<Vec<OwnChange>> =
+        let changes: Vec<Vec<OwnChange>> =
             members.par_iter().map(|member| own_changes(member.without_common())).collect();
         let mut largest: HashMap<String, f64> = HashMap::new();
-        for (member, found) in members.iter().zip(&found) {
+        for (member, changes) in members.iter().zip(&changes) {
             let of_machine = largest.entry(member.machine().to_owned()).or_default();
-            *of_machine = found.iter().fold(*of_machine, |largest, own| largest.max(own.1.abs()));
+            *of_machine = changes.iter().fold(*of_machine, |largest, own| largest.max(own.1.abs()));
         }
         share /= 2.0;
-        for (member, found) in members.iter_mut().zip(found) {
+        for (member, changes) in members.iter_mut().zip(changes) {
             let least = share * largest[member.machine()];
-            let large = found.into_iter().filter(|own| own.1.abs() >= least);
+            let large = changes.into_iter().filter(|own| own.1.abs() >= least);
             let mut places: Vec<usize> = large.map(|own| own.0).collect();
             // A spell may end after the next change.
             places.sort_unstable();

@@ -112,8 +112,8 @@ impl HistoryStore {
     }
 
     /// Stores the commits that a search found, in place of those from an earlier search with the same ends.
-    pub fn add_culprits(&mut self, found: &[StoredCulprit]) -> Result<()> {
-        self.locked(|_| Ok(((), Some(HistoryLine::Culprits(found.to_vec())))))
+    pub fn add_culprits(&mut self, culprits: &[StoredCulprit]) -> Result<()> {
+        self.locked(|_| Ok(((), Some(HistoryLine::Culprits(culprits.to_vec())))))
     }
 
     /// Appends the line that `decide` makes of the current content, while no other process writes.
@@ -185,7 +185,7 @@ impl HistoryStore {
         .find(|(_, order)| *order != StateOrder::Parted)
     }
 
-    /// All results, or those of benchmarks with `filter` in their name.
+    /// All results, or only of benchmarks with `filter` in their name.
     pub fn entries(&self, filter: Option<&str>) -> Vec<StoredResult> {
         let is_wanted =
             |it: &&BenchmarkResult| filter.is_none_or(|part| it.benchmark.contains(part));

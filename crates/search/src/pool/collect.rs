@@ -98,10 +98,10 @@ fn check(
     );
     for arm in plan.arms.iter().filter(|arm| arm.role == Role::Candidate) {
         let Some(wanted) = commits.get(arm.label()) else { continue };
-        let found = arm.git.as_ref().map_or("none", |git| &git.revision);
+        let revision = arm.git.as_ref().map_or("none", |git| &git.revision);
         ensure!(
-            found == wanted,
-            "its variant {:?} is of commit {found}, and the pool's of {wanted}",
+            revision == wanted,
+            "its variant {:?} is of commit {revision}, and the pool's of {wanted}",
             arm.label()
         );
     }

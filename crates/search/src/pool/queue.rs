@@ -87,7 +87,7 @@ pub fn job_name(manifest: &PoolManifest, offset: usize) -> String {
 }
 
 fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
-    let mut found = BTreeMap::new();
+    let mut jobs = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.trim().splitn(6, '|').collect();
         let [name, id, index, state, node, reason] = fields[..] else {
@@ -104,11 +104,11 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
         };
         // If the user submitted a job twice, the running one counts.
         let is_better = |known: &QueuedJob| queued.is_running() && !known.is_running();
-        if found.get(&job).is_none_or(is_better) {
-            found.insert(job, queued);
+        if jobs.get(&job).is_none_or(is_better) {
+            jobs.insert(job, queued);
         }
     }
-    Ok(found)
+    Ok(jobs)
 }
 
 /// Cancels all jobs of a pool and returns their number. Errors: the pool does not use Slurm, or Slurm does not answer.

@@ -189,8 +189,8 @@ impl Confirmation {
 
     /// The stage that showed that an arm is not better, and whether the arm is slower.
     pub(super) fn found(&self, arm: usize) -> Option<(Option<usize>, bool)> {
-        let found = self.challenges.iter().find(|it| it.arm == arm)?;
-        Some((found.beaten, found.is_slower))
+        let challenge = self.challenges.iter().find(|it| it.arm == arm)?;
+        Some((challenge.beaten, challenge.is_slower))
     }
 
     pub(super) fn forget(&mut self, arm: usize) {
@@ -229,8 +229,8 @@ impl Confirmation {
         let alpha = design.alpha_of(stage) * share;
         let orbit = design.orbit(stage, new, alpha, pairs.len()).ok()?;
         let statistics = design.estimand.statistics();
-        let found = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
-        let Interval { lo, hi } = found.interval;
-        Some(LogRatio { log: found.theta.clamp(lo, hi), lo, hi, n_pairs: pairs.len() })
+        let comparison = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
+        let Interval { lo, hi } = comparison.interval;
+        Some(LogRatio { log: comparison.theta.clamp(lo, hi), lo, hi, n_pairs: pairs.len() })
     }
 }

@@ -171,8 +171,8 @@ impl Race {
 
     /// Arms that may be better than the likely winner, once a stage has ended.
     pub fn n_open(&self) -> Option<usize> {
-        let found = self.confirmation.as_ref().filter(|it| !it.rounds.is_empty())?;
-        Some(found.open().len())
+        let confirmation = self.confirmation.as_ref().filter(|it| !it.rounds.is_empty())?;
+        Some(confirmation.open().len())
     }
 
     /// Arms that are not told apart from the winner.
@@ -263,9 +263,9 @@ impl Race {
     pub(super) fn scatter(&self, winner: usize) -> f64 {
         let Some(round) = self.rounds.last() else { return 0.0 };
         let others = round.arms.iter().filter(|&&arm| arm != winner).take(SCATTER_ARMS);
-        let mut found: Vec<f64> =
+        let mut scatters: Vec<f64> =
             others.map(|&arm| scatter(&round.log_ratios(winner, arm))).collect();
-        found.sort_by(f64::total_cmp);
-        found.get(found.len() / 2).copied().unwrap_or(0.0)
+        scatters.sort_by(f64::total_cmp);
+        scatters.get(scatters.len() / 2).copied().unwrap_or(0.0)
     }
 }

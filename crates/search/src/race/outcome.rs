@@ -66,16 +66,16 @@ fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> Option<f
 
 impl Race {
     pub fn outcome(&self) -> RaceOutcome {
-        let found = self.confirmation.as_ref();
-        let scatter = found.map(|it| self.scatter(it.winner));
+        let confirmation = self.confirmation.as_ref();
+        let scatter = confirmation.map(|it| self.scatter(it.winner));
         let n_left = self.n_left();
         let (alpha, margin) = (self.rules.alpha, self.rules.margin);
         RaceOutcome {
-            winner: found.map(|it| it.winner),
+            winner: confirmation.map(|it| it.winner),
             is_confirmed: self.is_confirmed(),
             is_out_of_time: self.is_out_of_time,
             n_rounds: self.n_rounds,
-            n_stages: found.map_or(0, Confirmation::n_stages),
+            n_stages: confirmation.map_or(0, Confirmation::n_stages),
             n_runs: self.pace.n_runs,
             n_runs_of_run: scatter.and_then(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
             seconds: self.pace.spent_s,

@@ -97,7 +97,7 @@ mod tests {
         let outlook = outlook(&xs, &nearest, OPTIONS).unwrap().unwrap();
         let smallest = outlook.smallest.unwrap();
         assert!(smallest > nearest.size.abs(), "{outlook:?} {nearest:?}");
-        // A step of that size is found, and one of two thirds of it is not.
+        // A step of this size is found, and one of two thirds is not.
         let with = |size: f64| -> Vec<f64> {
             let levels = nearest.shape.levels(xs.len());
             let more = (size - nearest.size.abs()) * nearest.size.signum();

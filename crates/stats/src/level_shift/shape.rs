@@ -55,7 +55,7 @@ impl Shape {
         one.into_iter().chain(other)
     }
 
-    /// The same movement with an end elsewhere.
+    /// This movement with an end elsewhere.
     pub(super) fn neighbours(self) -> impl Iterator<Item = Self> {
         const MOVES: [usize; 5] = [1, 2, 3, 5, 8];
         let moved =

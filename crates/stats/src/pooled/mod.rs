@@ -50,10 +50,10 @@ pub enum Center {
 /// assert_eq!((found[0].err, found[1].err), (2.0 / 2f64.sqrt(), 2.0)); // sd of 1, 3, 5 is 2
 /// ```
 pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<PointEstimate>, Invalid> {
-    let mut found = Vec::with_capacity(groups.len());
+    let mut centers = Vec::with_capacity(groups.len());
     for group in groups {
         let sorted = SortedSample::new(group)?;
-        found.push(match center {
+        centers.push(match center {
             Center::Typical => (sorted.trimmed_mean(), sorted.trimmed_mean_se()),
             Center::Mean => (mean_of(group), sample_sd(group).map(|sd| sd / count(group).sqrt())),
         });
@@ -64,7 +64,7 @@ pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<PointEstimate>
         let own = own.ok().filter(|own| group.len() >= OWN_SPREAD_MIN && *own > 0.0);
         PointEstimate { value, err: own.map_or(shared, |own| (own * shared).sqrt()) }
     };
-    Ok(found.into_iter().zip(groups).map(with_error).collect())
+    Ok(centers.into_iter().zip(groups).map(with_error).collect())
 }
 
 fn count(group: &[f64]) -> f64 {
@@ -215,7 +215,7 @@ fn scatter(values: &[f64], weights: &[f64]) -> (f64, f64) {
 pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
     let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
     at_least(3, &values)?;
-    let mut found = Vec::with_capacity(groups.len());
+    let mut residuals = Vec::with_capacity(groups.len());
     for (at, group) in groups.iter().enumerate() {
         let others = [&groups[..at], &groups[at + 1..]].concat();
         let (mean, between) = match RandomEffects::of(&others) {
@@ -227,9 +227,9 @@ pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
         let weights = others.iter().map(|other| 1.0 / (other.err.powi(2) + between.powi(2)));
         let of_mean = 1.0 / weights.sum::<f64>();
         let err = (group.err.powi(2) + between.powi(2) + of_mean).sqrt();
-        found.push(t_test(group.value - mean, err, count(&values) - 2.0)?);
+        residuals.push(t_test(group.value - mean, err, count(&values) - 2.0)?);
     }
-    Ok(found)
+    Ok(residuals)
 }
 
 /// Sign test: the two-sided p-value of `n_above` heads in `n` tosses of a fair coin. It is the

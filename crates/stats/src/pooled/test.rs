@@ -112,8 +112,8 @@ impl PooledTest {
 
     /// p-value of the re-labelling test at a log ratio, on the side of the random-effects mean.
     fn relabelling_p_at(&self, theta: f64) -> Result<f64, Invalid> {
-        let found = self.relabelling.test(theta)?;
-        Ok(if found.t * (self.effects.mean - theta) > 0.0 { found.p } else { 1.0 })
+        let test = self.relabelling.test(theta)?;
+        Ok(if test.t * (self.effects.mean - theta) > 0.0 { test.p } else { 1.0 })
     }
 }
 

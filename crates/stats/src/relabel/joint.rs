@@ -27,7 +27,7 @@ const LEVEL_MIN: f64 = 1e-7;
 #[derive(Clone, Debug)]
 pub(crate) struct JointLook {
     pub(crate) pairs: Pairs,
-    /// Re-labellings of `pairs`. Those of all looks of a stage are parts of the same endless rows.
+    /// Re-labellings of `pairs`. All looks of a stage use parts of the same endless rows.
     pub(crate) orbit: Orbit,
     /// Share of the error that may be spent up to this look, from 0 to 1.
     pub(crate) spent: f64,

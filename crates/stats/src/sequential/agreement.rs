@@ -87,12 +87,13 @@ mod tests {
         (test, pairs)
     }
 
-    fn is_consistent(found: &Conclusion) -> bool {
+    fn is_consistent(conclusion: &Conclusion) -> bool {
         let is_different = matches!(
-            found.verdict,
+            conclusion.verdict,
             IntervalVerdict::Different | IntervalVerdict::DifferentWithinMargin
         );
-        found.interval.lo <= found.interval.hi && is_different != found.interval.contains(0.0)
+        conclusion.interval.lo <= conclusion.interval.hi
+            && is_different != conclusion.interval.contains(0.0)
     }
 
     /// A core that changes its speed for one of the arms, or a benchmark that settles late.

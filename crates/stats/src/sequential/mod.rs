@@ -289,10 +289,10 @@ impl SequentialTest {
     pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
         let Some(last) = self.last else { return Ok(None) };
         let level = self.level(share);
-        let mut found = self.interval(&self.tests, pairs, level)?;
-        self.agree(&mut found.interval, share);
+        let mut conclusion = self.interval(&self.tests, pairs, level)?;
+        self.agree(&mut conclusion.interval, share);
         let verdict = match (self.is_different(share), self.is_same(share)) {
-            (true, _) if found.interval.is_within(self.design.margin) => {
+            (true, _) if conclusion.interval.is_within(self.design.margin) => {
                 IntervalVerdict::DifferentWithinMargin
             }
             (true, _) => IntervalVerdict::Different,
@@ -300,24 +300,24 @@ impl SequentialTest {
             _ => IntervalVerdict::Undecided,
         };
         let mean = match self.design.estimand {
-            Estimand::Mean => (found.comparison.theta, found.interval),
+            Estimand::Mean => (conclusion.comparison.theta, conclusion.interval),
             _ => self.mean_ratio(pairs, level)?,
         };
         let view = self.last_view(pairs)?;
-        let raw = pairs.first(self.n_pairs_seen())?.skip(found.n_warmup)?;
+        let raw = pairs.first(self.n_pairs_seen())?.skip(conclusion.n_warmup)?;
         Ok(Some(Conclusion {
             n_pairs: self.n_pairs_seen(),
-            n_warmup: found.n_warmup,
+            n_warmup: conclusion.n_warmup,
             shape: view.pairs.shape(&view.orbit)?,
             clustering: self.slow_clustering(&raw),
-            tail: raw.tail(found.comparison.theta),
+            tail: raw.tail(conclusion.comparison.theta),
             slow_runs: raw.slow_runs(),
             doubt: last.doubt.filter(|_| self.is_inside(share) && !self.is_different(share)),
             verdict,
-            interval: found.interval,
-            is_contradicted: found.is_contradicted,
+            interval: conclusion.interval,
+            is_contradicted: conclusion.is_contradicted,
             mean,
-            last: found.comparison,
+            last: conclusion.comparison,
         }))
     }
 

@@ -28,11 +28,11 @@ pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     if kept.is_some() {
         return kept;
     }
-    let found = measure_core_pairs(host)?;
-    if let Some(path) = path.filter(|_| found.busy.is_empty()) {
-        write(&path, &found).ok();
+    let pairs = measure_core_pairs(host)?;
+    if let Some(path) = path.filter(|_| pairs.busy.is_empty()) {
+        write(&path, &pairs).ok();
     }
-    Some(found)
+    Some(pairs)
 }
 
 fn read(path: &Path) -> Option<CorePairs> {

@@ -113,7 +113,7 @@ struct Row {
     n_calls: usize,
     /// The number of cells with each end.
     ends: [usize; 4],
-    /// What is wrong with the others.
+    /// Faults of the others.
     wrong: Vec<String>,
 }
 

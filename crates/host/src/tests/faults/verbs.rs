@@ -13,7 +13,7 @@ use crate::shielding;
 /// CPU 1 is for the benchmark. CPU 3 is on its core.
 const BENCH: usize = 1;
 
-/// What a user asks for.
+/// A user's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultVerb {
     Tune,
@@ -26,7 +26,7 @@ pub(super) enum FaultVerb {
     RunIsolate,
 }
 
-/// What the user sees at the end.
+/// Output for the user at the end.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) exit_code: u8,
@@ -160,7 +160,7 @@ fn run(host: &Host, verb: FaultVerb, machine: &str) -> Told {
     heard(&answers)
 }
 
-/// What a front end makes of the answers.
+/// The front end's view of the answers.
 fn heard(answers: &[serde_json::Value]) -> Told {
     let last = answers.last().expect("the guardian answers");
     if let Some(failed) = last.get("Failed") {

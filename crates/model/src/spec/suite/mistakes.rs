@@ -221,7 +221,8 @@ fn wrong_with_kind(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     if kind != "program" && benchmark.name.is_none() {
         return Some(Flaw::whole(format!("a `{kind}` needs a `name`")));
     }
-    let foreign = keys_of_one_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
+    let foreign =
+        keys_of_one_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
     let (key, of, _) = foreign?;
     Some(Flaw::key(key, format!("`{key}` is for a `{of}`, and this is a `{kind}`")))
 }

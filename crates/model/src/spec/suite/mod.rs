@@ -23,7 +23,7 @@ pub use values::{Scalar, SuiteItem};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteFile {
-    /// What to call the suite [default: the name of the file].
+    /// Name of the suite [default: the name of the file].
     pub name: Option<String>,
     /// Most time for the whole suite, for example "5min" [default: 10s for each benchmark that compares, 3s for others].
     #[serde(default, deserialize_with = "values::text")]
@@ -36,10 +36,10 @@ pub struct SuiteFile {
     /// How benchmarks are measured and judged that do not say otherwise.
     #[serde(default)]
     pub policy: Policy,
-    /// What is compared; the first is the reference [default: one, which adds nothing].
+    /// The variants to compare; the first is the reference [default: one, which adds nothing].
     #[serde(default, rename = "variant")]
     pub variants: Vec<SuiteItem<Variant>>,
-    /// What is measured.
+    /// The benchmarks.
     #[serde(default, rename = "benchmark")]
     pub benchmarks: Vec<SuiteItem<SuiteBenchmark>>,
 }
@@ -48,7 +48,7 @@ pub struct SuiteFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// What to call it.
+    /// Name.
     pub name: String,
     /// Put in front of each command and program, or where these have `{prefix}`; not of those that have `{python}`.
     pub prefix: Option<String>,
@@ -183,7 +183,7 @@ pub struct Policy {
     #[serde(default, deserialize_with = "values::text")]
     #[schemars(with = "Option<values::PercentText>")]
     pub same: Option<Percent>,
-    /// What is compared [default: adaptive].
+    /// The estimand [default: adaptive].
     pub estimand: Option<Estimand>,
     /// The time that is compared: clean, wall or cpu [default: clean].
     pub clock: Option<Clock>,

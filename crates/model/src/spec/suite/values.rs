@@ -62,7 +62,7 @@ impl<T: JsonSchema> JsonSchema for SuiteItem<T> {
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(with = "ScalarText")]
 pub struct Scalar {
-    /// What is filled in.
+    /// The value.
     pub text: String,
     /// What it is whatever it is written like: 1.0 is 1.
     pub value: String,

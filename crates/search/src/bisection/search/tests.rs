@@ -73,7 +73,7 @@ fn what_rounding_leaves_is_not_searched() {
     assert!(found.unresolved.is_empty() && steps.len() <= 9, "{steps:?}");
 }
 
-/// Two wrong answers lead to a commit without a change. Its confirmation says so, and both sides of it are searched.
+/// Two wrong answers lead to a commit without a change. The confirmation shows it, and both sides are searched.
 #[test]
 fn a_refuted_commit_opens_both_sides() {
     for (change, liars, told) in [(23, [9, 10], [100.0, 105.0]), (23, [30, 31], [100.0, 105.0])] {
