@@ -1,8 +1,8 @@
 //! False positive rates and power of several tests on this machine, from one long series of runs of a command.
 //!
-//! Each experiment takes a random stretch of consecutive runs, assigns the runs of each pair to the two arms by coin
-//! flips, and multiplies the times of the new arm by a known ratio. So the noise is the machine's own. The usual tests
-//! get the first half of the stretch as the reference, the second half as the new arm.
+//! Each experiment takes a random stretch of consecutive runs. Coin flips assign the runs of each pair to the two arms,
+//! and the times of the new arm are multiplied by a known ratio. So the noise is the machine's own. The usual tests get
+//! the first half of the stretch as the reference, the second half as the new arm.
 
 use rayon::prelude::*;
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ const SOURCES_MAX: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Disturbance {
     /// Share of the runs' wall time in which they were ready and other programs had the CPU. Clean time leaves it out.
-    /// Null if the kernel does not tell.
+    /// Null if the kernel does not report it.
     pub taken_share: Option<f64>,
     /// Share of the runs that began while the other hardware thread of their core was busy; null without probes.
     pub shared_core_share: Option<f64>,

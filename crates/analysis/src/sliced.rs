@@ -98,7 +98,7 @@ const HARDLY_NS: f64 = 1.0;
 /// Blocking and waking alone cost up to this share.
 pub(super) const WAIT_MIN: f64 = 0.1;
 
-pub(super) fn of_slices(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
+pub(super) fn notes_on_slices(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     let mut notes = Vec::new();
     let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
     if wait > WAIT_MIN {

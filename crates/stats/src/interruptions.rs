@@ -83,16 +83,20 @@ type Run = (f64, f64);
 /// its interruptions were cheap.
 ///
 /// **Errors.** The error of the cost is the jackknife over the windows of
-/// [`endpoint::window_err`](crate::endpoint::window_err). The error of t0 is that of
-/// [`low_end::floor`], combined with the error of the cost times the interruptions of the lowest
-/// runs. Of 3 800 simulated sessions, 1.2 %
-/// are more than 2 errors off and 0.8 % more than 3; the bias is at most 0.2 %
+/// [`endpoint::window_err`](crate::endpoint::window_err). The error of t0
+/// combines the error of [`low_end::floor`] with the error of the cost times the interruptions of
+/// the lowest runs. Of 3 800 simulated sessions, 1.2 % are more than 2 errors off and 0.8 % more
+/// than 3; the bias is at most 0.2 %
 /// (tests/calibration/interruptions.rs).
 ///
-/// It is [`Interruptions::UnknownCost`] below 12 runs; if zero is more than 3 sd of the counts
-/// below those of the least interrupted runs, the sd being that about proportionality to the time
-/// (usual under constant load, where the scheduler preempts after a fixed slice); if the best cost
-/// is more than 2 errors below 0 or at its limit; and if its error is above 10 % of t0.
+/// The cost is unknown ([`Interruptions::UnknownCost`]) in four cases:
+///
+/// - fewer than 12 runs;
+/// - zero is more than 3 sd below the counts of the least interrupted runs, with the sd of the counts
+///   about proportionality to the time. This is usual under constant load, where the scheduler
+///   preempts after a fixed slice;
+/// - the best cost is more than 2 errors below 0, or at its limit;
+/// - the error of the cost is above 10 % of t0.
 ///
 /// The result is wrong if the *rate* depends on the program's own time. If the machine is slow and
 /// busy at the same moments, the cost is too large, but within its limit. The cost is too small if

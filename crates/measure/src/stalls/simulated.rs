@@ -2,8 +2,8 @@
 //! no code with `add_up`.
 //!
 //! True clean time is the wall time less every step in which
-//! - a task of the run was ready, none of the run had a CPU, and none was in a sleep that something outside the run (a
-//!   timer, or another program) ended and after which the task continued before the first process ended;
+//! - a task of the run was ready, none had a CPU, and none was in an outside sleep: one that a timer or another program
+//!   ended, and after which the task continued before the first process ended;
 //! - or the first process had ended, and the launcher had yet to see it.
 //!
 //! A task belongs to the run if the first task, or another task of the run, made it. It also has a CPU while it gives

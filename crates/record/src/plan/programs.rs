@@ -20,8 +20,8 @@ use model::values::{
     Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
 };
 
-/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (some 3 ms each), and is a
-/// thousand times longer than reading the clock (docs/methodology.md, "Slices").
+/// A slice of a millisecond often falls between other programs' turns on the CPU, of some 3 ms each. Reading the clock
+/// takes a thousandth of the slice (docs/methodology.md, "Slices").
 const SLICE_NS: u64 = 1_000_000;
 /// The factor of --rigorous and --fast on the session's time.
 pub(super) const LONGER: u64 = 3;
