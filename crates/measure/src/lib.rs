@@ -38,6 +38,7 @@ pub mod script;
 pub mod serve;
 pub mod slices;
 pub mod stack_copies;
+mod stack_room;
 pub mod stalls;
 mod streams;
 pub mod supervised;

@@ -21,6 +21,7 @@ use crate::clock::monotonic_ns;
 use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::jit::JitFiles;
 use crate::stack_copies::{CHAIN_AT, ask_for_stacks, chain_end, cut_unused, long, stack_copy};
+use crate::stack_room::StackRoom;
 use crate::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::waiting::WaitingLog;
 use crate::wire::{RowId, SamplingSettings};
@@ -62,6 +63,8 @@ const PERIOD_MIN: f64 = 0.5;
 
 pub struct Sampling {
     rings: Vec<Sampler>,
+    cpus: Vec<usize>,
+    room: StackRoom,
     file: BufWriter<File>,
     n_bytes: u64,
     has_kernel: bool,
@@ -85,18 +88,19 @@ impl Sampling {
         files_of: Option<&User>,
         cpus: &[usize],
     ) -> Result<Self> {
+        let room = StackRoom::of(settings);
         let open = |with_kernel: bool, with_stacks: bool| {
             let stack_bytes = if with_stacks { settings.stack_bytes } else { 0 };
-            let open = |&cpu| open_ring(cpu, settings.period_ns, with_kernel, stack_bytes);
-            let rings = cpus.iter().map(open);
-            rings.collect::<io::Result<Vec<Sampler>>>().map(|rings| (rings, with_kernel))
+            let rings = open_rings(cpus, settings.period_ns, with_kernel, stack_bytes)?;
+            Ok((rings, with_kernel))
         };
         let ways = [(true, true), (false, true), (true, false)];
         let opened = ways
             .into_iter()
             .find_map(|(with_kernel, with_stacks)| open(with_kernel, with_stacks).ok())
             .map_or_else(|| open(false, false), Ok);
-        let (rings, has_kernel) = opened.map_err(|error| anyhow!("{}", refused(&error)))?;
+        let (rings, has_kernel) =
+            opened.map_err(|error: io::Error| anyhow!("{}", refused(&error)))?;
         let waiting = WaitingLog::open(if has_kernel { cpus } else { &[] });
         let counting = CountingLog::new(cpus, has_kernel, settings.system_calls);
         let path = Path::new(OsStr::from_bytes(&settings.file));
@@ -107,6 +111,8 @@ impl Sampling {
             file.with_context(|| format!("cannot open the file for samples {}", path.display()))?;
         Ok(Self {
             rings,
+            cpus: cpus.to_vec(),
+            room,
             file: BufWriter::with_capacity(1 << 16, file.into()),
             n_bytes: 0,
             has_kernel,
@@ -139,7 +145,9 @@ impl Sampling {
         let is_sampled = counts.is_none() && is_in(|block| !is_unsampled(block));
         let drawn = PERIOD_MIN + 2.0 * (1.0 - PERIOD_MIN) * self.stream.unit();
         let drawn_ns = self.period_ns as f64 * drawn;
-        let period_ns = if is_sampled { drawn_ns as u64 } else { NEVER_NS };
+        // The samples of a warm-up are not kept, but they tell how large the copies of stacks have to be.
+        let is_trial = row.is_some() && timed.is_none() && self.room.can_grow;
+        let period_ns = if is_sampled || is_trial { drawn_ns as u64 } else { NEVER_NS };
         let is_watched = self.waiting.before(is_sampled || (row.is_some() && timed.is_none()));
         self.began_ns = monotonic_ns();
         let is_set = self.rings.iter().all(|ring| sys::set_sample_period(ring, period_ns).is_ok());
@@ -193,8 +201,10 @@ impl Sampling {
         let took_ns = monotonic_ns().saturating_sub(self.began_ns);
         let sees_waits = self.waiting.after(took_ns, self.is_kept);
         let CountsEnd { n_lost: n_uncounted, n_huge_pages } = self.counting.after();
+        let mut has_compiled = false;
         if let Some(mut jit) = self.jit.take() {
             jit.take(|process, function| {
+                has_compiled = true;
                 let mut body = process.to_ne_bytes().to_vec();
                 body.extend([function.start, function.size].iter().flat_map(|n| n.to_ne_bytes()));
                 body.extend(function.name.as_bytes());
@@ -209,6 +219,11 @@ impl Sampling {
             self.write(RUN_ENDS, 0, &numbers.map(u64::to_ne_bytes).concat());
             // The front end reads the file after the session; a full disk loses samples, not runs.
             self.n_lost += u64::from(self.file.flush().is_err());
+        }
+        if let Some(stack_bytes) = self.room.end_run(has_compiled)
+            && let Ok(rings) = open_rings(&self.cpus, self.period_ns, self.has_kernel, stack_bytes)
+        {
+            (self.rings, self.room.bytes) = (rings, stack_bytes);
         }
     }
 
@@ -248,8 +263,9 @@ impl Sampling {
     }
 
     /// Keeps the used part of a sample's copy of the stack.
-    fn shorten(&self, body: &mut Vec<u8>) {
+    fn shorten(&mut self, body: &mut Vec<u8>) {
         cut_unused(body);
+        self.room.count(body);
         if self.n_bytes > STACKS_BYTES_MAX {
             body.truncate(chain_end(body).unwrap_or(body.len()));
         }
@@ -292,6 +308,16 @@ fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
         }
         _ => {}
     }
+}
+
+/// An event on each of the CPUs.
+fn open_rings(
+    cpus: &[usize],
+    period_ns: u64,
+    with_kernel: bool,
+    stack_bytes: u32,
+) -> io::Result<Vec<Sampler>> {
+    cpus.iter().map(|&cpu| open_ring(cpu, period_ns, with_kernel, stack_bytes)).collect()
 }
 
 /// `cpu-clock`, which needs no performance monitoring unit: a kernel timer that runs while a task runs. So a sample is

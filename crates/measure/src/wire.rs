@@ -69,6 +69,8 @@ pub struct SamplingSettings {
     pub period_ns: u64,
     /// Bytes of the stack that are copied with each sample.
     pub stack_bytes: u32,
+    /// Whether the copies become larger if code that a run compiles needs it.
+    pub stacks_grow: bool,
     pub seed: u64,
     /// Number of the system call tracepoint; `None` if unknown.
     pub system_calls: Option<u64>,

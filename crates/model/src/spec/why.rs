@@ -82,7 +82,8 @@ pub struct WhyVerb {
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(10..=20_000))]
     pub rate: Option<u32>,
     /// KiB of the stack that are copied with each sample, 1 to 60, to find the callers of a function. More find those of a deep
-    /// recursion, and slow the runs more [default: 8]
+    /// recursion, and slow the runs more. Unless this is given, they become 60 where Python or a just-in-time compiler
+    /// names its functions and needs more [default: 8]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u8).range(1..=60))]
     pub stack_kib: Option<u8>,
     #[command(flatten)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::columns::{one_line, shorten};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::{self, DisplayUnit, UnitKind};
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
-use measure::profile::breakdown::{Breakdown, CountPart, PartKind, TimePart};
+use measure::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
 use measure::profile::matching::Guess;
 use measure::profile::saved::FunctionOrigin;
 
@@ -44,6 +44,7 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
         let old = shorten(&found.arms[0], ARM_IN_WORDS);
         notes.push(format!("A point is one per cent of the time of {old}."));
     }
+    notes.extend([0, 1].into_iter().filter_map(|arm| unseen_callers(found, arm)));
     notes.extend(without_symbols(found));
     notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
     notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
@@ -70,11 +71,42 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
     }
     if found.n_lost_blocks > 0 {
         notes.push(format!(
-            "{} blocks are left out because samples were lost; a lower --rate loses fewer.",
-            found.n_lost_blocks
+            "Left out because samples were lost: {}; a lower --rate loses fewer.",
+            units::counted(found.n_lost_blocks, "block")
         ));
     }
     notes
+}
+
+/// The callers that no sample of this arm shows, if their time in the other one is more than all that has changed: what
+/// they call runs in both.
+fn unseen_callers(found: &Breakdown, arm: usize) -> Option<String> {
+    found.arms.get(1)?;
+    let change = &found.clean;
+    let most_ns = change.estimate_ns.abs() + change.half_width_ns;
+    let is_unseen = |part: &&FunctionPart| {
+        let time = &part.time;
+        time.means_ns[arm] == 0.0 && time.estimate_ns.abs() - time.half_width_ns > most_ns
+    };
+    let names: Vec<&str> =
+        found.with_callees.iter().filter(is_unseen).map(|part| &*part.name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "No sample of {} shows a call by {}. What is called runs there too, from elsewhere or from a frame that cannot be \
+             seen, so with what they call these are more than what has changed.",
+            shorten(&found.arms[arm], ARM_IN_WORDS),
+            listed(&names)
+        )
+    })
+}
+
+/// Some names in a sentence.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let shown: Vec<String> =
+        names.iter().take(NAMES_MAX).map(|it| shorten(it.as_ref(), NAME_IN_WORDS)).collect();
+    let n_more = names.len() - shown.len();
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// The files whose code has no names.
@@ -109,12 +141,6 @@ fn changed_count(count: &CountPart) -> String {
 
 fn guessed(found: &Breakdown, guess: &Guess) -> String {
     let of = |name: &str| shorten(name, NAME_IN_WORDS);
-    let listed = |names: &[String]| {
-        let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|it| of(it)).collect();
-        let n_more = names.len() - shown.len();
-        let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-        format!("{}{more}", shown.join(", "))
-    };
     match guess {
         Guess::Together { place, old, new } => format!(
             "{} count as one, because nothing tells which of them are the same: {} has {}, {} has {}.",
@@ -139,5 +165,31 @@ fn guessed(found: &Breakdown, guess: &Guess) -> String {
             of(function),
             of(caller)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::profile::breakdown::breakdown;
+    use measure::profile::breakdown::fixture::made_up;
+
+    #[test]
+    fn a_caller_that_only_one_program_shows_is_noted_if_it_is_more_than_the_change() {
+        let mut found = breakdown(&made_up(80, 8.0)).unwrap();
+        let mut caller = found.functions[0].clone();
+        caller.name = "func1".into();
+        let mut with = |means_ns: [f64; 2]| {
+            caller.time.means_ns = means_ns.to_vec();
+            caller.time.estimate_ns = means_ns[1] - means_ns[0];
+            found.with_callees = vec![caller.clone()];
+            notes(&found).into_iter().find(|note| note.contains("func1"))
+        };
+        let note = with([0.0, 9e9]).unwrap();
+        assert!(note.starts_with("No sample of old shows a call by func1. "), "{note}");
+        assert!(with([9e9, 0.0]).unwrap().starts_with("No sample of new shows"));
+        // Work that is only in one program explains the change; a caller in both is compared.
+        assert_eq!(with([0.0, 100.0]), None);
+        assert_eq!(with([1.0, 9e9]), None);
     }
 }

@@ -170,6 +170,42 @@ fn a_statement_is_profiled_with_the_functions_of_python() {
     assert!(ratio(1) > 1.5 * ratio(0), "{found}");
 }
 
+/// A CPython that can name its functions for profilers, if there is one.
+fn python_with_names(bench: &Bench) -> Option<&'static str> {
+    let has_names = |python: &&str| {
+        let command = format!("{python} -c 'import sys; sys.activate_stack_trampoline(\"perf\")'");
+        bench.stillwell(&["run", "-r", "2", "-o", &format!("{python}.swell"), &command]).code
+            == Some(0)
+    };
+    ["python3", "python3.14", "python3.13", "python3.12"].into_iter().find(has_names)
+}
+
+#[test]
+fn the_callers_of_deep_python_functions_are_found() {
+    let bench = Bench::new();
+    if !can_sample(&bench) {
+        return;
+    }
+    let Some(python) = python_with_names(&bench) else {
+        skipped("no Python that names its functions for profilers");
+        return;
+    };
+    bench.write(
+        "deep.py",
+        "def leaf(n):\n    return sum(i * i for i in range(n))\n\
+         def deep(k):\n    return next(map(deep, [k - 1])) if k else leaf(1000)\n\
+         for i in range(100): deep(30)\n",
+    );
+    let command = format!("{python} -S deep.py");
+    let found = json(&bench, &["-r", "20", &command]);
+    assert_eq!(found["has_chains"], true);
+    let callers = names(&found, "with_callees");
+    assert!(callers.iter().any(|name| name.starts_with("py::deep")), "{callers:?}");
+    // Who names a size gets it.
+    let found = json(&bench, &["-r", "20", "--stack-kib", "8", &command]);
+    assert_eq!(found["has_chains"], false);
+}
+
 #[test]
 fn an_inlined_function_has_its_own_name_where_both_builds_tell() {
     let programs: [(&str, &[&str]); 3] = [

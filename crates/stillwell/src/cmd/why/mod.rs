@@ -99,6 +99,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
         file: samples.path().as_os_str().as_bytes().to_vec(),
         period_ns,
         stack_bytes: 1024 * u32::from(verb.stack_kib.unwrap_or(defaults::STACK_KIB)),
+        stacks_grow: verb.stack_kib.is_none(),
         seed,
         system_calls: system_call_tracepoint(&Host::new("/")),
     };
