@@ -8,10 +8,11 @@ use std::path::Path;
 
 use crate::prepared::is_telling;
 use crate::programs;
+use crate::stepped_clock;
 use crate::valgrind::CountTask;
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
-use host::sys::User;
+use host::sys::{self, User};
 use model::harness::RESULT_FILE;
 use model::values::OutputTarget;
 use model::words::bytes_of;
@@ -154,10 +155,15 @@ impl Commands {
             let count = half.map(|half| CountTask { folder: None, half: Some(half) });
             return Command { count, ..command };
         };
-        let wrapped = |argv: Vec<Bytes>| CountTask::wrapped(folder, valgrind, argv);
+        let is_stepped = plan.needs_stepped_clock();
+        let wrapped = |argv: Vec<Bytes>| {
+            let argv = CountTask::wrapped(folder, valgrind, argv);
+            if is_stepped { stepped_clock::wrapped(argv) } else { argv }
+        };
         let count = CountTask { folder: Some(folder.clone()), half: half.map(wrapped) };
-        let (path, argv) = (bytes_of(valgrind), wrapped(command.argv));
-        Command { path, argv, count: Some(count), ..command }
+        let own = || sys::own_program().into_os_string().into_vec();
+        let path = if is_stepped { own() } else { bytes_of(valgrind) };
+        Command { path, argv: wrapped(command.argv), count: Some(count), ..command }
     }
 
     /// The arguments, with the path of the file for the value.

@@ -40,6 +40,7 @@ pub mod slices;
 pub mod stack_copies;
 mod stack_room;
 pub mod stalls;
+pub mod stepped_clock;
 mod streams;
 pub mod supervised;
 pub mod survivors;

@@ -31,6 +31,9 @@ fn main() -> ExitCode {
     if measure::supervised::is_requested() {
         return measure::supervised::serve();
     }
+    if measure::stepped_clock::is_requested() {
+        return measure::stepped_clock::serve();
+    }
     if let Some(problem) = host::sys::stack_problem() {
         writeln!(host::terminal::stderr(), "stillwell: {problem}").ok();
         return ExitCode::from(exit_code::ERROR);

@@ -185,4 +185,25 @@ impl CallListener {
             libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
         }
     }
+
+    /// Ends a call with success in the place of the kernel, after these bytes are written to an address of its process.
+    ///
+    /// # Errors
+    /// The process has ended meanwhile, or its memory may not be written.
+    pub fn answer(&self, call: StoppedCall, address: u64, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the kernel reads `bytes`, checks the other address, and reads a struct of this type, for which zeros are valid.
+        unsafe {
+            let from =
+                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+            let to = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+            let thread = call.thread.cast_signed();
+            if libc::process_vm_writev(thread, &raw const from, 1, &raw const to, 1, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let mut answer: libc::seccomp_notif_resp = std::mem::zeroed();
+            answer.id = call.id;
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
+        }
+        Ok(())
+    }
 }

@@ -3,14 +3,43 @@
 
 use crate::harness::{Harness, with_iterations};
 
-/// The arguments for a run of exactly `n` iterations. Errors: the framework chooses the number by the clock.
+/// Step of the clock of a program that chooses its iterations by the clock. With it, each run chooses the same number.
+pub const CLOCK_STEP_NS: u64 = 10_000_000;
+/// criterion measures its warm-up of one iteration with this many readings.
+const READINGS: u64 = 3;
+/// criterion's samples (`--sample-size=10`) have k, 2k, ... 10k iterations.
+const SAMPLES: u64 = 10;
+const ITERATIONS: u64 = SAMPLES * (SAMPLES + 1) / 2;
+
+/// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
+pub fn needs_stepped_clock(harness: Harness) -> bool {
+    harness == Harness::Criterion
+}
+
+/// Variables of the processes that are counted. criterion's statistics use threads, whose turns differ from run to run.
+pub fn counted_environment(harness: Harness) -> &'static [(&'static str, &'static str)] {
+    if harness == Harness::Criterion { &[("RAYON_NUM_THREADS", "1")] } else { &[] }
+}
+
+/// The next larger number of iterations that the framework can do, and twice as many.
+pub fn countable(harness: Harness, n: u64) -> u64 {
+    match harness {
+        Harness::Criterion if n <= SAMPLES => SAMPLES,
+        Harness::Criterion => n.div_ceil(ITERATIONS) * ITERATIONS,
+        _ => n,
+    }
+}
+
+/// The arguments for a run of exactly `n` iterations, [`countable`] or twice that. Errors: the framework chooses the number by the clock.
 pub fn with_exact_iterations(
     harness: Harness,
     argv: &[String],
     n: u64,
 ) -> Result<Vec<String>, String> {
-    if harness == Harness::PytestBenchmark {
-        return Ok(pytest(argv, n));
+    match harness {
+        Harness::PytestBenchmark => return Ok(pytest(argv, n)),
+        Harness::Criterion => return Ok(criterion(argv, n)),
+        _ => {}
     }
     let by_clock = || {
         format!(
@@ -19,6 +48,25 @@ pub fn with_exact_iterations(
         )
     };
     with_iterations(harness, argv, n).ok_or_else(by_clock)
+}
+
+/// Its warm-up ends with the first iteration, which seems to take [`READINGS`] steps. From that time and `--measurement-time`
+/// it computes the iterations: all samples have the same number if they would take more than half of that time in the other
+/// way (`SamplingMode::Auto` of criterion 0.3.4 to 0.8).
+fn criterion(argv: &[String], n: u64) -> Vec<String> {
+    let step_s = 1e-9 * (READINGS * CLOCK_STEP_NS) as f64;
+    // Half of a turn less, so that criterion's rounding up gives the number.
+    let turns = if n <= 2 * SAMPLES { n - SAMPLES / 2 } else { n - ITERATIONS / 2 };
+    let time_s = step_s * turns as f64;
+    let word = |word: &String| match word.split_once('=').map_or(word.as_str(), |(name, _)| name) {
+        "--warm-up-time" => "--warm-up-time=0.000001".to_owned(),
+        "--measurement-time" => format!("--measurement-time={time_s:.3}"),
+        // Its own statistics, whose work differs from run to run, become short.
+        "--nresamples" => "--nresamples=10".to_owned(),
+        _ => word.clone(),
+    };
+    // A comparison with the run before would be work that only the second run has.
+    argv.iter().map(word).chain(["--discard-baseline".to_owned()]).collect()
 }
 
 /// `n` rounds of one iteration. pytest-benchmark calibrates by the clock unless the minimal time is tiny.
@@ -51,10 +99,31 @@ mod tests {
         let pytest = words(Harness::PytestBenchmark, 7).unwrap();
         let calibrated = "--benchmark-min-rounds=7 --benchmark-min-time=0.000000001 --benchmark-max-time=0.000000001";
         assert!(pytest.contains(calibrated) && pytest.contains("warmup=off"), "{pytest}");
-        let by_clock = [Harness::Criterion, Harness::Libtest, Harness::Catch2, Harness::Jmh];
+        let by_clock = [Harness::Libtest, Harness::Catch2, Harness::Jmh];
         for harness in by_clock {
             let why = words(harness, 7).unwrap_err();
             assert!(why.starts_with(harness.name()) && why.contains("by the clock"), "{why}");
         }
+    }
+
+    /// The iterations that criterion computes (`iterations_per_sample`, `choose_sampling_mode`).
+    fn iterations(words: &str) -> u64 {
+        let time = words.split_once("--measurement-time=").unwrap().1.split(' ').next().unwrap();
+        let (target_ns, once_ns) = (1e9 * time.parse::<f64>().unwrap(), 30e6);
+        let per_turn = (target_ns / ITERATIONS as f64 / once_ns).ceil().max(1.0);
+        if ITERATIONS as f64 * per_turn * once_ns > 2.0 * target_ns {
+            return SAMPLES * (target_ns / SAMPLES as f64 / once_ns).ceil().max(1.0) as u64;
+        }
+        ITERATIONS * per_turn as u64
+    }
+
+    #[test]
+    fn criterion_computes_the_number_from_the_steps_of_the_clock() {
+        for n in [1, 10, 11, 55, 56, 1000, 123_456] {
+            let n = countable(Harness::Criterion, n);
+            assert_eq!(iterations(&words(Harness::Criterion, n).unwrap()), n);
+            assert_eq!(iterations(&words(Harness::Criterion, 2 * n).unwrap()), 2 * n);
+        }
+        assert_eq!(countable(Harness::Divan, 7), 7);
     }
 }

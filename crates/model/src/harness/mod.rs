@@ -25,7 +25,9 @@ use stats::SortedSample;
 
 use crate::values::ProcessValue;
 
-pub use counted::with_exact_iterations;
+pub use counted::{
+    CLOCK_STEP_NS, countable, counted_environment, needs_stepped_clock, with_exact_iterations,
+};
 pub use fixed::with_iterations;
 
 /// A framework of benchmark programs.

@@ -78,6 +78,9 @@ pub struct CountedIterations {
     pub n: u64,
     /// The command line with half of the iterations.
     pub half: Vec<String>,
+    /// Whether the clock of the processes goes on by the same step at each reading.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_stepped_clock: bool,
 }
 
 fn one() -> u64 {

@@ -71,6 +71,12 @@ impl Plan {
         self.policy.decide_on == Some(DecideOn::Instructions)
     }
 
+    /// Whether the clock of runs has to go on in steps, which only valgrind's programs ask the kernel for.
+    pub fn needs_stepped_clock(&self) -> bool {
+        let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());
+        counted.any(|counted| counted.has_stepped_clock)
+    }
+
     pub fn valgrind(&self) -> Option<&str> {
         match &self.counter {
             Some(InstructionCounter::Valgrind { path, .. }) => Some(path),

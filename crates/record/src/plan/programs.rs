@@ -11,7 +11,9 @@ use crate::plan::revisions::{BuiltRevision, across};
 use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
-use model::harness::{Harness, with_exact_iterations};
+use model::harness::{
+    Harness, countable, counted_environment, needs_stepped_clock, with_exact_iterations,
+};
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
@@ -110,15 +112,19 @@ fn harness_arm(
         Some(Estimand::Mean) => ProcessValue::Mean,
         _ => ProcessValue::Low,
     };
-    let own = harness.environment().iter().map(|(name, value)| ((*name).into(), (*value).into()));
     Arm {
         argv: harness.command(&program.argv, benchmark, iteration_ns),
         value: Some(ValueRule::for_harness(harness, benchmark, value)),
         accept: Some(vec![0]),
         has_own_timer: true,
-        environment: program.environment.iter().cloned().chain(own).collect(),
+        environment: with_variables(&program.environment, harness.environment()),
         ..program.clone()
     }
+}
+
+fn with_variables(own: &[(String, String)], more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let more = more.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    own.iter().cloned().chain(more).collect()
 }
 
 /// The arm that counts the instructions of a number of iterations. A second process has half of them. Errors: the
@@ -127,14 +133,16 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = harness_arm(program, harness, iteration_ns, None);
     let n = iteration_ns.map_or(1, |ns| (COUNTED_NS / ns.max(1e-3)) as u64);
-    let n = n.clamp(1, COUNTED_MAX);
+    let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
         let words = with_exact_iterations(harness, &timed.argv, n);
         words.map_err(|why| anyhow!("⟦decide-on⟧ instructions: {benchmark}: {why}"))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let counted = Some(CountedIterations { n, half });
-    Ok(Arm { argv, counted, value: None, ..timed })
+    let counted =
+        Some(CountedIterations { n, half, has_stepped_clock: needs_stepped_clock(harness) });
+    let environment = with_variables(&timed.environment, counted_environment(harness));
+    Ok(Arm { argv, counted, environment, value: None, ..timed })
 }
 
 /// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.

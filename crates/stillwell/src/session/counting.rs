@@ -1,6 +1,6 @@
 //! Chooses a counter of instructions for a session's runs, given the counters of this machine.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use host::user_of_commands;
 use measure::{can_count_instructions, valgrind};
@@ -20,7 +20,13 @@ pub fn count<'a>(
         return Ok(());
     }
     let valgrind = valgrind::found(user_of_commands(as_root).as_ref());
-    let counter = choose(choice.unwrap_or_default(), can_count_instructions, valgrind)?;
-    plans.for_each(|plan| plan.count_by(counter.clone()));
+    let choice = choice.unwrap_or_default();
+    let mut plans: Vec<&mut Plan> = plans.collect();
+    let is_stepped = plans.iter().any(|plan| plan.needs_stepped_clock());
+    let by_clock = "a framework that chooses its iterations by the clock is counted by valgrind";
+    ensure!(!(is_stepped && choice == CounterChoice::Pmu), "⟦counter⟧ pmu: {by_clock}");
+    let pmu = || if is_stepped { Err(by_clock.to_owned()) } else { can_count_instructions() };
+    let counter = choose(choice, pmu, valgrind)?;
+    plans.iter_mut().for_each(|plan| plan.count_by(counter.clone()));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Instructions that valgrind counts: with the real valgrind.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -213,4 +214,93 @@ fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
     std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
     gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
     assert_eq!(document(&bench)["counter"], Value::Null);
+}
+
+/// A program that computes its iterations from the time of the first one, as criterion does.
+const BY_THE_CLOCK: &str = r#"#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void work(double iterations) {
+    volatile unsigned x = 1;
+    for (long i = 0; i < iterations * ROUNDS; i++) x = x * 1664525 + 1013904223;
+}
+int main(int n, char **words) {
+    double target_s = 0.01;
+    for (int i = 1; i < n; i++) {
+        if (!strcmp(words[i], "--help")) return puts("Criterion.rs benchmark --measurement-time") < 0;
+        if (!strcmp(words[i], "--list")) return puts("loop: benchmark") < 0;
+        if (strstr(words[i], "measurement-time=")) target_s = atof(strchr(words[i], '=') + 1);
+    }
+    double start = now();
+    now();
+    work(1);
+    now();
+    double once_s = now() - start;
+    work(55 * once_s > 2 * target_s ? 10 * ceil(target_s / 10 / once_s) : 55 * ceil(target_s / 55 / once_s));
+    unsigned noise = getpid() * 2654435761u >> 20;
+    printf("loop  time:   [%u ns %u ns %u ns]\n", noise, 3000 + noise, 9000 + noise);
+}
+"#;
+
+#[test]
+fn a_framework_that_reads_the_clock_does_the_same_work_in_each_run() {
+    let Some(bench) = bench() else { return };
+    bench.write("p.c", BY_THE_CLOCK);
+    for (side, rounds) in [("old", 1000), ("new", 1100)] {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        compile(&bench, &format!("{side}/sums"), &[&format!("-DROUNDS={rounds}"), "-lm"]);
+    }
+    let programs = ["bench", "old/sums", "new/sums", "--decide-on", "instructions", "--counter"];
+    let options = ["valgrind", "--budget", "5min", "--json"];
+    let ran = bench.stillwell(&[&programs[..], &options].concat()).ends_with(0);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let ratio = said["conclusion"]["effects"][0]["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.1).abs() < 0.001, "each process has the same iterations: {ratio}");
+    let reason = "a framework that chooses its iterations by the clock is counted by valgrind";
+    bench.stillwell(&[&programs[..], &["pmu"]].concat()).ends_with(2).says(&[reason]);
+}
+
+/// The command of the process between Stillwell and valgrind, without these two.
+#[test]
+fn each_reading_of_the_clock_is_a_step_later() {
+    let Some(bench) = bench() else { return };
+    let code = r#"#include <stdio.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int main(int n, char **words) {
+    struct timespec a, b;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &a);
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &b);
+    printf("%ld", (b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec);
+    fflush(stdout);
+    if (n > 1) raise(SIGKILL);
+    return 7;
+}
+"#;
+    bench.write("p.c", code);
+    compile(&bench, "p", &[]);
+    let stepped = |words: &[&str]| {
+        let mut command = bench.command(env!("CARGO_BIN_EXE_stillwell"));
+        command.arg0("stillwell-stepped-clock").args(words).output().unwrap()
+    };
+    let ran = stepped(&["./p"]);
+    assert_eq!(
+        (&*String::from_utf8_lossy(&ran.stdout), ran.status.code()),
+        ("10000000", Some(7)),
+        "{ran:?}"
+    );
+    assert_eq!(stepped(&["./p", "killed"]).status.code(), Some(128 + 9));
+    let missing = stepped(&["./nothing"]);
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(missing.status.code() == Some(2) && said.contains("No such file"), "{said}");
 }

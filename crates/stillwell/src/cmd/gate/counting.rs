@@ -8,7 +8,7 @@ use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use host::user_of_commands;
 use measure::{can_count_instructions, valgrind};
-use model::harness::with_exact_iterations;
+use model::harness::{countable, needs_stepped_clock, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::metric::Metric;
 use record::Record;
@@ -30,6 +30,9 @@ const PROCESSES: f64 = 12.0;
 /// Start of valgrind, and its time for that of the program.
 const START_NS: f64 = 0.3e9;
 const SLOWER: f64 = 40.0;
+/// The iterations of a process that is timed take at least so long, and those of one that is counted on average.
+const TIMED_NS: f64 = 12e6;
+const COUNTED_NS: f64 = 4.5e6;
 /// Where the records of the counts are in those of the gate.
 const FOLDER: &str = "instructions";
 
@@ -93,7 +96,7 @@ impl Counting {
         let all = Timed::of(&timed.record, timed, limit);
         let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);
         let wanted: Vec<Timed> = wanted.collect();
-        let chosen = choose_pairs(pairs, &wanted, left_ns, &mut work.uncounted);
+        let chosen = self.choose_pairs(pairs, &wanted, left_ns, &mut work.uncounted);
         if chosen.is_empty() {
             return Ok(work);
         }
@@ -113,6 +116,50 @@ impl Counting {
         work.uncounted.extend(uncounted_benchmarks(&counted.record));
         work.counted = of_assessment(&counted, &wanted);
         Ok(work)
+    }
+
+    /// The pairs with the benchmarks that are counted. Those that do not fit into the time, or whose framework has no fixed number
+    /// of iterations, are named with the reason.
+    fn choose_pairs(
+        &self,
+        pairs: &[Pair],
+        wanted: &[Timed],
+        left_ns: u64,
+        uncounted: &mut Vec<String>,
+    ) -> Vec<Pair> {
+        let mut left_ns = left_ns as f64;
+        let mut chosen = Vec::new();
+        for pair in pairs {
+            let full = |inner: &str| {
+                if pairs.len() > 1 { format!("{}/{inner}", pair.name) } else { inner.to_owned() }
+            };
+            let mut kept = Vec::new();
+            for listed in &pair.common[0] {
+                let Some(timed) = wanted.iter().find(|it| it.name == full(&listed.name)) else {
+                    continue;
+                };
+                let Some(harness) = listed.harness else { continue };
+                let command = harness.command(&["program".into()], &listed.name, None);
+                let expected_ns = timed.expected_ns(countable(harness, 1));
+                let is_by_pmu = self.counter == InstructionCounter::Pmu;
+                if let Err(why) = with_exact_iterations(harness, &command, countable(harness, 1)) {
+                    uncounted.push(format!("{}: {why}", timed.name));
+                } else if is_by_pmu && needs_stepped_clock(harness) {
+                    uncounted.push(format!("{}: {} needs valgrind", timed.name, harness.name()));
+                } else if expected_ns > left_ns {
+                    let seconds = (expected_ns / 1e9).ceil();
+                    uncounted
+                        .push(format!("{}: no time is left for it, some {seconds} s", timed.name));
+                } else {
+                    left_ns -= expected_ns;
+                    kept.push((listed.name.clone(), timed.iteration_ns));
+                }
+            }
+            if !kept.is_empty() {
+                chosen.push(pair.with(&kept));
+            }
+        }
+        chosen
     }
 }
 
@@ -148,9 +195,12 @@ impl Timed {
         pairs.map(one).collect()
     }
 
-    /// How long its counts may take, ns.
-    fn expected_ns(&self) -> f64 {
-        PROCESSES * (START_NS + SLOWER * self.process_ns)
+    /// How long its counts may take, ns, with at least so many iterations.
+    fn expected_ns(&self, n: u64) -> f64 {
+        // One of two processes has twice as many.
+        let iterations_ns = 1.5 * n as f64 * self.iteration_ns.unwrap_or(0.0);
+        let program_ns = (self.process_ns - TIMED_NS).max(0.0);
+        PROCESSES * (START_NS + SLOWER * (program_ns + iterations_ns.max(COUNTED_NS)))
     }
 }
 
@@ -167,44 +217,6 @@ fn system_share(record: &Record, arm: usize) -> f64 {
     let (user_us, system_us) = (us(Metric::UserUs), us(Metric::SysUs));
     let all_us = user_us + system_us;
     if all_us > 0.0 { system_us / all_us } else { 0.0 }
-}
-
-/// The pairs with the benchmarks that are counted. Those that do not fit into the time, or whose framework has no fixed number
-/// of iterations, are named with the reason.
-fn choose_pairs(
-    pairs: &[Pair],
-    wanted: &[Timed],
-    left_ns: u64,
-    uncounted: &mut Vec<String>,
-) -> Vec<Pair> {
-    let mut left_ns = left_ns as f64;
-    let mut chosen = Vec::new();
-    for pair in pairs {
-        let full = |inner: &str| {
-            if pairs.len() > 1 { format!("{}/{inner}", pair.name) } else { inner.to_owned() }
-        };
-        let mut kept = Vec::new();
-        for listed in &pair.common[0] {
-            let Some(timed) = wanted.iter().find(|it| it.name == full(&listed.name)) else {
-                continue;
-            };
-            let Some(harness) = listed.harness else { continue };
-            let command = harness.command(&["program".into()], &listed.name, None);
-            if let Err(why) = with_exact_iterations(harness, &command, 1) {
-                uncounted.push(format!("{}: {why}", timed.name));
-            } else if timed.expected_ns() > left_ns {
-                let seconds = (timed.expected_ns() / 1e9).ceil();
-                uncounted.push(format!("{}: no time is left for it, some {seconds} s", timed.name));
-            } else {
-                left_ns -= timed.expected_ns();
-                kept.push((listed.name.clone(), timed.iteration_ns));
-            }
-        }
-        if !kept.is_empty() {
-            chosen.push(pair.with(&kept));
-        }
-    }
-    chosen
 }
 
 /// What the counts of each benchmark tell.

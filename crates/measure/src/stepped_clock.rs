@@ -1,0 +1,149 @@
+//! A clock that goes on by the same step at each reading. A framework that chooses its iterations by the clock then chooses
+//! the same number in each run, so that their instructions can be compared.
+//!
+//! The kernel stops each reading and asks this process (seccomp_unotify(2)). It sees only readings by system call: valgrind
+//! hides the vDSO, by which a program reads the clock otherwise. What is no clock of the machine, as the CPU time of a thread,
+//! goes on in the same steps.
+#![expect(clippy::disallowed_methods, reason = "this module starts a command")]
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::supervised::{exit_code, wait_for};
+use host::sys::{self, CallListener, StoppedCall};
+use host::terminal;
+use model::harness::CLOCK_STEP_NS;
+use model::values::exit_code::ERROR;
+use model::words::in_words;
+
+/// `argv[0]` that makes this program run a command with such a clock.
+const ARGV0: &str = "stillwell-stepped-clock";
+/// Longest time between two looks at the command without pidfds (Linux before 5.3), ns.
+const LOOK_NS: u64 = 10_000_000;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The arguments of this program in front of those of the command.
+pub fn wrapped(argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    std::iter::once(ARGV0.into()).chain(argv).collect()
+}
+
+/// Whether this process was started to give a command such a clock.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Runs the command, and passes its status on.
+pub fn serve() -> ExitCode {
+    match run(std::env::args_os().skip(1)) {
+        Ok(status) => ExitCode::from(exit_code(status)),
+        Err(error) => {
+            writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    let (ours, theirs) = UnixStream::pair().context("cannot make a socket")?;
+    sys::stop_at(&mut command, &calls(), OwnedFd::from(theirs));
+    let refused = "cannot answer the program's readings of the clock";
+    let mut child = command.spawn().context(refused)?;
+    // The command holds the other end of the socket.
+    drop(command);
+    let listener = CallListener::receive(&ours).context(refused)?.context(refused)?;
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+    let mut clock = SteppedClock::default();
+    loop {
+        let mut fds = vec![PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+        fds.extend(ended.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        wait_for(&mut fds, LOOK_NS)?;
+        if fds[0].revents().contains(PollFlags::IN) {
+            if let Some(call) = listener.next().context(refused)? {
+                clock.answer(&listener, call).context(refused)?;
+            }
+        } else if let Some(status) = child.try_wait().context("cannot wait for the command")? {
+            return Ok(status);
+        }
+    }
+}
+
+/// The system calls that read a clock.
+fn calls() -> Vec<libc::c_long> {
+    let mut calls = vec![libc::SYS_clock_gettime, libc::SYS_gettimeofday];
+    #[cfg(target_arch = "x86_64")]
+    calls.push(libc::SYS_time);
+    calls
+}
+
+/// The readings so far, and when each clock began.
+#[derive(Default)]
+struct SteppedClock {
+    n_readings: u64,
+    /// Whole seconds, so that differences of two readings are computed with the same instructions in each run.
+    begins_s: HashMap<u64, u64>,
+}
+
+impl SteppedClock {
+    /// Answers a reading.
+    fn answer(&mut self, listener: &CallListener, call: StoppedCall) -> std::io::Result<()> {
+        let is_gettime = call.number == libc::SYS_clock_gettime;
+        let (clock, address) = match call.arguments {
+            [clock, address, ..] if is_gettime => (clock, address),
+            [address, ..] => (0, address),
+        };
+        // time(2) returns its value in a register, and programs read it for a date.
+        let is_seconds = !is_gettime && call.number != libc::SYS_gettimeofday;
+        if !call.is_native || address == 0 || is_seconds {
+            listener.let_go_on(call);
+            return Ok(());
+        }
+        let ns = self.next_ns(clock);
+        let part = if is_gettime { ns % NS_PER_S } else { ns % NS_PER_S / 1000 };
+        let words = [ns / NS_PER_S, part].map(u64::to_ne_bytes);
+        listener.answer(call, address, words.as_flattened())
+    }
+
+    /// The next reading of this clock, ns. It begins near the machine's, because a program may wait for a time of it.
+    fn next_ns(&mut self, clock: u64) -> u64 {
+        self.n_readings += 1;
+        let begins_s = *self.begins_s.entry(clock).or_insert_with(|| now_s(clock));
+        begins_s * NS_PER_S + self.n_readings * CLOCK_STEP_NS
+    }
+}
+
+/// The seconds of the machine's clock with this number.
+fn now_s(clock: u64) -> u64 {
+    const REALTIME: u64 = 0;
+    const REALTIME_COARSE: u64 = 5;
+    match clock {
+        REALTIME | REALTIME_COARSE => {
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+        }
+        _ => crate::clock::monotonic_ns() / NS_PER_S,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reading_is_a_step_later() {
+        let mut clock = SteppedClock::default();
+        let readings: Vec<u64> = [1, 1, 4, 1].map(|it| clock.next_ns(it)).to_vec();
+        assert_eq!(readings[1] - readings[0], CLOCK_STEP_NS);
+        assert_eq!(readings[3] - readings[1], 2 * CLOCK_STEP_NS);
+        assert_eq!(readings[0] % NS_PER_S, CLOCK_STEP_NS);
+    }
+}
