@@ -30,6 +30,9 @@ pub enum Finding {
     Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
     /// The runs of each value of a parameter followed a setup or a cleanup of their own, so they were not mixed.
     NotMixed,
+    /// Every block ran the arms in the order in which they are listed, so an effect of the place in a block counts as a
+    /// difference of the arms.
+    ListedOrder,
     /// Page faults that read from a device.
     MajorFaults { n: f64 },
     /// Moves between CPUs.

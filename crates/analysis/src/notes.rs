@@ -8,7 +8,7 @@ use crate::sliced::notes_on_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
 use model::values::metric::Metric;
-use model::values::read_cpu_list;
+use model::values::{Order, read_cpu_list};
 use record::ledger::LedgerEntry;
 use record::plan::priority::{NICE, REAL_TIME};
 use record::{Event, Header, Record, Survivors};
@@ -43,6 +43,7 @@ pub fn notes(
     notes.extend(failed_runs(arms));
     notes.extend(survivors(record));
     notes.extend(not_mixed(record));
+    notes.extend(listed_order(record, comparisons));
     notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
@@ -71,6 +72,11 @@ fn not_mixed(record: &Record) -> Option<Note> {
     let arms = &record.header.plan.arms;
     let has_own = arms.iter().any(|arm| arm.setup.is_some() || arm.cleanup.is_some());
     has_own.then_some(Note { finding: Finding::NotMixed, weight: 1.0 })
+}
+
+fn listed_order(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
+    let is_listed = record.header.plan.order == Order::Listed && !comparisons.is_empty();
+    is_listed.then_some(Note { finding: Finding::ListedOrder, weight: 1.0 })
 }
 
 /// Smallest share of runs on a shared core for a note. An interrupt may hit some of the probes, which take 4 µs.

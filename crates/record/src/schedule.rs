@@ -5,7 +5,7 @@ use std::ops::Range;
 use stats::Stream;
 
 use crate::plan::{BlockRule, Plan};
-use model::values::Padding;
+use model::values::{Order, Padding};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -29,6 +29,7 @@ const PADDING_STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug)]
 pub struct Schedule {
     n_arms: usize,
+    order: Order,
     padding: Padding,
     orders: Stream,
     paddings: Stream,
@@ -43,6 +44,7 @@ impl Schedule {
     pub fn new(plan: &Plan) -> Self {
         Self {
             n_arms: plan.arms.len(),
+            order: plan.order,
             padding: plan.process.env_padding,
             orders: Stream::new(plan.seed),
             paddings: Stream::new(plan.seed ^ PADDING_STREAM),
@@ -68,20 +70,20 @@ impl Schedule {
         }
     }
 
-    /// A warm-up block: each arm once, in random order.
+    /// A warm-up block: each arm once, in the order of a block.
     pub fn warmup(&mut self) -> Vec<Step> {
         let padding_bytes = self.draw_padding();
         let round = self.next_warmup;
         self.next_warmup += 1;
-        self.shuffled().map(|arm| self.step(arm, None, round, padding_bytes)).collect()
+        self.arms().map(|arm| self.step(arm, None, round, padding_bytes)).collect()
     }
 
-    /// The next block: each arm once, in random order, all with the same padding.
+    /// The next block: each arm once, in random order or as listed, all with the same padding.
     pub fn block(&mut self) -> Vec<Step> {
         let padding_bytes = self.draw_padding();
         let block = self.next_block;
         self.next_block += 1;
-        self.shuffled().map(|arm| self.step(arm, Some(block), block, padding_bytes)).collect()
+        self.arms().map(|arm| self.step(arm, Some(block), block, padding_bytes)).collect()
     }
 
     /// A warm-up run of one arm.
@@ -114,8 +116,11 @@ impl Schedule {
         Step { step, arm, block, round, padding_bytes }
     }
 
-    fn shuffled(&mut self) -> std::vec::IntoIter<u32> {
-        let order = self.orders.permutation(self.n_arms);
+    fn arms(&mut self) -> std::vec::IntoIter<u32> {
+        let order = match self.order {
+            Order::Listed => (0..self.n_arms).collect(),
+            Order::Interleave | Order::Sequential => self.orders.permutation(self.n_arms),
+        };
         let order: Vec<u32> = order
             .into_iter()
             .map(|arm| u32::try_from(arm).expect("arms are counted in u32"))
@@ -172,6 +177,17 @@ mod tests {
             assert!(steps.iter().all(|step| step.block == Some(block)));
         }
         assert!(seen_orders.len() > 25, "{} orders in 50 blocks", seen_orders.len());
+    }
+
+    #[test]
+    fn a_listed_order_is_that_of_the_arms() {
+        let plan = Plan { order: Order::Listed, ..plan(3, 7) };
+        let mut schedule = Schedule::new(&plan);
+        let arms = |steps: Vec<Step>| steps.iter().map(|step| step.arm).collect::<Vec<_>>();
+        for _ in 0..5 {
+            assert_eq!(arms(schedule.warmup()), [0, 1, 2]);
+            assert_eq!(arms(schedule.block()), [0, 1, 2]);
+        }
     }
 
     #[test]

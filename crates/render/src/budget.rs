@@ -4,7 +4,6 @@ use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::counted;
 use analysis::{DecisionEstimate, PairedTest, end_reason};
-use model::values::Order;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
 use record::{EndReason, Record};
@@ -24,7 +23,7 @@ pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
     let fitting = fitting.max(plan.blocks.firm());
     let family = plan.family().max(1);
     let fewest = stats::verdict::minimum_pairs(plan.policy.alpha / family as f64).ok();
-    let is_compared = !plan.compared().is_empty() && plan.order == Order::Interleave;
+    let is_compared = !plan.compared().is_empty() && plan.order.has_blocks();
     let outcome = match fewest {
         _ if !is_compared => ": a rough time",
         Some(fewest) if fitting as usize >= fewest => "",

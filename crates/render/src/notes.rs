@@ -21,6 +21,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::NotMixed => NOT_MIXED.into(),
+        Finding::ListedOrder => LISTED_ORDER.into(),
         Finding::MajorFaults { n } => major_faults(*n),
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
@@ -104,6 +105,9 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
 
 const NOT_MIXED: &str =
     "a hook mentions a parameter: the runs of a value followed each other, and there is no verdict";
+
+const LISTED_ORDER: &str = "the order was fixed, not random: what one command leaves to the next (caches, heat) \
+                            counts as a difference";
 
 /// What outlives runs.
 fn survivors(finding: &Finding, plan: &Plan) -> String {
@@ -251,6 +255,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
         Finding::NotMixed => "--prepare before each run, or a suite",
+        Finding::ListedOrder => "--order interleave, the default, averages it",
         Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"

@@ -33,6 +33,10 @@ pub fn results(record: &Record) -> Results {
         results.notes.clone_from(&imported.notes);
     } else if plan.order == Order::Sequential {
         results.note("the order was sequential: drift counts as a difference");
+    } else if plan.order == Order::Listed {
+        results.note(
+            "the order was fixed: what one command leaves to the next counts as a difference",
+        );
     }
     let is_kept =
         |benchmark: &BenchmarkValues| benchmark.n_launches() > 0 || benchmark.summary.is_some();
@@ -194,7 +198,14 @@ fn facts(record: &Record) -> Metadata {
     say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
     say(
         "stillwell_order",
-        Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()),
+        Some(
+            match plan.order {
+                Order::Interleave => "interleave",
+                Order::Listed => "listed",
+                Order::Sequential => "sequential",
+            }
+            .into(),
+        ),
     );
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     say(REVISION, revision_of_all(record).map(MetaValue::from));

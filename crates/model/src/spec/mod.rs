@@ -29,6 +29,7 @@ mod shell_option;
 mod shield;
 mod short_help;
 pub mod suite;
+mod style;
 mod system;
 pub mod verb_groups;
 mod why;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::argument_ids::given;
@@ -16,6 +16,8 @@ use crate::values::{
     Shell, TimeSpan, TimeUnit,
 };
 use crate::words::command_parser;
+
+pub use crate::spec::style::{Style, TableOrder};
 
 /// `run`.
 #[derive(Debug, clap::Args)]
@@ -170,8 +172,9 @@ pub struct LengthOptions {
     /// [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<TimeSpan>,
-    /// Order of the runs: interleave (every block runs each command once, in random order) or sequential (all runs
-    /// of one command, then the next; drift is not controlled, so there is no verdict) [default: interleave]
+    /// Order of the runs: interleave (every block runs each command once, in random order), listed (the same in the order
+    /// of the command line; what a command leaves to the next one then counts as a difference) or sequential (all runs of
+    /// one command, then the next; drift is not controlled, so there is no verdict) [default: interleave]
     #[arg(long, value_name = "ORDER")]
     pub order: Option<Order>,
     /// Seed of the random order and padding; the same seed gives the same [default: drawn anew, and recorded]
@@ -354,46 +357,4 @@ pub struct ExportOptions {
     /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-}
-
-/// The order of the rows of a table, as hyperfine names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TableOrder {
-    /// The fastest first; a scan in its order.
-    #[default]
-    Auto,
-    /// As on the command line.
-    Command,
-    /// The fastest first.
-    MeanTime,
-}
-
-impl TableOrder {
-    pub fn of(words: &[String]) -> Self {
-        let value = |(at, word): (usize, &String)| match word.strip_prefix("--sort") {
-            Some("") => words.get(at + 1).cloned(),
-            Some(value) => value.strip_prefix('=').map(str::to_owned),
-            None => None,
-        };
-        let asked = words.iter().enumerate().find_map(value);
-        asked.and_then(|value| Self::from_str(&value, false).ok()).unwrap_or_default()
-    }
-}
-
-/// How much the terminal gets, as hyperfine names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Style {
-    /// Progress and colours if standard output is a terminal.
-    #[default]
-    Auto,
-    /// No progress, no colours.
-    Basic,
-    /// Progress and colours.
-    Full,
-    /// Progress without colours.
-    Nocolor,
-    /// Colours without progress.
-    Color,
-    /// Nothing but errors.
-    None,
 }

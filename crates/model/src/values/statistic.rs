@@ -13,8 +13,17 @@ pub enum Order {
     /// Each block runs every arm once, in random order.
     #[default]
     Interleave,
+    /// Each block runs every arm once, as they are listed.
+    Listed,
     /// All runs of one arm, then the next.
     Sequential,
+}
+
+impl Order {
+    /// Whether the runs of all arms are mixed, block by block.
+    pub fn has_blocks(self) -> bool {
+        self != Self::Sequential
+    }
 }
 
 /// The time of a run that is compared.

@@ -80,7 +80,7 @@ pub fn decide(
     let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
     let blocks = block_rule(length, n_comparisons, alpha)?;
     // A user who asks for a number of runs gets this number, whatever they show.
-    let is_sequence = n_comparisons > 0 && order == Order::Interleave && length.n_blocks.is_none();
+    let is_sequence = n_comparisons > 0 && order.has_blocks() && length.n_blocks.is_none();
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
         _ => Stopping::AtTheEnd,
@@ -161,8 +161,8 @@ fn order(asked: Option<Order>, arms: &[Arm]) -> Result<Order> {
         return Ok(asked.unwrap_or_default());
     }
     ensure!(
-        asked != Some(Order::Interleave),
-        "--order interleave: --setup or --cleanup mentions a parameter, so it is executed once for each value, and \
+        !asked.is_some_and(Order::has_blocks),
+        "--order interleave or listed: --setup or --cleanup mentions a parameter, so it is executed once for each value, and \
          the runs of the values cannot be mixed; use --prepare, which is executed before each run, or a suite"
     );
     Ok(Order::Sequential)
@@ -243,11 +243,11 @@ fn precision(
 ) -> Result<Option<Precision>> {
     let requested = length.stop.precision.map(|percent| percent.0);
     ensure!(
-        requested.is_none() || order == Order::Interleave,
+        requested.is_none() || order.has_blocks(),
         "--precision needs complete blocks while it measures, so it does not go with --order sequential, nor with a \
          parameter in --setup or --cleanup"
     );
-    let default = (n_comparisons == 0 && length.n_blocks.is_none() && order == Order::Interleave)
+    let default = (n_comparisons == 0 && length.n_blocks.is_none() && order.has_blocks())
         .then_some(PRECISION_ONE_PCT);
     let n_blocks_min = length.n_blocks_min.unwrap_or(PRECISION_BLOCKS_MIN);
     let time_min_ns = PRECISION_TIME_MIN_NS;

@@ -170,7 +170,7 @@ impl Plan {
     pub fn replaces_warmup(&self) -> bool {
         let is_compared = !self.compared().is_empty() || self.twin().is_some();
         let is_exact = matches!(self.blocks, BlockRule::Exactly(_));
-        is_compared && is_exact && self.order == Order::Interleave
+        is_compared && is_exact && self.order.has_blocks()
     }
 
     /// The arm with the same program in the first benchmark.

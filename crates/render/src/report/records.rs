@@ -120,6 +120,9 @@ fn how(record: &Record, analysis: &Analysis) -> String {
         Order::Interleave => {
             format!("in blocks of one run of each, in random order (seed {})", plan.seed)
         }
+        Order::Listed => {
+            format!("in blocks of one run of each, in the order listed (seed {})", plan.seed)
+        }
         Order::Sequential => "one command after the other".into(),
     };
     let end = match analysis.end {

@@ -21,6 +21,7 @@ use analysis::histogram::Histogram;
 use analysis::verdict::{Judgement, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Evidence, Ranking};
 use model::spec::run::TableOrder;
+use model::values::Order;
 use record::plan::Plan;
 use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
 
@@ -112,7 +113,11 @@ impl<'a> SummaryContext<'a> {
         let has_verdict =
             || comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
         let is_told = !self.has_failed() || self.candidates().count() == 1 || has_verdict();
-        answer::sentence(self, judgements).filter(|_| is_told)
+        let mut text = answer::sentence(self, judgements).filter(|_| is_told)?;
+        if self.plan.order == Order::Listed && has_verdict() {
+            text.push_str("; the order was fixed, not random");
+        }
+        Some(text)
     }
 
     fn candidates(&self) -> impl Iterator<Item = &'a ArmSummary> {

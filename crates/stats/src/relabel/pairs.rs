@@ -114,13 +114,15 @@ impl Pairs {
     }
 
     /// The slot times with the new arm's logs lowered by `theta` and the position effect removed,
-    /// and that effect.
+    /// and that effect. If one arm came first in all pairs, the effect cannot be told from the
+    /// difference of the arms, so nothing is removed.
     pub(super) fn centered(&self, theta: f64) -> (Vec<[f64; 2]>, f64) {
         let mut slots = self.slots.clone();
         for (pair, x) in slots.iter_mut().enumerate() {
             x[1 - self.label(pair)] -= theta;
         }
-        let position = position_effect(&slots);
+        let is_mixed = (1..slots.len()).any(|pair| self.label(pair) != self.label(0));
+        let position = if is_mixed { position_effect(&slots) } else { 0.0 };
         for x in &mut slots {
             x[0] += position / 2.0;
             x[1] -= position / 2.0;
@@ -196,6 +198,20 @@ mod tests {
         let slot2: Vec<f64> = coins.iter().map(|&new| time(&mut stream, !new, 1.0)).collect();
         let found = Pairs::new(&slot1, &slot2, &coins).unwrap().centered(0.05).1;
         assert!((found - 0.02).abs() < 0.004, "{found}");
+    }
+
+    #[test]
+    fn a_fixed_order_leaves_the_difference_to_the_arms() {
+        let mut stream = crate::Stream::new(4);
+        let mut times = |more: f64| -> Vec<f64> {
+            (0..60).map(|_| (0.01 * stream.unit() + more).exp()).collect()
+        };
+        let (old, new) = (times(0.0), times(0.05));
+        for (slot1, slot2, is_new_first) in [(&old, &new, false), (&new, &old, true)] {
+            let pairs = Pairs::new(slot1, slot2, &[is_new_first; 60]).unwrap();
+            let (slots, position) = pairs.centered(0.0);
+            assert_eq!((slots, position), (pairs.slots.clone(), 0.0));
+        }
     }
 
     #[test]

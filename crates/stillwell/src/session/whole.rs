@@ -44,7 +44,7 @@ impl Session<'_> {
         }
         let mut schedule = Schedule::new(self.plan);
         match self.plan.order {
-            Order::Interleave => self.interleaved(&mut schedule),
+            Order::Interleave | Order::Listed => self.interleaved(&mut schedule),
             Order::Sequential => self.sequential(&mut schedule),
         }
     }
