@@ -126,7 +126,8 @@ pub struct ArmOptions {
     )]
     pub parameter_step_size: Option<String>,
     /// Run every command for each of the comma-separated VALUES of VAR (`\,` is a comma), or of the lines of a file
-    /// (@FILE; `\@` begins a value with @); several lists combine
+    /// (@FILE; `\@` begins a value with @); several lists combine. VAR,VAR @FILE.csv takes columns of a table row by row; its
+    /// first line names them
     #[arg(short = 'L', long = "parameter-list", num_args = 2, value_names = ["VAR", "VALUES"],
           action = clap::ArgAction::Append)]
     pub parameter_lists: Vec<String>,

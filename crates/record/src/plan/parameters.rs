@@ -10,65 +10,78 @@ pub type Assignment = Vec<(String, String)>;
 /// More combinations are a mistake.
 const COMBINATIONS_MAX: usize = 100_000;
 
+/// Parameters that change together: their values, one assignment for each step.
+type Axis = Vec<Assignment>;
+
 /// Every combination of the parameters' values; the first parameter changes fastest, as in hyperfine.
 pub fn assignments(options: &ArmOptions) -> Result<Vec<Assignment>> {
-    let mut parameters = Vec::new();
+    let mut axes = Vec::new();
     if let Some(scan) = &options.parameter_scan {
         let [name, min, max] = scan.as_slice() else { bail!("--parameter-scan takes VAR MIN MAX") };
         let step = options.parameter_step_size.as_deref().unwrap_or("1");
-        parameters.push((name.clone(), scan_values(min, max, step)?));
+        axes.push(axis(name, scan_values(min, max, step)?));
     }
     for list in options.parameter_lists.chunks(2) {
-        let [name, values] = list else { bail!("--parameter-list takes VAR VALUES") };
-        parameters.push((name.clone(), split_list(values)));
+        let [names, values] = list else { bail!("--parameter-list takes VAR VALUES") };
+        axes.push(axis(names, split_list(values)));
     }
-    for (index, (name, _)) in parameters.iter().enumerate() {
-        ensure!(
-            !parameters[..index].iter().any(|(earlier, _)| earlier == name),
-            "the parameter {name:?} is given twice"
-        );
+    let mut names = Vec::new();
+    for (name, _) in axes.iter().filter_map(|axis| axis.first()).flatten() {
+        ensure!(!names.contains(&name), "the parameter {name:?} is given twice");
+        names.push(name);
     }
-    if options.zip { paired(&parameters) } else { combinations(&parameters) }
+    if options.zip { paired(&axes) } else { product(&axes) }
+}
+
+/// The values of a parameter; of several, `a,b`, they alternate.
+fn axis(names: &str, values: Vec<String>) -> Axis {
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    let steps = values.chunks(names.len());
+    steps
+        .map(|step| names.iter().map(|&name| name.to_owned()).zip(step.to_vec()).collect())
+        .collect()
 }
 
 /// The first values of all parameters, then the second ones, and so on.
-fn paired(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
-    let n_values = parameters.first().map_or(0, |(_, values)| values.len());
-    for (name, values) in parameters {
+fn paired(axes: &[Axis]) -> Result<Vec<Assignment>> {
+    let n_values = axes.first().map_or(0, Vec::len);
+    for axis in axes {
         ensure!(
-            values.len() == n_values,
-            "--zip pairs the values of the lists; {:?} has {n_values} and {name:?} has {}",
-            parameters[0].0,
-            values.len()
+            axis.len() == n_values,
+            "--zip pairs the values of the lists; {:?} has {n_values} and {:?} has {}",
+            axes[0][0][0].0,
+            axis[0][0].0,
+            axis.len()
         );
     }
-    let at = |index: usize| {
-        parameters.iter().map(|(name, values)| (name.clone(), values[index].clone())).collect()
-    };
+    let at = |index: usize| axes.iter().flat_map(|axis| axis[index].iter().cloned()).collect();
     Ok((0..n_values).map(at).collect())
 }
 
 /// Every combination of values; the first parameter changes fastest.
 pub fn combinations(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
-    let n_combinations = parameters
+    let of_one = |(name, values): &(String, Vec<String>)| {
+        values.iter().map(|value| vec![(name.clone(), value.clone())]).collect()
+    };
+    product(&parameters.iter().map(of_one).collect::<Vec<Axis>>())
+}
+
+fn product(axes: &[Axis]) -> Result<Vec<Assignment>> {
+    let n_combinations = axes
         .iter()
-        .try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()))
+        .try_fold(1usize, |product, axis| product.checked_mul(axis.len()))
         .filter(|product| *product <= COMBINATIONS_MAX);
     ensure!(
         n_combinations.is_some(),
         "the parameters have more than {COMBINATIONS_MAX} combinations"
     );
     let mut combinations: Vec<Assignment> = vec![Vec::new()];
-    for (name, values) in parameters.iter().rev() {
-        combinations = combinations
-            .iter()
-            .flat_map(|rest| {
-                values.iter().map(|value| {
-                    let first = [(name.clone(), value.clone())];
-                    first.into_iter().chain(rest.iter().cloned()).collect()
-                })
-            })
-            .collect();
+    for axis in axes.iter().rev() {
+        let before = |rest: &Assignment| {
+            let steps = axis.iter().map(|step| [step.as_slice(), rest].concat());
+            steps.collect::<Vec<_>>()
+        };
+        combinations = combinations.iter().flat_map(before).collect();
     }
     Ok(combinations)
 }
@@ -197,6 +210,22 @@ mod tests {
         assert_eq!(found, ["1x", "2y"]);
         let error = assignments(&lists(["a", "1,2", "b", "x"])).unwrap_err().to_string();
         assert!(error.ends_with("\"a\" has 2 and \"b\" has 1"), "{error}");
+    }
+
+    #[test]
+    fn parameters_of_one_table_change_together() {
+        let lists = ["a,b", "1,x,2,y", "c", "p,q"].map(String::from).to_vec();
+        let found = |zip| {
+            let options =
+                ArmOptions { parameter_lists: lists.clone(), zip, ..ArmOptions::default() };
+            let values = |it: &Assignment| it.iter().map(|(_, value)| value.as_str()).collect();
+            assignments(&options).unwrap().iter().map(values).collect::<Vec<String>>()
+        };
+        assert_eq!(found(false), ["1xp", "2yp", "1xq", "2yq"]);
+        assert_eq!(found(true), ["1xp", "2yq"]);
+        let twice = ["a,b", "1,x", "b", "2"].map(String::from).to_vec();
+        let options = ArmOptions { parameter_lists: twice, ..ArmOptions::default() };
+        assert!(assignments(&options).unwrap_err().to_string().contains("\"b\" is given twice"));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod noise;
 mod open;
 mod output_file;
 mod parameter_files;
+mod parameter_table;
 mod pool;
 mod print;
 mod program_files;

@@ -1,14 +1,16 @@
-//! `-L VAR @FILE`: the values of a parameter, one on each line of a file.
+//! `-L VAR @FILE`: the values of a parameter, one on each line of a file; `-L VAR,VAR @FILE` and `@FILE.csv`: those of
+//! columns of a table, row by row.
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
+use crate::cmd::parameter_table::{TableRow, rows};
 use host::user_files::read_text;
 use model::spec::Verb;
 use model::spec::run::ArmOptions;
 
-/// Puts the lines of files in the place of `@FILE`.
+/// Puts the values in files in the place of `@FILE`.
 ///
 /// # Errors
 /// A file cannot be read, or has no value.
@@ -23,31 +25,81 @@ pub fn read(verb: &mut Verb) -> Result<()> {
 fn fill_in(options: &mut ArmOptions) -> Result<()> {
     for list in options.parameter_lists.chunks_mut(2) {
         let [name, values] = list else { continue };
-        if let Some(literal) = values.strip_prefix("\\@") {
-            *values = format!("@{literal}");
-        } else if let Some(path) = values.strip_prefix('@') {
+        if let Some(path) = values.strip_prefix('@') {
             let text = read_text(Path::new(path)).with_context(|| {
                 format!("cannot read {path} with the values of {name:?}; a value that begins with @ is written \\@")
-            });
-            *values = list_of(path, &text?)?;
+            })?;
+            // Editors of other systems begin a file with a byte order mark.
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let is_table = name.contains(',') || path.ends_with(".csv");
+            *values = if is_table { of_table(path, text, name) } else { of_lines(path, text) }?;
+        } else if name.contains(',') {
+            bail!(
+                "-L {name}: the values of several parameters are in a table: -L {name} @FILE.csv"
+            );
+        } else if let Some(literal) = values.strip_prefix("\\@") {
+            *values = format!("@{literal}");
         }
     }
     Ok(())
 }
 
 /// The list as it would be on the command line. Empty lines do not count.
-fn list_of(path: &str, text: &str) -> Result<String> {
-    // Editors of other systems begin a file with a byte order mark.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+fn of_lines(path: &str, text: &str) -> Result<String> {
+    let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
+    let values = lines.filter(|(_, value)| !value.is_empty());
+    let values = values.map(|(number, value)| element(value, &format!("{path}:{number}")));
+    joined(path, values.collect::<Result<_>>()?)
+}
+
+/// The values of some columns, row by row.
+fn of_table(path: &str, text: &str, names: &str) -> Result<String> {
+    let table = rows(text).map_err(|why| anyhow!("{path}:{why}"))?;
+    let Some((header, rows)) = table.split_first() else {
+        bail!("{path} is empty; its first line names the columns");
+    };
+    let columns = names.split(',').map(|name| column(path, header, name));
+    let columns = columns.collect::<Result<Vec<usize>>>()?;
     let mut values = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let value = line.trim();
+    for TableRow { line, fields } in rows {
+        let (n, n_columns) = (fields.len(), header.fields.len());
         ensure!(
-            !value.ends_with('\\'),
-            "{path}:{number}: a value cannot end with a backslash, because `\\,` is a comma"
+            n == n_columns,
+            "{path}:{line}: {n} field{}, but the first line has {n_columns}; a value with a comma is in quotes",
+            if n == 1 { "" } else { "s" }
         );
-        values.extend((!value.is_empty()).then(|| value.replace(',', "\\,")));
+        for &column in &columns {
+            let place = format!("{path}:{line}: field {} ({})", column + 1, header.fields[column]);
+            values.push(element(&fields[column], &place)?);
+        }
     }
+    joined(path, values)
+}
+
+fn column(path: &str, header: &TableRow, name: &str) -> Result<usize> {
+    let mut found = (0..header.fields.len()).filter(|&at| header.fields[at] == name.trim());
+    let (first, second) = (found.next(), found.next());
+    ensure!(second.is_none(), "{path}:{}: two columns are called {name:?}", header.line);
+    first.with_context(|| {
+        let columns: Vec<String> = header.fields.iter().map(|name| format!("{name:?}")).collect();
+        let columns = columns.join(", ");
+        format!(
+            "{path}:{}: no column is called {name:?}; the first line names {columns}",
+            header.line
+        )
+    })
+}
+
+/// A value as an element of a list.
+fn element(value: &str, place: &str) -> Result<String> {
+    ensure!(
+        !value.ends_with('\\'),
+        "{place}: a value cannot end with a backslash, because `\\,` is a comma"
+    );
+    Ok(value.replace(',', "\\,"))
+}
+
+fn joined(path: &str, values: Vec<String>) -> Result<String> {
     ensure!(!values.is_empty(), "there is no value in {path}");
     Ok(values.join(","))
 }
@@ -58,9 +110,44 @@ mod tests {
 
     #[test]
     fn lines_are_a_list() {
-        assert_eq!(list_of("f", "\u{feff}1\r\n\n a,b \nc\n").unwrap(), "1,a\\,b,c");
-        let error = list_of("f", "a\nb\\\n").unwrap_err().to_string();
+        assert_eq!(of_lines("f", "1\r\n\n a,b \nc\n").unwrap(), "1,a\\,b,c");
+        let error = of_lines("f", "a\nb\\\n").unwrap_err().to_string();
         assert_eq!(error, "f:2: a value cannot end with a backslash, because `\\,` is a comma");
-        assert_eq!(list_of("f", "\n \n").unwrap_err().to_string(), "there is no value in f");
+        assert_eq!(of_lines("f", "\n \n").unwrap_err().to_string(), "there is no value in f");
+    }
+
+    #[track_caller]
+    fn check(text: &str, names: &str, expected: Result<&str, &str>) {
+        let found = of_table("f", text, names).map_err(|error| error.to_string());
+        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text:?}");
+    }
+
+    #[test]
+    fn columns_of_a_table() {
+        let table = "size,note,file\r\n1M,\"a, b\",x.txt\r\n\r\n16M,,\"y,z.txt\"\r\n";
+        check(table, "file,size", Ok("x.txt,1M,y\\,z.txt,16M"));
+        check(table, "note", Ok("a\\, b,"));
+        check(
+            table,
+            "size,level",
+            Err(
+                "f:1: no column is called \"level\"; the first line names \"size\", \"note\", \"file\"",
+            ),
+        );
+        check("a,a,b\n1,2,3", "b", Ok("3"));
+        check("a,a,b\n1,2,3", "a", Err("f:1: two columns are called \"a\""));
+        check(
+            "a,b\n1,2\n1,2,3",
+            "a,b",
+            Err("f:3: 3 fields, but the first line has 2; a value with a comma is in quotes"),
+        );
+        check(
+            "a,b\n1,c:\\",
+            "b",
+            Err("f:2: field 2 (b): a value cannot end with a backslash, because `\\,` is a comma"),
+        );
+        check("a,b\n", "a,b", Err("there is no value in f"));
+        check("", "a,b", Err("f is empty; its first line names the columns"));
+        check("a\n\"", "a", Err("f:2: field 1 has a quote that nothing closes"));
     }
 }

@@ -185,3 +185,34 @@ fn parameters_are_filled_in() {
     let missing = ["run", "-L", "a", "@none.txt", "echo {a}"];
     bench.stillwell(&missing).ends_with(2).says(&["cannot read none.txt with the values of \"a\""]);
 }
+
+#[test]
+fn a_listed_order_is_that_of_the_command_line_and_is_told() {
+    let (log, bench) = order("5", &["--order", "listed"]);
+    assert!(log.len() >= 60 && log.as_bytes().chunks(3).all(|block| block == b"abc"), "{log}");
+    assert_eq!(bench.record().header["plan"]["order"], "listed");
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let shown = shown.join(" ");
+    assert!(shown.contains("; the order was fixed, not random"), "{shown}");
+    assert!(shown.contains("(caches, heat) counts as a difference"), "{shown}");
+}
+
+#[test]
+fn columns_of_a_table_go_on_together() {
+    let bench = Bench::new();
+    bench.write("t.csv", "\u{feff}size,unused,file\r\n1M,,\"a,b\"\r\n16M,x,c\r\n");
+    let options = ["-w", "0", "-r", "1", "-L", "file,size", "@t.csv", "-L", "n", "1,2"];
+    bench.run(&[options.as_slice(), &["echo {size} {file} {n} >> log"]].concat()).ends_with(0);
+    let mut lines: Vec<String> = bench.read("log").lines().map(String::from).collect();
+    lines.sort();
+    assert_eq!(lines, ["16M c 1", "16M c 2", "1M a,b 1", "1M a,b 2"]);
+    let parameters = &bench.record().header["plan"]["arms"][1]["parameters"];
+    assert_eq!(*parameters, serde_json::json!([["file", "c"], ["size", "16M"], ["n", "1"]]));
+
+    bench.write("ragged.csv", "a,b\n1,2\n3\n");
+    let of = |names, values| ["run", "-L", names, values, "echo {a} {b}"];
+    bench.stillwell(&of("a,b", "@ragged.csv")).ends_with(2).says(&["ragged.csv:3: 1 field,"]);
+    bench.stillwell(&of("a", "@ragged.csv")).ends_with(2).says(&["ragged.csv:3: 1 field,"]);
+    bench.stillwell(&of("a,b", "1,2")).ends_with(2).says(&["in a table: -L a,b @FILE.csv"]);
+}
