@@ -131,6 +131,7 @@ impl Commands {
                 (Some(path), _) => StdoutTarget::File(path.clone()),
                 (None, OutputTarget::Null) => StdoutTarget::Null,
                 (None, OutputTarget::Pipe) => StdoutTarget::Pipe,
+                (None, &OutputTarget::Tty { columns, rows }) => StdoutTarget::Tty(columns, rows),
                 (None, OutputTarget::Inherit) => StdoutTarget::Inherit,
                 (None, OutputTarget::File(path)) => StdoutTarget::File(path.clone().into_bytes()),
             },

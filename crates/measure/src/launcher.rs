@@ -271,10 +271,13 @@ impl LauncherLoop {
             stage,
             errno: error.raw_os_error().unwrap_or(0),
         };
-        let stdout_pipe = (command.stdout == StdoutTarget::Pipe)
-            .then(pipe)
-            .transpose()
-            .map_err(|error| failed(sys::Stage::Stdout, error))?;
+        let stdout_pipe = match command.stdout {
+            StdoutTarget::Pipe => Some(pipe()),
+            StdoutTarget::Tty(columns, rows) => Some(sys::open_pty(columns, rows)),
+            _ => None,
+        };
+        let stdout_pipe =
+            stdout_pipe.transpose().map_err(|error| failed(sys::Stage::Stdout, error))?;
         let stderr_pipe = (command.stderr == StderrTarget::Keep && !is_timed)
             .then(pipe)
             .transpose()

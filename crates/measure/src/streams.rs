@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// After a run that wrote more than this, the launcher no longer keeps the command's standard error.
@@ -27,7 +28,7 @@ pub struct Streams {
     kept_stderr: File,
 }
 
-/// Pipes that the launcher reads during a run.
+/// Pipes, and a pseudo-terminal, that the launcher reads during a run.
 #[derive(Debug, Default)]
 pub struct Pipes {
     stdout: Option<OwnedFd>,
@@ -122,7 +123,8 @@ impl Pipes {
         let mut buffer = [0; 4096];
         while let Some(fd) = &self.stdout {
             match rustix::io::read(fd, &mut buffer) {
-                Ok(0) => self.stdout = None,
+                // A terminal that no process has open any more is an error (`n_tty_read()` in drivers/tty/n_tty.c).
+                Ok(0) | Err(Errno::IO) => self.stdout = None,
                 Ok(_) => {}
                 Err(_) => break,
             }

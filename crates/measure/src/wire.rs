@@ -126,6 +126,8 @@ pub struct Command {
 pub enum StdoutTarget {
     Null,
     Pipe,
+    /// A pseudo-terminal with so many columns and rows.
+    Tty(u16, u16),
     Inherit,
     File(Bytes),
 }

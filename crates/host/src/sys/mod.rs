@@ -9,6 +9,7 @@
 mod accounts;
 mod affinity;
 mod probe;
+mod pty;
 mod rights;
 mod seccomp;
 mod signals;
@@ -35,6 +36,7 @@ use rustix::process::{
 pub use accounts::{Account, account_named, account_of, groups_of};
 pub use affinity::{CpuMask, NodePolicy, bind, bound_cpus};
 pub use probe::{CoreProbe, probe_core};
+pub use pty::open_pty;
 pub use rights::{
     User, become_user_for_good, has_files_of_another, may_raise_priority, run_as, run_as_ourselves,
     take_files, with_files_of, with_own_files,

@@ -281,8 +281,8 @@ pub struct ExecutionOptions {
     /// Standard input of the runs: null or a file [default: null]
     #[arg(long, value_name = "WHERE")]
     pub input: Option<String>,
-    /// Standard output of the runs: null, pipe, inherit or a path with a slash; once for all commands, or once for
-    /// each command [default: null]
+    /// Standard output of the runs: null, pipe, tty (a terminal of 80 columns and 24 lines, or tty:120x40), inherit or a path
+    /// with a slash; once for all commands, or once for each command [default: null]
     #[arg(long, value_name = "WHERE", conflicts_with = "show_output")]
     pub output: Vec<OutputTarget>,
     /// Let the runs write to the terminal; the same as --output=inherit

@@ -146,6 +146,11 @@ impl FromStr for Shell {
 pub enum OutputTarget {
     Null,
     Pipe,
+    /// A terminal of this size that shows nothing.
+    Tty {
+        columns: u16,
+        rows: u16,
+    },
     Inherit,
     File(String),
 }
@@ -158,11 +163,28 @@ impl FromStr for OutputTarget {
             "null" => Ok(Self::Null),
             "pipe" => Ok(Self::Pipe),
             "inherit" => Ok(Self::Inherit),
+            "tty" => Ok(Self::Tty { columns: 80, rows: 24 }),
             // A file name needs a slash, so a future keyword cannot change its meaning.
             _ if text.contains('/') => Ok(Self::File(text.into())),
-            _ => Err(format!(
-                "{text:?} is not null, pipe, inherit or a path with a slash (./{text})"
-            )),
+            _ => text.strip_prefix("tty:").map_or_else(
+                || {
+                    Err(format!(
+                        "{text:?} is not null, pipe, tty, inherit or a path with a slash (./{text})"
+                    ))
+                },
+                Self::terminal,
+            ),
+        }
+    }
+}
+
+impl OutputTarget {
+    /// A terminal of a size such as 120x40.
+    fn terminal(size: &str) -> Result<Self, String> {
+        let (columns, rows) = size.split_once('x').unwrap_or_default();
+        match (columns.parse(), rows.parse()) {
+            (Ok(columns @ 1..), Ok(rows @ 1..)) => Ok(Self::Tty { columns, rows }),
+            _ => Err(format!("{size:?} is no size of a terminal such as 80x24")),
         }
     }
 }
@@ -240,6 +262,10 @@ mod tests {
             ("null", Some(OutputTarget::Null)),
             ("./out", Some(OutputTarget::File("./out".into()))),
             ("out", None),
+            ("tty", Some(OutputTarget::Tty { columns: 80, rows: 24 })),
+            ("tty:120x40", Some(OutputTarget::Tty { columns: 120, rows: 40 })),
+            ("tty:0x24", None),
+            ("tty:80", None),
         ]);
         check(&[
             ("random", Some(Padding::Random)),

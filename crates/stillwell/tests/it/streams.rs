@@ -58,6 +58,20 @@ fn output_goes_where_it_is_sent() {
     }
 }
 
+/// A terminal takes 4 kB until somebody reads.
+#[test]
+fn a_terminal_has_its_size_and_is_read() {
+    let bench = Bench::new();
+    let size = "test -t 1 && stty size <&1 >> size && seq 100000";
+    let closed = "exec >&-; sleep 0.01";
+    let arguments = ["-w", "0", "-r", "2", "--output", "tty:100x30", "--output", "tty"];
+    bench.run(&[arguments.as_slice(), &[size, closed]].concat()).ends_with(0);
+    assert_eq!(bench.read("size"), "30 100\n30 100\n");
+    let arms = &bench.record().header["plan"]["arms"];
+    let terminal = serde_json::json!({"tty": {"columns": 80, "rows": 24}});
+    assert_eq!(arms[1]["output"], terminal);
+}
+
 #[test]
 fn runs_are_quiet_unless_they_fail() {
     let bench = Bench::new();
@@ -69,7 +83,7 @@ fn runs_are_quiet_unless_they_fail() {
 /// A process in the background keeps the run's output open. Stillwell must not wait for it.
 #[test]
 fn a_grandchild_that_holds_the_output_delays_nothing() {
-    for output in ["null", "pipe", "./out"] {
+    for output in ["null", "pipe", "tty", "./out"] {
         let bench = Bench::new();
         let start = Instant::now();
         let arguments = ["-w", "1", "-r", "2", "--output", output, "sleep 100 & echo x"];
