@@ -6,6 +6,7 @@ mod activity;
 pub mod advice;
 mod arm;
 mod arm_values;
+mod best;
 pub mod calibrate;
 pub mod ceilings;
 mod clocks;
@@ -59,6 +60,7 @@ use record::Record;
 
 pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
+pub use best::{BestChoice, BestChoices};
 pub use ceilings::{CeilingAnswer, against_ceiling};
 pub use compared_times::{ComparedTime, ComparedTimes};
 pub use comparison::{

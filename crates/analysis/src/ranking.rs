@@ -2,6 +2,7 @@
 
 use crate::comparison::{Comparison, Evidence, RatioInterval};
 use crate::single::Analysis;
+use crate::summary::ArmSummary;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking {
@@ -26,10 +27,20 @@ impl Ranking {
     /// Ranks the candidates of an analysis. `reference`: the arm that all are compared with.
     pub fn of(analysis: &Analysis, reference: usize) -> Self {
         let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
+        let candidates: Vec<usize> = candidates.map(|arm| arm.arm).collect();
+        Self::among((&analysis.arms, &analysis.comparisons), reference, &candidates)
+    }
+
+    /// Ranks some of the arms, by their comparisons with the reference, which need not be one of them.
+    pub(crate) fn among(
+        (arms, comparisons): (&[ArmSummary], &[Comparison]),
+        reference: usize,
+        candidates: &[usize],
+    ) -> Self {
         let (mut timed, mut without): (Vec<(usize, RelativeTime)>, Vec<usize>) = Default::default();
-        let found = by_arm(&analysis.comparisons, analysis.arms.len());
-        for arm in candidates.map(|arm| arm.arm) {
-            match relative_time(analysis, found[arm], arm, reference) {
+        let found = by_arm(comparisons, arms.len());
+        for &arm in candidates {
+            match relative_time(arms, found[arm], arm, reference) {
                 Some(relative) => timed.push((arm, relative)),
                 None => without.push(arm),
             }
@@ -62,13 +73,13 @@ fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>>
 }
 
 fn relative_time(
-    analysis: &Analysis,
+    arms: &[ArmSummary],
     found: Option<&Comparison>,
     arm: usize,
     reference: usize,
 ) -> Option<RelativeTime> {
-    let t0 = |arm: usize| Some(analysis.arms[arm].ratio_t0()?.value);
-    analysis.arms[arm].times.as_ref()?;
+    let t0 = |arm: usize| Some(arms[arm].ratio_t0()?.value);
+    arms[arm].times.as_ref()?;
     if arm == reference {
         return Some(RelativeTime { ratio: 1.0, lo: 1.0, hi: 1.0 });
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::best::{BestChoices, best};
 use crate::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
 use crate::comparison::Comparison;
 use crate::end::end_reason;
@@ -30,6 +31,9 @@ pub struct Analysis {
     /// Programs on the other hardware threads of the cores; `None` without probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
+    /// The best value of each parameter for each choice of the others, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub best: Vec<BestChoices>,
     /// Notes for the reader, the most important first.
     pub notes: Vec<Note>,
     /// Reason for the end of the session; `None` if it was killed.
@@ -53,6 +57,17 @@ pub(super) fn analyse_alone(
     let neighbours = Neighbours::of(record);
     let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
     let cpu_comparisons = cpu_comparisons(record, &arms);
+    let best = best(&record.header.plan, &arms, &comparisons);
     let end = end_reason(record);
-    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, neighbours, notes, end }
+    Analysis {
+        arms,
+        comparisons,
+        cpu_comparisons,
+        self_check,
+        ledger,
+        neighbours,
+        best,
+        notes,
+        end,
+    }
 }

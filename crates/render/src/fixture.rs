@@ -140,6 +140,7 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
         cpu_comparisons: Vec::new(),
         self_check: None,
         ledger: None,
+        best: Vec::new(),
         notes: Vec::new(),
         end: Some(EndReason::Complete),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use analysis::{ArmSummary, Evidence, NoTest};
+use analysis::{ArmSummary, BestChoice, Evidence, NoTest};
 use model::spec::run::TableOrder;
 use record::plan::{Arm, Plan};
 
@@ -23,6 +23,9 @@ const NAME_MIN: usize = 16;
 /// Between two columns.
 const GAP: usize = 2;
 const N_COLUMNS: usize = 4;
+/// Most values that may be the best, by their names; and most choices.
+const BEST_MAX: usize = 3;
+const CHOICES_MAX: usize = 16;
 /// Name, time, ratio, and the verdict in colour.
 type TableRow = ([String; N_COLUMNS], anstyle::Style);
 
@@ -51,6 +54,27 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
             0,
             "nothing is subtracted: the reference takes hardly longer than what would be",
         );
+    }
+    best_choices(out, page);
+}
+
+/// Appends which value is the best for each choice of the other parameters.
+fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
+    for found in &page.analysis.best {
+        let choice = |it: &BestChoice| match (&it.values[..], it.among) {
+            (best, among) if best.len() == among => format!("{}: cannot tell", it.at),
+            (best, among) if best.len() > BEST_MAX => {
+                format!("{}: one of {} of {among}", it.at, best.len())
+            }
+            (best, _) => format!("{}: {}", it.at, best.join(" or ")),
+        };
+        let choices: Vec<String> = found.choices.iter().take(CHOICES_MAX).map(choice).collect();
+        let more = match found.choices.len().saturating_sub(CHOICES_MAX) {
+            0 => String::new(),
+            n => format!("; and {n} more (--json has them)"),
+        };
+        let text = format!("best {} for each {}: ", found.of, found.for_each);
+        wrap(out, "", 3, &format!("{text}{}{more}", choices.join("; ")));
     }
 }
 
