@@ -24,7 +24,7 @@ pub struct BestChoices {
 /// The best of the arms that differ in one parameter alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BestChoice {
-    /// The values of the parameters that stay the same.
+    /// The values of the parameters that stay the same: `size=1M, jobs=2`.
     pub at: String,
     /// The arms that may be the best, the fastest first. A single one is the best beyond doubt, by the intervals of the
     /// comparisons with the reference.
@@ -40,6 +40,8 @@ pub struct BestChoice {
 struct Axis {
     name: String,
     values: Vec<String>,
+    /// The values with the names of the parameters.
+    named: Vec<String>,
 }
 
 impl Axis {
@@ -112,7 +114,7 @@ fn groups(axes: &[&Axis], n_arms: usize) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     let mut known: HashMap<Vec<&str>, usize> = HashMap::new();
     for arm in 0..n_arms {
-        let values: Vec<&str> = axes.iter().map(|axis| &*axis.values[arm]).collect();
+        let values: Vec<&str> = axes.iter().map(|axis| &*axis.named[arm]).collect();
         let joined = values.join(", ");
         let group = *known.entry(values).or_insert_with(|| {
             groups.push((joined, Vec::new()));
@@ -131,7 +133,8 @@ fn axes(arms: &[(usize, &Arm)]) -> Vec<Axis> {
         let value = |(_, arm): &(usize, &Arm)| arm.parameters.get(index).map(|it| it.1.clone());
         let values: Option<Vec<String>> = arms.iter().map(value).collect();
         let Some(values) = values else { return Vec::new() };
-        let axis = Axis { name: name.clone(), values };
+        let named = values.iter().map(|value| format!("{name}={value}")).collect();
+        let axis = Axis { name: name.clone(), values, named };
         let classes = axis.classes();
         if classes.iter().all(|&class| class == 0) {
             continue;
@@ -139,9 +142,14 @@ fn axes(arms: &[(usize, &Arm)]) -> Vec<Axis> {
         match axes.iter_mut().find(|other| other.classes() == classes) {
             Some(other) => {
                 other.name = format!("{}, {name}", other.name);
-                for (value, more) in other.values.iter_mut().zip(axis.values) {
-                    *value = format!("{value}, {more}");
-                }
+                let append = |texts: &mut [String], more: Vec<String>| {
+                    texts
+                        .iter_mut()
+                        .zip(more)
+                        .for_each(|(text, more)| *text += &format!(", {more}"));
+                };
+                append(&mut other.values, axis.values);
+                append(&mut other.named, axis.named);
             }
             None => axes.push(axis),
         }
@@ -149,8 +157,8 @@ fn axes(arms: &[(usize, &Arm)]) -> Vec<Axis> {
     // The n-th arm with the same parameters is that of the n-th command.
     let assignments: HashSet<_> = arms.iter().map(|(_, arm)| &arm.parameters).collect();
     if assignments.len() < arms.len() {
-        let values = arms.iter().map(|(_, arm)| arm.label().to_owned()).collect();
-        axes.push(Axis { name: COMMAND.into(), values });
+        let values: Vec<String> = arms.iter().map(|(_, arm)| arm.label().to_owned()).collect();
+        axes.push(Axis { name: COMMAND.into(), named: values.clone(), values });
     }
     axes
 }
@@ -196,7 +204,7 @@ mod tests {
         // 1x 2x 1y 2y
         assert_eq!(
             found(&["p {a} {b}"], &lists, false, &[1.0, 1.2, 1.5, 1.505]),
-            ["a by b: x 1 of 2; y 1|2 of 2", "b by a: 1 x of 2; 2 x of 2"]
+            ["a by b: b=x 1 of 2; b=y 1|2 of 2", "b by a: a=1 x of 2; a=2 x of 2"]
         );
         // Parameters that change together are one, and alone they leave no choice.
         assert!(found(&["p {a} {b}"], &lists, true, &[1.0, 1.2]).is_empty());
@@ -207,7 +215,10 @@ mod tests {
                 false,
                 &[1.0, 0.5, 2.0, 3.0]
             ),
-            ["a, b by c: 3 2, y of 2; 4 1, x of 2", "c by a, b: 1, x 3 of 2; 2, y 3 of 2"]
+            [
+                "a, b by c: c=3 2, y of 2; c=4 1, x of 2",
+                "c by a, b: a=1, b=x 3 of 2; a=2, b=y 3 of 2"
+            ]
         );
     }
 
@@ -215,7 +226,7 @@ mod tests {
     fn several_commands_have_the_best_of_them_for_each_value() {
         assert_eq!(
             found(&["p {a}", "q {a}"], &["a", "1,2"], false, &[1.0, 0.9, 2.0, 3.0]),
-            ["command by a: 1 q 1 of 2; 2 p 2 of 2"]
+            ["command by a: a=1 q 1 of 2; a=2 p 2 of 2"]
         );
         assert!(found(&["p {a}"], &["a", "1,2"], false, &[1.0, 0.9]).is_empty());
         assert!(found(&["p", "q"], &[], false, &[1.0, 0.9]).is_empty());

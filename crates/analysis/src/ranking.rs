@@ -1,7 +1,6 @@
 //! Ranks the arms of one benchmark, and finds those that cannot be told apart from the fastest.
 
 use crate::comparison::{Comparison, Evidence, RatioInterval};
-use crate::single::Analysis;
 use crate::summary::ArmSummary;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,13 +23,6 @@ struct RelativeTime {
 }
 
 impl Ranking {
-    /// Ranks the candidates of an analysis. `reference`: the arm that all are compared with.
-    pub fn of(analysis: &Analysis, reference: usize) -> Self {
-        let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
-        let candidates: Vec<usize> = candidates.map(|arm| arm.arm).collect();
-        Self::among((&analysis.arms, &analysis.comparisons), reference, &candidates)
-    }
-
     /// Ranks some of the arms, by their comparisons with the reference, which need not be one of them.
     pub(crate) fn among(
         (arms, comparisons): (&[ArmSummary], &[Comparison]),

@@ -11,6 +11,7 @@ use crate::finding::Note;
 use crate::ledger::{RecordLedger, has_evidence, record_ledger};
 use crate::neighbours::Neighbours;
 use crate::notes::notes;
+use crate::ranking::Ranking;
 use crate::summary::ArmSummary;
 use record::{EndReason, Record};
 
@@ -38,6 +39,15 @@ pub struct Analysis {
     pub notes: Vec<Note>,
     /// Reason for the end of the session; `None` if it was killed.
     pub end: Option<EndReason>,
+}
+
+impl Ranking {
+    /// Ranks the candidates of an analysis. `reference` is the arm that all are compared with.
+    pub fn of(analysis: &Analysis, reference: usize) -> Self {
+        let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
+        let candidates: Vec<usize> = candidates.map(|arm| arm.arm).collect();
+        Self::among((&analysis.arms, &analysis.comparisons), reference, &candidates)
+    }
 }
 
 /// Analyses a record that is no suite. `looks` has the interim analyses, and the shares of alpha if a larger family is

@@ -22,6 +22,7 @@ pub fn from_spec(spec: RunSpec) -> Record {
         tool: "stillwell 0.1.0".into(),
         created: "2026-11-21T20:50:06+01:00".into(),
         command_line: vec!["stillwell".into(), "run".into()],
+        defaults: Vec::new(),
         clock_origin_ns: 7,
         columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib])
             .names(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::command_line::command_line;
 use crate::origin::Origin;
 use crate::plan::suite::Suite;
 use crate::{Readers, Record};
@@ -43,13 +44,12 @@ pub struct SuiteManifest {
 impl SuiteManifest {
     /// The manifest of a suite that starts now.
     pub fn new(created: String, file: String, text: String, suite: Suite) -> Self {
-        let words = std::env::args_os();
         Self {
             format: SUITE_FORMAT.into(),
             version: SUITE_VERSION,
             tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
             created,
-            command_line: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+            command_line: command_line(),
             file,
             text,
             suite,

@@ -4,6 +4,7 @@
 //! The saved file: a header line, then rows and events as they happen, one JSON value a line (docs/format.md). Nothing
 //! is subtracted, dropped, sorted or rounded before it is written.
 
+mod command_line;
 pub mod fair_play;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
@@ -29,7 +30,9 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Plan;
 use host::shield::Isolation;
 use host::{Facts, Gap, Git};
+use model::spec::defaults::DefaultOption;
 
+pub use command_line::{command_line, defaults, set_command_line};
 pub use folder::{SuiteManifest, is_suite};
 pub use place::{
     all_records, builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path,
@@ -53,8 +56,11 @@ pub struct Header {
     pub tool: String,
     /// Start of the session, RFC 3339 with the local time zone's offset.
     pub created: String,
-    /// The command line of the session, word by word.
+    /// The command line of the session, word by word, with `defaults`.
     pub command_line: Vec<String>,
+    /// The options among its words that are from `STILLWELL_OPTIONS` or a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<DefaultOption>,
     /// Reading of CLOCK_MONOTONIC at the origin of the rows' `started_ns`.
     pub clock_origin_ns: u64,
     /// Name of each cell of a row.

@@ -9,6 +9,7 @@ use crate::styles::paint;
 use crate::{Styles, notes};
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
+use model::spec::defaults::DefaultOption;
 use model::values::{MemoryMode, Order};
 use record::plan::{Plan, ShellReason, Stopping};
 use record::{EndReason, Event, Record, Row};
@@ -49,6 +50,7 @@ pub(super) fn lines(
         priority(out, plan);
         placement(out, plan);
         shell(out, plan);
+        defaults(out, &record.header.defaults);
     }
     order(out, record, detail);
     end(out, record, analysis, styles);
@@ -183,6 +185,15 @@ fn shell(out: &mut String, plan: &Plan) {
         ShellReason::NotNeeded => return,
     };
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
+}
+
+/// Appends the options that the command line did not have itself.
+fn defaults(out: &mut String, options: &[DefaultOption]) {
+    let text = |it: &DefaultOption| format!("{} ({})", it.words.join(" "), it.from);
+    let texts: Vec<String> = options.iter().map(text).collect();
+    if !texts.is_empty() {
+        wrap(out, "defaults: ", 6, &format!("{}; --no-defaults leaves them out", texts.join(", ")));
+    }
 }
 
 /// Appends order and seed, if the user chose them; or the source of imported times.

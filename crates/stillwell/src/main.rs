@@ -48,6 +48,11 @@ fn main() -> ExitCode {
         let code = cmd::failure::of_usage(&why, target.as_ref());
         return ExitCode::from(cmd::failure::for_git(&words, code));
     }
+    let words = match cmd::defaults::filled_in(words) {
+        Ok(words) => words,
+        Err(why) => return ExitCode::from(cmd::failure::of_usage(&why, target.as_ref())),
+    };
+    let target = model::spec::json_target(&words);
     let request = match model::spec::parse(&words) {
         Ok(request) => request,
         Err(error) if cmd::is_answer(&error) => {

@@ -63,6 +63,7 @@ pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
         tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
         created: options.created.clone(),
         command_line: options.command_line.clone(),
+        defaults: Vec::new(),
         clock_origin_ns: 0,
         columns: layout.names(),
         facts: facts(results),

@@ -39,19 +39,19 @@ fn is_option_of_run(word: &OsStr) -> bool {
     word.chars().nth(1).is_some_and(|letter| short_option(&run, letter).is_some())
 }
 
-fn long_option<'a>(verb: &'a Command, name: &str) -> Option<&'a Arg> {
+pub(super) fn long_option<'a>(verb: &'a Command, name: &str) -> Option<&'a Arg> {
     verb.get_arguments().find(|option| {
         option.get_long() == Some(name)
             || option.get_all_aliases().is_some_and(|names| names.contains(&name))
     })
 }
 
-fn short_option(verb: &Command, letter: char) -> Option<&Arg> {
+pub(super) fn short_option(verb: &Command, letter: char) -> Option<&Arg> {
     verb.get_arguments().find(|option| option.get_short() == Some(letter))
 }
 
 /// The number of values that follow an option.
-fn n_values(option: &Arg) -> usize {
+pub(super) fn n_values(option: &Arg) -> usize {
     let takes_values = option.get_action().takes_values() && !option.is_require_equals_set();
     let n_values = option.get_num_args().map_or(1, |range| range.min_values());
     if takes_values { n_values } else { 0 }

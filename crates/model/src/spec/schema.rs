@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 
+use crate::spec::default_verbs::{NO_DEFAULTS, are_for};
 use crate::spec::{Cli, short_help};
 
 /// Ids of the options.
@@ -46,20 +47,26 @@ pub enum Request {
 }
 
 pub fn command() -> Command {
-    with_schema(Cli::command(), "")
+    with_shared(Cli::command(), "")
 }
 
 fn documents_of(verb: &str) -> Option<&'static [&'static str]> {
     DOCUMENTS.iter().find(|(name, _)| *name == verb).map(|(_, documents)| *documents)
 }
 
-/// Adds `--schema` to each verb of the table.
-fn with_schema(mut command: Command, name: &str) -> Command {
+/// Adds `--schema` to each verb of the table, and `--no-defaults` to each that takes defaults.
+fn with_shared(mut command: Command, name: &str) -> Command {
     let actions: Vec<String> =
         command.get_subcommands().map(|action| action.get_name().to_owned()).collect();
     for action in actions {
         let name = format!("{name} {action}").trim().to_owned();
-        command = command.mut_subcommand(action, |action| with_schema(action, &name));
+        command = command.mut_subcommand(action, |action| with_shared(action, &name));
+    }
+    if are_for(name) {
+        let option = Arg::new(NO_DEFAULTS).long("no-defaults").action(ArgAction::SetTrue).help(
+            "Take no options from $STILLWELL_OPTIONS and stillwell.toml (docs/commands.md, Defaults)",
+        );
+        command = command.arg(option.help_heading(Some(OUTPUT)));
     }
     if documents_of(name).is_none() {
         return command;

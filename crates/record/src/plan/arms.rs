@@ -170,6 +170,12 @@ fn candidate(
     } else {
         position.pick("--output", &request.execution.output)?.unwrap_or(OutputTarget::Null)
     };
+    let value = ValueRule::of(&request.execution.value)?;
+    let is_read = value.as_ref().is_some_and(ValueRule::is_in_stdout);
+    ensure!(
+        !is_read || !matches!(output, OutputTarget::Tty { .. }),
+        "--output tty: the value of a run is read from its standard output, which is a file for that"
+    );
     // A command without the parameter is the same for all values.
     let is_of_value = |template: &&String| assignment.iter().any(|it| mentions(template, &it.0));
     let of_value = |hook: &Option<String>| {
@@ -191,7 +197,7 @@ fn candidate(
         prepare: hook("--prepare", &request.hooks.prepare)?,
         conclude: hook("--conclude", &request.hooks.conclude)?,
         output,
-        value: ValueRule::of(&request.execution.value)?,
+        value,
         accept: accepted_statuses(request.execution),
         ..Arm::bare("", Role::Candidate)
     })

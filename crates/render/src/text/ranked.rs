@@ -61,20 +61,20 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
 /// Appends which value is the best for each choice of the other parameters.
 fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
     for found in &page.analysis.best {
-        let choice = |it: &BestChoice| match (&it.values[..], it.among) {
-            (best, among) if best.len() == among => format!("{}: cannot tell", it.at),
-            (best, among) if best.len() > BEST_MAX => {
-                format!("{}: one of {} of {among}", it.at, best.len())
-            }
-            (best, _) => format!("{}: {}", it.at, best.join(" or ")),
+        let choice = |it: &BestChoice| {
+            let best = match &it.values[..] {
+                best if best.len() == it.among => "cannot tell".to_owned(),
+                best if best.len() > BEST_MAX => format!("one of {} of {}", best.len(), it.among),
+                best => best.join(" or "),
+            };
+            format!("{best} at {}", it.at)
         };
         let choices: Vec<String> = found.choices.iter().take(CHOICES_MAX).map(choice).collect();
         let more = match found.choices.len().saturating_sub(CHOICES_MAX) {
             0 => String::new(),
             n => format!("; and {n} more (--json has them)"),
         };
-        let text = format!("best {} for each {}: ", found.of, found.for_each);
-        wrap(out, "", 3, &format!("{text}{}{more}", choices.join("; ")));
+        wrap(out, "", 3, &format!("best {}: {}{more}", found.of, choices.join("; ")));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::cmd::output_file::write_one;
 use host::terminal;
 use host::user_files::whose_rights;
 use model::spec::JsonTarget;
+use model::spec::defaults::DefaultOption;
 use model::values::exit_code;
 use model::words::in_words;
 use render::document::{ErrorCode, ErrorObject, write_error};
@@ -29,7 +30,18 @@ pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonT
     {
         message += &format!("; {whose}");
     }
+    message += &blamed_defaults(&message);
     told(ErrorCode::of(error), &message, target)
+}
+
+/// Where the options are from that a message names, if the command line does not have them itself.
+fn blamed_defaults(message: &str) -> String {
+    let words: Vec<&str> = message.split(|it: char| it.is_whitespace() || it == ':').collect();
+    let blame = |option: &DefaultOption| {
+        let name = option.words.first()?.split('=').next()?;
+        words.contains(&name).then(|| format!("; {name} is from {}", option.from))
+    };
+    record::defaults().iter().filter_map(blame).collect()
 }
 
 /// Whether the kernel refused a file. An error of `host::user_files` has its remedy already, and no number.

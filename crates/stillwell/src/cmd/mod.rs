@@ -12,6 +12,7 @@ mod compare;
 mod conclusion;
 mod convert;
 mod culprits;
+pub mod defaults;
 mod documents;
 mod exports;
 pub mod failure;

@@ -84,7 +84,7 @@ fn column(path: &str, header: &TableRow, name: &str) -> Result<usize> {
         let columns: Vec<String> = header.fields.iter().map(|name| format!("{name:?}")).collect();
         let columns = columns.join(", ");
         format!(
-            "{path}:{}: no column is called {name:?}; the first line names {columns}",
+            "{path}:{}: no column is called {name:?}; the first line has, between commas, {columns}",
             header.line
         )
     })
@@ -131,7 +131,7 @@ mod tests {
             table,
             "size,level",
             Err(
-                "f:1: no column is called \"level\"; the first line names \"size\", \"note\", \"file\"",
+                "f:1: no column is called \"level\"; the first line has, between commas, \"size\", \"note\", \"file\"",
             ),
         );
         check("a,a,b\n1,2,3", "b", Ok("3"));

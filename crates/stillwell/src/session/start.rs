@@ -21,7 +21,6 @@ use measure::wire::SamplingSettings;
 use measure::{ExecRunner, ScriptRunner};
 use model::values::metric::{METRICS, Metric, MetricSource};
 use model::values::read_cpu_list;
-use model::words::text_of;
 use record::plan::Plan;
 use record::plan::workers::Workers;
 use record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
@@ -202,9 +201,8 @@ impl<'a> SessionStart<'a> {
             version: VERSION,
             tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
             created: self.created.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-            command_line: std::env::args_os()
-                .map(|word| text_of(word.as_encoded_bytes()))
-                .collect(),
+            command_line: record::command_line(),
+            defaults: record::defaults(),
             clock_origin_ns,
             columns: columns.clone(),
             plan: self.plan.clone(),

@@ -73,6 +73,7 @@ impl Bench {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         command.env("XDG_STATE_HOME", self.path("state")).env_remove("NO_COLOR");
+        command.env_remove("STILLWELL_OPTIONS");
         command.env("XDG_CACHE_HOME", self.path("cache"));
         command
     }

@@ -21,6 +21,7 @@ mod compare;
 mod compatibility;
 mod contract;
 mod counting;
+mod defaults;
 mod disk;
 mod documents;
 mod edges;
