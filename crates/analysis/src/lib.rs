@@ -47,6 +47,7 @@ mod sliced;
 mod steadiness;
 pub mod suite;
 mod summary;
+mod throughput;
 mod times;
 pub mod trial;
 pub mod verdict;
@@ -87,6 +88,7 @@ pub use summary::{
     ArmSummary, InterruptionSummary, LimitCause, MetricSummary, NetTimes, SLOW_TAIL, SliceSummary,
     TailQuantile, TimeSummary, UncertainValue,
 };
+pub use throughput::throughput;
 pub use watch::trial_outcome;
 
 pub fn analyse(record: &Record) -> Analysis {

@@ -1,6 +1,6 @@
 //! The topology of the CPUs, from `/sys/devices/system/{cpu,node}`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Host, Topology};
 use model::values::parse_cpu_list;
@@ -36,6 +36,20 @@ fn core(host: &Host, directory: &str) -> Option<String> {
     }
     let die = read("die_id").unwrap_or_default();
     Some(format!("{}/{die}/{}", read("physical_package_id")?, read("core_id")?))
+}
+
+/// These CPUs, one thread of each core before the second one of any.
+pub fn cores_first(host: &Host, cpus: Vec<usize>) -> Vec<usize> {
+    let mut n_threads: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_core = |cpu: &usize| {
+        let core = core(host, &format!("sys/devices/system/cpu/cpu{cpu}/topology"));
+        let thread = n_threads.entry(core.unwrap_or_else(|| cpu.to_string())).or_default();
+        *thread += 1;
+        *thread
+    };
+    let mut placed: Vec<(usize, usize)> = cpus.iter().map(|cpu| (of_core(cpu), *cpu)).collect();
+    placed.sort_unstable();
+    placed.into_iter().map(|(_, cpu)| cpu).collect()
 }
 
 fn count(n: usize) -> u32 {
@@ -82,5 +96,17 @@ mod tests {
     fn nothing_shown() {
         check("", None);
         check("sys/devices/system/cpu/online = 0-1\n", None);
+    }
+
+    #[test]
+    fn each_core_comes_once_before_its_second_thread() {
+        let mut files = String::new();
+        for (cpu, threads) in [(0, "0-1"), (1, "0-1"), (2, "2-3"), (3, "2-3")] {
+            let directory = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+            files += &format!("{directory}/core_cpus_list = {threads}\n");
+        }
+        let (_directory, host) = expand(&files);
+        assert_eq!(cores_first(&host, vec![0, 1, 2, 3]), [0, 2, 1, 3]);
+        assert_eq!(cores_first(&host, vec![7, 9]), [7, 9]);
     }
 }

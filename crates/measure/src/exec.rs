@@ -28,7 +28,7 @@ use host::{self, CacheMonitors, Gap, Host, terminal};
 use model::values::DecideOn;
 use model::values::metric::Metric;
 use model::words::in_words;
-use record::plan::Plan;
+use record::plan::{Copies, Plan};
 use record::schedule::Step;
 use record::{Event, Survivors};
 
@@ -96,6 +96,7 @@ impl<'a> ExecRunner<'a> {
             wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
+            copies: plan.copies.as_ref().map_or_else(Vec::new, Copies::cpus_of_each),
             memory: process.memory.as_ref().map(|it| (mode_number(it.mode), it.nodes.clone())),
             nice: process.nice,
             policy: process.sched.map(policy_numbers),

@@ -7,11 +7,13 @@ use crate::wire::LauncherSettings;
 use host::sys::{self, Attributes, CpuMask, NodePolicy, SchedulingPolicy};
 use model::values::{MemoryMode, MemoryPolicy, Sched};
 
+/// The attributes of each copy of a run, and of the hooks.
 pub(super) fn attributes_of(
     open: LauncherSettings,
     allowed: &[usize],
     own_nice: Option<i32>,
-) -> [Attributes; 2] {
+) -> (Vec<Attributes>, Attributes) {
+    let copies = open.copies;
     let is_with_runs = open.launcher_cpus == open.affinity;
     let runs = Attributes {
         // Children inherit the launcher's mask; hooks get the original mask back.
@@ -23,6 +25,7 @@ pub(super) fn attributes_of(
         rlimits: open.rlimits,
         run_as: open.run_as.clone(),
         directory: None,
+        group: 0,
     };
     let hooks = Attributes {
         affinity: open.launcher_cpus.map(|_| CpuMask::new(allowed)),
@@ -30,7 +33,19 @@ pub(super) fn attributes_of(
         run_as: open.run_as,
         ..Attributes::default()
     };
-    [runs, hooks]
+    (of_copies(&runs, &copies), hooks)
+}
+
+/// `cpus` has the CPUs of each copy, and nothing for a single one. A copy without CPUs of its own shares those of all.
+fn of_copies(runs: &Attributes, cpus: &[Vec<usize>]) -> Vec<Attributes> {
+    if cpus.is_empty() {
+        return vec![runs.clone()];
+    }
+    let of_copy = |cpus: &Vec<usize>| {
+        let own = (!cpus.is_empty()).then(|| CpuMask::new(cpus));
+        Attributes { affinity: own.or_else(|| runs.affinity.clone()), ..runs.clone() }
+    };
+    cpus.iter().map(of_copy).collect()
 }
 
 /// Sets this process's nice level. Returns the level before, or `None` if that is not allowed: the first run then

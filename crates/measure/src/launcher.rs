@@ -4,6 +4,7 @@
 //! small, and the front end may be large. It writes each row before it starts the next run, so a finished run survives
 //! the death of either process.
 
+mod copies;
 mod counted;
 
 use std::io;
@@ -19,8 +20,7 @@ use crate::core_prober::ProbeSchedule;
 use crate::counters::Counters;
 use crate::destination::Destination;
 use crate::job_mark::JobMark;
-use crate::launch_attributes::attributes_of;
-use crate::launch_attributes::{allowed_cpus, pin_myself, raise_own_priority};
+use crate::launch_attributes::{allowed_cpus, attributes_of, pin_myself, raise_own_priority};
 use crate::memory_use::MemoryUse;
 use crate::prepared::{PreparedCommand, environment, variables_of};
 use crate::proc_counts::ReadingTime;
@@ -48,7 +48,8 @@ pub(super) struct LauncherLoop {
     /// The launcher's own waits; `None` if the kernel counts none.
     schedstat: Option<OwnCpuTimes>,
     reading_time: ReadingTime,
-    attributes: Attributes,
+    /// Attributes of each copy of a run, mostly a single one.
+    attributes: Vec<Attributes>,
     plain: Attributes,
     counters: Counters,
     cache_use: CacheUse,
@@ -112,7 +113,7 @@ impl LauncherLoop {
         let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
         let survivors = SurvivorWatch::begin(end);
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
-        let [attributes, plain] = attributes_of(open, &allowed, own_nice);
+        let (attributes, plain) = attributes_of(open, &allowed, own_nice);
         let session = Self {
             front_end,
             mark,
@@ -278,7 +279,9 @@ impl LauncherLoop {
         };
         let stdout_pipe =
             stdout_pipe.transpose().map_err(|error| failed(sys::Stage::Stdout, error))?;
-        let stderr_pipe = (command.stderr == StderrTarget::Keep && !is_timed)
+        // A pipe is read until the first of several copies ends, and the others would wait at it for ever.
+        let reads_stderr = !is_timed && self.attributes.len() == 1;
+        let stderr_pipe = (command.stderr == StderrTarget::Keep && reads_stderr)
             .then(pipe)
             .transpose()
             .map_err(|error| failed(sys::Stage::Stderr, error))?;
@@ -297,21 +300,30 @@ impl LauncherLoop {
                 (StderrTarget::Null, _) => ChildStdio::Fd(self.streams.null()),
             },
         ];
-        let attributes = if row.is_some() { &mut self.attributes } else { &mut self.plain };
+        let attributes = if row.is_some() { &mut self.attributes[0] } else { &mut self.plain };
         attributes.directory.clone_from(&prepared.directory);
         self.launcher.probes_core = row.is_some() && self.probes.is_due();
         let launched = self
             .launcher
             .launch(&prepared.path, argv, envp, stdio, attributes)
-            .map_err(|LaunchError { stage, errno }| BatchStop::Launch { stage, errno })?;
+            .map_err(not_launched)?;
+        let copies = if row.is_some() { &mut self.attributes[1..] } else { &mut [] };
+        let copies = copies::start(&mut self.launcher, copies, prepared, envp, stdio, launched.pid)
+            .map_err(not_launched)?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),
             stderr_pipe.map(|(reader, _)| reader),
         );
-        Ok(self.await_child(launched, pipes, row.is_some()))
+        Ok(self.await_child(launched, &copies, pipes, row.is_some()))
     }
 
-    fn await_child(&mut self, launched: LaunchedChild, mut pipes: Pipes, is_run: bool) -> ChildRun {
+    fn await_child(
+        &mut self,
+        launched: LaunchedChild,
+        copies: &[i32],
+        mut pipes: Pipes,
+        is_run: bool,
+    ) -> ChildRun {
         let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
         if !pipes.is_empty() {
             let pidfd = pidfd(launched.pid).ok();
@@ -329,6 +341,7 @@ impl LauncherLoop {
             sampling.drain_until_exit(launched.pid, || waits_before = waits_so_far());
         }
         let stopped_by = wait_for_exit(launched.pid);
+        copies::wait(copies);
         let ended_ns = monotonic_ns();
         let (mut first_task, mut waits) = (None, Waits::default());
         if let Some(own) = &self.schedstat {
@@ -341,15 +354,10 @@ impl LauncherLoop {
             // Kill everything that the run left behind. Until the child is reaped, no other group has its number.
             sys::signal_group(launched.pid, libc::SIGKILL);
         }
-        let (exit, mut usage) = loop {
-            match sys::reap(launched.pid) {
-                Ok(reaped) => break reaped,
-                Err(error) if is_interruption(&error) => {}
-                Err(error) => {
-                    unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
-                }
-            }
-        };
+        let (of_copies, usages) = copies::end(copies);
+        let (exit, mut usage) = copies::reaped(launched.pid);
+        usages.iter().for_each(|other| copies::add(&mut usage, other));
+        let exit = if exit == 0 { of_copies } else { exit };
         // The terminal stopped the child, which was then killed.
         let exit = stopped_by.map_or(exit, |signal| -signal);
         // The child's work before its clock started: the delay and the probe of the core.
@@ -373,4 +381,8 @@ impl LauncherLoop {
             stderr_bytes,
         }
     }
+}
+
+fn not_launched(LaunchError { stage, errno }: LaunchError) -> BatchStop {
+    BatchStop::Launch { stage, errno }
 }

@@ -36,6 +36,8 @@ pub struct LauncherSettings {
     pub wake: Option<WakeTracepoint>,
     pub launcher_cpus: Option<Vec<usize>>,
     pub affinity: Option<Vec<usize>>,
+    /// Copies of a command that are one run, with the CPUs of each, which may be none of its own. Empty for one copy.
+    pub copies: Vec<Vec<usize>>,
     /// Memory policy of the runs: the rule's number, and the nodes.
     pub memory: Option<(i32, Vec<usize>)>,
     pub nice: Option<i32>,

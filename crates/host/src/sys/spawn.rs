@@ -32,7 +32,7 @@ pub struct SchedulingPolicy {
 }
 
 /// The attributes that a child sets on itself before exec.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Attributes {
     pub affinity: Option<CpuMask>,
     pub memory: Option<NodePolicy>,
@@ -45,6 +45,8 @@ pub struct Attributes {
     pub run_as: Option<User>,
     /// Working directory of the child; `None`: this process's.
     pub directory: Option<CString>,
+    /// The process group that it joins; 0 for one of its own.
+    pub group: i32,
 }
 
 /// The step at which the start of a child failed.
@@ -278,7 +280,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     // The process is the child, so `redirect` may replace its descriptors.
     unsafe {
         // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is killed.
-        libc::setpgid(0, 0);
+        libc::setpgid(0, attributes.group);
         libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         // Every Rust program ignores SIGPIPE (std::rt), and an ignored signal stays ignored (execve(2)): `yes | head`
         // in a program under test would not end. The launcher has a handler for it, the front end has none.

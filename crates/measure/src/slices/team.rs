@@ -214,6 +214,7 @@ fn attributes(process: &ProcessPlan) -> Attributes {
         rlimits: Vec::new(),
         run_as: None,
         directory: None,
+        group: 0,
     }
 }
 

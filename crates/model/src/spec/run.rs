@@ -26,16 +26,16 @@ pub struct RunVerb {
     pub spec: RunSpec,
     /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
     /// alone: --isolate, --affinity with one quiet CPU, or a knob of --tune
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "copies"])]
     pub explain: bool,
     /// Afterwards, if a command differs from the reference: measure both again with samples, for TIME, and say which functions
     /// make the difference (`stillwell why`). The verdict is that of the runs before [default: 30s]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, conflicts_with = "json",
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, conflicts_with_all = ["json", "copies"],
           value_parser = TimeSpan::above_zero)]
     pub why: Option<Option<TimeSpan>>,
     /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
     /// and makes every switch and interrupt take a little longer
-    #[arg(long)]
+    #[arg(long, conflicts_with = "copies")]
     pub attribute: bool,
     /// Play these times instead of running anything (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
@@ -69,6 +69,12 @@ pub struct RunSpec {
     pub hooks: HookOptions,
     #[command(flatten)]
     pub process: ProcessOptions,
+    /// Run NUM copies of each command at the same time, as a load of themselves: a run is all of them, from the first start
+    /// to the last end, and the summary has the throughput. Each has CPUs of its own, if there are enough [default: 1]
+    #[arg(short = 'j', long, value_name = "NUM", help_heading = "The process that is timed",
+          value_parser = clap::value_parser!(u32).range(1..=1024),
+          conflicts_with_all = ["validate", "value", "value_json", "output", "show_output"])]
+    pub copies: Option<u32>,
     #[command(flatten)]
     pub judgement: JudgementOptions,
     #[command(flatten)]

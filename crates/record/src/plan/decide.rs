@@ -5,10 +5,10 @@ use anyhow::{Result, bail, ensure};
 
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
-use crate::plan::defaults;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::{copies, defaults};
 use host::Facts;
 use model::spec::RunSpec;
 use model::values::metric::{Metric, Quantity};
@@ -59,7 +59,7 @@ pub fn decide(
     drawn_seed: u64,
 ) -> Result<Plan> {
     let mut arms = arms;
-    let deciding = Deciding::of(&mut arms, &request.judgement)?;
+    let (deciding, copies) = copies::deciding(&mut arms, request)?;
     let Arms { arms, control, shell, shell_reason } = arms;
     let SessionRequest { length, process, hooks, judgement, .. } = request;
     let n_comparisons = n_comparisons(&arms);
@@ -108,8 +108,8 @@ pub fn decide(
         cold_cache: hooks.cold_cache,
         input: process.input.clone().filter(|input| input != "null"),
         process: process_plan(process, facts)?,
-        evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence())
-            || deciding.needs_counters(),
+        evidence: copies.is_none() && needs_evidence(request, &deciding),
+        copies,
         counter: None,
         metrics,
         policy: DecisionRule {
@@ -128,6 +128,11 @@ pub fn decide(
         fair_play: None,
         by_geometric_mean: false,
     })
+}
+
+fn needs_evidence(request: &SessionRequest, deciding: &Deciding) -> bool {
+    let is_shown = request.metrics.as_ref().is_none_or(|list| list.needs_evidence());
+    is_shown || deciding.needs_counters()
 }
 
 /// The metrics to show if the user names none.

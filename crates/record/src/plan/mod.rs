@@ -5,6 +5,7 @@ mod again;
 mod arm;
 mod arms;
 mod blocks;
+mod copies;
 pub mod counting;
 mod decide;
 mod deciding;
@@ -35,6 +36,7 @@ pub use arm::{Arm, Control, CountedIterations, Role};
 pub use arms::Arms;
 pub use blocks::TrialRule;
 pub use blocks::{BlockRule, Stopping};
+pub use copies::Copies;
 pub use counting::InstructionCounter;
 pub use decide::{decide, decide_run, decide_run_across, default_metrics};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
@@ -99,6 +101,9 @@ pub struct Plan {
     pub input: Option<String>,
     /// State of the timed processes.
     pub process: ProcessPlan,
+    /// The copies of a command that run at the same time, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
     /// The counter of instructions, if they decide.

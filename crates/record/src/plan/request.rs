@@ -15,6 +15,8 @@ pub struct SessionRequest {
     pub judgement: JudgementOptions,
     pub metrics: Option<MetricList>,
     pub time_unit: Option<TimeUnit>,
+    /// Copies of each command at the same time.
+    pub copies: Option<u32>,
 }
 
 /// The number of blocks and their order.
@@ -82,6 +84,7 @@ impl From<&RunSpec> for SessionRequest {
             judgement: spec.judgement.clone(),
             metrics: spec.display.metrics.clone(),
             time_unit: spec.display.time_unit,
+            copies: spec.copies,
         }
     }
 }

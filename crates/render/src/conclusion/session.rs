@@ -6,6 +6,7 @@ use crate::exported::net_t0;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     Analysis, ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue,
+    throughput,
 };
 use model::values::DecideOn;
 use record::Record;
@@ -21,6 +22,7 @@ pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]
     let times = ComparedTimes::of(analysis, judgements);
     let measured = |arm: &ArmSummary| MeasuredArm {
         value: times.get(arm.arm).map(|it| UncertainValue { value: it.value, err: it.err }),
+        copies_per_second: times.get(arm.arm).and_then(|it| throughput(plan, it.value)),
         ..measured_arm(plan, arm)
     };
     let measured: Vec<MeasuredArm> = arms.map(measured).collect();
@@ -106,6 +108,7 @@ pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
     };
     let t0 = net_t0(arm);
     MeasuredArm {
+        copies_per_second: None,
         name: plan.full_label(arm.arm),
         n_runs: arm.n_runs,
         n_lost: arm.n_failed + arm.n_timed_out,

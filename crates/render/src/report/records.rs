@@ -125,6 +125,8 @@ fn how(record: &Record, analysis: &Analysis) -> String {
         }
         Order::Sequential => "one command after the other".into(),
     };
+    let copies = plan.copies.as_ref();
+    let copies = copies.map_or_else(String::new, |it| format!(" ({} copies at a time)", it.n));
     let end = match analysis.end {
         Some(EndReason::Decided) => "It ended because everything was decided.",
         Some(EndReason::Precise) => "It ended at the precision that was asked for.",
@@ -136,7 +138,7 @@ fn how(record: &Record, analysis: &Analysis) -> String {
         None => "It was killed, or is still running.",
     };
     one_line(&format!(
-        "Started {}: up to {n_runs} runs of each, {order}. {end} By {}.",
+        "Started {}: up to {n_runs} runs of each{copies}, {order}. {end} By {}.",
         header.created, header.tool
     ))
 }

@@ -52,7 +52,14 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
     }
     let text = page.unit.label(&text);
-    let of = if page.plan.arms[arm.arm].unit == ValueUnit::Time { " takes" } else { ":" };
+    // The memory is that of the largest process.
+    let copies = page.plan.copies.as_ref().filter(|_| page.quantity.is_time());
+    let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
+    let of = match page.plan.arms[arm.arm].unit {
+        ValueUnit::Time if copies.is_some() => " take",
+        ValueUnit::Time => " takes",
+        _ => ":",
+    };
     if let (false, Some(values)) = (page.quantity.is_time(), &arm.times) {
         let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
         return match page.quantity {
@@ -72,7 +79,7 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
     let cpu = cpu.map_or_else(String::new, |cpu| {
         let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
-        format!("; its CPU time is {cpu}")
+        format!("; {} CPU time is {cpu}", if copies.is_some() { "their" } else { "its" })
     });
     format!("{name}{of} {text}: {why}{cpu}")
 }

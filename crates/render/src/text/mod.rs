@@ -5,6 +5,7 @@ mod answer;
 mod arms;
 mod benchmarks;
 mod comparison;
+mod copies;
 mod doubt;
 mod ranked;
 
@@ -224,6 +225,7 @@ fn append_answer(
             ranked::append(out, page, judgements);
         }
     }
+    copies::append(out, page);
     out.push('\n');
 }
 

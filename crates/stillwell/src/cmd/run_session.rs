@@ -103,6 +103,7 @@ fn started<T>(
     if verb.script.is_none() {
         count([&mut plan], verb.spec.judgement.counter, verb.spec.process.rights.as_root)?;
         place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
+        plan.place_copies(&host, &survey.facts);
     }
     let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
     start.script = verb.script.as_deref();

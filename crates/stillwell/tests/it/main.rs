@@ -20,6 +20,7 @@ mod clean_time;
 mod compare;
 mod compatibility;
 mod contract;
+mod copies;
 mod counting;
 mod defaults;
 mod disk;

@@ -1,0 +1,78 @@
+//! Copies of a command that are one run: all start before any is waited for, in the process group of the first.
+
+use std::io;
+
+use crate::child_run::{is_interruption, wait_for_exit};
+use crate::prepared::PreparedCommand;
+use host::sys::{self, Attributes, ChildStdio, Envp, LaunchError, Launcher, Usage};
+
+/// Starts the copies beside the first one, which is process `first`. If one cannot be started, all are ended.
+pub(super) fn start(
+    launcher: &mut Launcher,
+    attributes: &mut [Attributes],
+    prepared: &PreparedCommand<'_>,
+    envp: Envp<'_>,
+    stdio: [ChildStdio<'_>; 3],
+    first: i32,
+) -> Result<Vec<i32>, LaunchError> {
+    let mut started = Vec::with_capacity(attributes.len());
+    launcher.probes_core = false;
+    for attributes in attributes {
+        attributes.directory.clone_from(&prepared.directory);
+        attributes.group = first;
+        match launcher.launch(&prepared.path, &prepared.argv, envp, stdio, attributes) {
+            Ok(launched) => started.push(launched.pid),
+            Err(error) => {
+                sys::signal_group(first, libc::SIGKILL);
+                started.push(first);
+                end(&started);
+                return Err(error);
+            }
+        }
+    }
+    Ok(started)
+}
+
+/// Waits until all have ended, and reaps none: the group of the first one has to stay.
+pub(super) fn wait(pids: &[i32]) {
+    for &pid in pids {
+        wait_for_exit(pid);
+    }
+}
+
+/// Reaps copies that have ended. Returns the first exit that is no success, and what all of them used.
+pub(super) fn end(pids: &[i32]) -> (i32, Vec<Usage>) {
+    let (mut exit, mut usages) = (0, Vec::with_capacity(pids.len()));
+    for &pid in pids {
+        let (own, usage) = reaped(pid);
+        exit = if exit == 0 { own } else { exit };
+        usages.push(usage);
+    }
+    (exit, usages)
+}
+
+/// Waits for the end of a child of ours, and reaps it.
+pub(super) fn reaped(pid: i32) -> (i32, Usage) {
+    loop {
+        match sys::reap(pid) {
+            Ok(reaped) => return reaped,
+            Err(error) if is_interruption(&error) => {}
+            Err(error) => never_reaped(&error),
+        }
+    }
+}
+
+fn never_reaped(error: &io::Error) -> ! {
+    unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
+}
+
+/// What several processes used together; the memory is that of the largest.
+pub(super) fn add(usage: &mut Usage, other: &Usage) {
+    usage.user_us += other.user_us;
+    usage.sys_us += other.sys_us;
+    usage.maxrss_kib = usage.maxrss_kib.max(other.maxrss_kib);
+    usage.minor_faults += other.minor_faults;
+    usage.major_faults += other.major_faults;
+    usage.voluntary_switches += other.voluntary_switches;
+    usage.involuntary_switches += other.involuntary_switches;
+}

@@ -1,0 +1,104 @@
+//! Copies of a command that run at the same time: how many, on which CPUs, and by which clock they are compared.
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::plan::arms::Arms;
+use crate::plan::deciding::Deciding;
+use crate::plan::request::SessionRequest;
+use host::{Facts, Host, cores_first};
+use model::values::{Clock, DecideOn, read_cpu_list};
+
+/// The copies that are one run, from the first start to the last end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Copies {
+    /// Their number, at least 2.
+    pub n: u32,
+    /// CPUs that they may use together; 0 if that is not known.
+    pub n_cpus: usize,
+    /// CPUs of each copy. Empty if there are fewer than copies: then all of them share all.
+    pub cpus: Vec<Vec<usize>>,
+}
+
+impl Copies {
+    /// The CPUs of each copy; none where all share all.
+    pub fn cpus_of_each(&self) -> Vec<Vec<usize>> {
+        let of_copy = |copy| self.cpus.get(copy).cloned().unwrap_or_default();
+        (0..self.n as usize).map(of_copy).collect()
+    }
+}
+
+/// What decides, and the copies of each command.
+pub(super) fn deciding(
+    arms: &mut Arms,
+    request: &SessionRequest,
+) -> Result<(Deciding, Option<Copies>)> {
+    let mut deciding = Deciding::of(arms, &request.judgement)?;
+    let copies = copies(request.copies);
+    if copies.is_some() {
+        deciding.clock = clock(request.judgement.decide_on, deciding.clock)?;
+    }
+    Ok((deciding, copies))
+}
+
+/// Copies of which nobody has said where they run.
+fn copies(asked: Option<u32>) -> Option<Copies> {
+    let n = asked.filter(|&n| n > 1)?;
+    Some(Copies { n, n_cpus: 0, cpus: Vec::new() })
+}
+
+/// The clock of several copies. The kernel's records of one process tree, which clean time and the counts of the processor
+/// are made of, do not say which copy held up the last one.
+///
+/// # Errors
+/// The user asks for a quantity that is known of a single copy alone.
+fn clock(decide_on: Option<DecideOn>, clock: Clock) -> Result<Clock> {
+    use DecideOn::{Clean, Cycles, Instructions, TreeMemory, Value};
+    let refused = [Clean, Cycles, Instructions, TreeMemory, Value];
+    if let Some(chosen) = decide_on {
+        ensure!(
+            !refused.contains(&chosen),
+            "⟦decide-on⟧ {}: that is known of a single copy alone, not of several at a time",
+            chosen.name()
+        );
+    }
+    Ok(if decide_on.is_none() { Clock::Wall } else { clock })
+}
+
+impl Plan {
+    /// Gives each copy CPUs of its own, as far as there are so many.
+    pub fn place_copies(&mut self, host: &Host, facts: &Facts) {
+        if self.copies.is_none() {
+            return;
+        }
+        let allowed = || facts.cpus_allowed.as_deref().and_then(read_cpu_list);
+        let cpus = self.process.affinity.clone().or_else(allowed).unwrap_or_default();
+        let quota = facts.cgroup.as_ref().and_then(|group| quota_of(group.cpu_max.as_deref()?));
+        self.give_cpus(&cores_first(host, cpus), quota);
+    }
+
+    /// `cpus` are those that the runs may use, one thread of each core before the others. `quota`: the kernel gives them the
+    /// time of so many.
+    fn give_cpus(&mut self, cpus: &[usize], quota: Option<usize>) {
+        let Some(copies) = &mut self.copies else { return };
+        let n = copies.n as usize;
+        copies.n_cpus = quota.map_or(cpus.len(), |quota| quota.min(cpus.len()));
+        if n <= cpus.len() {
+            // The copy with the n-th core gets the n-th sibling thread too.
+            let of_copy = |copy: usize| cpus.iter().skip(copy).step_by(n).copied().collect();
+            copies.cpus = (0..n).map(of_copy).collect();
+        }
+    }
+}
+
+/// The CPUs of a limit such as `150000 100000`: at least one.
+fn quota_of(cpu_max: &str) -> Option<usize> {
+    let (quota, period) = cpu_max.split_once(' ')?;
+    let (quota, period): (usize, usize) = (quota.parse().ok()?, period.parse().ok()?);
+    Some(quota.checked_div(period)?.max(1))
+}
