@@ -106,7 +106,7 @@ charts.pairs = (context) => {
   });
   const notes = [];
   if (blocks.kind === "sliced") notes.push(`${d3.format(",")(blocks.n)} blocks in exact slices (smallest, 25 to 75 %, largest), with the ${points.length} most extreme ones as dots.`);
-  if (n) notes.push(`${n} beyond the frame (triangles).`);
+  if (n) notes.push(`${n} beyond the frame (${n === 1 ? "triangle" : "triangles"}).`);
   return { svg, points, table: () => ({ head: ["block", "ratio"], rows: blocks.block.map((block, i) => [block, ratioText(blocks.ratio[i])]) }), note: notes.join(" ") };
 };
 
