@@ -68,7 +68,7 @@ fn online(host: &Host) -> Vec<usize> {
     list.and_then(|list| read_cpu_list(&list)).unwrap_or_default()
 }
 
-/// The pairs to measure: usable CPUs that the table puts on different cores. With more than [`ALL_PAIRS_MAX`] CPUs,
+/// The pairs to measure: usable CPUs that the table puts on different cores. With more than `ALL_PAIRS_MAX` CPUs,
 /// only the pairs that hypervisors use for the threads of a core: neighbours, and the first half with the second.
 pub fn pairs_to_measure(table: &[CpuRow]) -> Vec<[usize; 2]> {
     let usable: Vec<&CpuRow> = table.iter().filter(|row| row.online && row.allowed).collect();

@@ -28,12 +28,12 @@ impl Host {
         self.try_read_knob(format, path).ok()
     }
 
-    /// Reads a file of a knob, without trailing white space. Errors: see [`Host::read_original`].
+    /// Reads a file of a knob, without trailing white space. Errors: see `Host::read_original`.
     pub(super) fn try_read_knob(&self, format: Format, path: &str) -> io::Result<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
     }
 
-    /// Reads the current content of a file in the journal. Errors: see [`Host::read_original`].
+    /// Reads the current content of a file in the journal. Errors: see `Host::read_original`.
     pub fn read_item(&self, item: &Item) -> io::Result<String> {
         self.try_read_knob(item.file.format, &item.kept.path)
     }

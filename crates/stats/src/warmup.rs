@@ -39,7 +39,7 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
 /// shows that its level lasts.
 ///
 /// `xs` has natural logarithms of times in the order of one process.
-/// [`pelt`](crate::changepoint::pelt) on ranks gives the segments, so spikes do not become segments
+/// [`pelt`] on ranks gives the segments, so spikes do not become segments
 /// (Barrett et al. 2017, "Virtual machine warmup blows hot and cold", section 4). The level of a
 /// segment is its median. Fails for fewer than 2 values, NaN and infinity.
 ///

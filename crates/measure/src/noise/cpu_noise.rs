@@ -51,7 +51,7 @@ pub struct CpuNoise {
     /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before. The last count is above all
     /// edges.
     pub histogram: [u64; EDGES_NS.len() + 1],
-    /// Lost share of each of [`SLOTS`] equal stretches of the time; `None` after the buffer of pauses is full.
+    /// Lost share of each of `SLOTS` equal stretches of the time; `None` after the buffer of pauses is full.
     pub timeline: Vec<Option<f64>>,
     /// Lost time by source.
     pub ledger: Ledger,

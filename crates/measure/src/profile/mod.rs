@@ -1,6 +1,6 @@
 //! Where programs spend their time, by function.
 //!
-//! [`entries`] reads the launcher's samples, [`symbols`] names addresses, [`collect`] joins both with the record to a
+//! `entries` reads the launcher's samples, `symbols` names addresses, [`collect`] joins both with the record to a
 //! [`saved::Profile`]. [`breakdown`] is pure: it sees only a profile.
 
 pub mod breakdown;

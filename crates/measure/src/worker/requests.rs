@@ -1,4 +1,4 @@
-//! The requests, one method each. Each may fail with a [`FailureCause`](super::failure::FailureCause).
+//! The requests, one method each. Each may fail with a `FailureCause`.
 
 use std::time::Duration;
 
@@ -45,17 +45,17 @@ pub fn requests_of_a_run(arm: &Arm, gc: Gc, loops: u64) -> Vec<u8> {
 
 impl Worker {
     /// The benchmarks of the program. A program that makes its benchmarks while it runs ends afterwards. Errors: see
-    /// [`FailureCause`], as for every request.
+    /// `FailureCause`, as for every request.
     pub fn list(&mut self) -> Result<Vec<WorkerBenchmark>, WorkerFailure> {
         self.lines("list", None, answer::benchmark)
     }
 
-    /// Chooses the benchmark to run. Errors: see [`FailureCause`].
+    /// Chooses the benchmark to run.
     pub fn select(&mut self, name: &str) -> Result<(), WorkerFailure> {
         self.ok(&format!("select {}", text::escape(name)), b"", None)
     }
 
-    /// Sends a part of the code; only to a worker with the fact `source`. Errors: see [`FailureCause`].
+    /// Sends a part of the code; only to a worker with the fact `source`.
     pub fn source(&mut self, part: CodePart, code: &str) -> Result<(), WorkerFailure> {
         let part = match part {
             CodePart::Setup => "setup",
@@ -65,28 +65,28 @@ impl Worker {
         self.ok(&format!("source {part} {}", code.len()), code.as_bytes(), Some(LIMIT))
     }
 
-    /// Makes a benchmark of the parts, with the statement repeated in each loop. Errors: see [`FailureCause`].
+    /// Makes a benchmark of the parts, with the statement repeated in each loop.
     pub fn compile(&mut self, duplicate: u64) -> Result<(), WorkerFailure> {
         self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
     }
 
     /// Switches garbage collection during runs on or off; only for a worker with the fact `gc`. Errors: see
-    /// [`FailureCause`].
+    /// `FailureCause`.
     pub fn gc(&mut self, on: bool) -> Result<(), WorkerFailure> {
         self.ok(if on { "gc on" } else { "gc off" }, b"", Some(LIMIT))
     }
 
-    /// Collects garbage now. Errors: see [`FailureCause`].
+    /// Collects garbage now.
     pub fn collect(&mut self) -> Result<(), WorkerFailure> {
         self.ok("collect", b"", Some(LIMIT))
     }
 
-    /// Metadata of the worker. Collecting it may disturb measurements. Errors: see [`FailureCause`].
+    /// Metadata of the worker. Collecting it may disturb measurements.
     pub fn metadata(&mut self) -> Result<Vec<(String, String)>, WorkerFailure> {
         self.lines("metadata", Some(LIMIT), answer::meta)
     }
 
-    /// Peak of the memory that the language allocated in so many loops, bytes. Errors: see [`FailureCause`]; an error
+    /// Peak of the memory that the language allocated in so many loops, bytes. Errors: see `FailureCause`; an error
     /// answer if the worker does not know this request.
     pub fn tracemalloc(&mut self, loops: u64) -> Result<u64, WorkerFailure> {
         let request = format!("tracemalloc {loops}");

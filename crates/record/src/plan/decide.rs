@@ -34,7 +34,7 @@ const PRECISION_BLOCKS_MIN: u32 = 12;
 /// would not cover the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
-/// Decides the plan of `run`. Errors: see [`decide`] and [`arms`].
+/// Decides the plan of `run`. Errors: see [`decide`] and `arms`.
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     decide_run_across(spec, &[], facts, drawn_seed)
 }

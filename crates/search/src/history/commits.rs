@@ -22,7 +22,7 @@ pub struct Commits {
 pub struct CommitRange {
     /// Number of commits.
     pub n: usize,
-    /// The newest ones, at most [`NAMED_MAX`]: abbreviated id and subject.
+    /// The newest ones, at most `NAMED_MAX`: abbreviated id and subject.
     pub newest: Vec<String>,
     /// Commits that only the first revision has. Above 0, the second one is older or on another branch.
     pub n_undone: usize,
