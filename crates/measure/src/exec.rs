@@ -14,7 +14,7 @@ use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
 use crate::jobs::{JobOrigin, JobPurpose, job};
 use crate::launch_attributes::{mode_number, policy_numbers};
-use crate::launch_failure::explain_launch;
+use crate::launch_failure::failure_of;
 use crate::memory_use::TREE_MEMORY;
 use crate::process::{InterruptTolerance, LauncherProcess};
 use crate::survivors::add_survivors;
@@ -276,57 +276,11 @@ impl<'a> ExecRunner<'a> {
         let origin = origins[done.n_done as usize];
         let step = steps[origin.index];
         let is_due = origin.purpose != JobPurpose::Hook(Hook::Conclude);
-        let outcome = match self.failure(&step, origin, stop) {
+        let outcome = match failure_of(self.plan, &step, origin, stop) {
             Some(failure) => Outcome { interrupted, failure: Some(failure) },
             None => Outcome { interrupted: true, failure: None },
         };
         Ok((outcome, is_due.then_some(step)))
-    }
-
-    /// The failure behind a stop; `None` after an interrupt.
-    fn failure(
-        &self,
-        step: &Step,
-        origin: JobOrigin<'_>,
-        stop: BatchStop,
-    ) -> Option<MeasurementFailure> {
-        let arm = step.arm as usize;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Some(match (stop, origin.purpose) {
-            (BatchStop::Interrupted, _) => return None,
-            (BatchStop::Failed { exit, timed_out, stderr }, JobPurpose::Run) => {
-                MeasurementFailure::Run {
-                    step: step.step,
-                    arm,
-                    exit,
-                    timed_out,
-                    stderr: text(stderr),
-                }
-            }
-            (BatchStop::Failed { exit, stderr, .. }, JobPurpose::Hook(hook)) => {
-                MeasurementFailure::Hook {
-                    hook,
-                    arm,
-                    command: origin.hook.into(),
-                    exit,
-                    stderr: text(stderr),
-                }
-            }
-            (BatchStop::NoValue { why, stderr }, _) => {
-                MeasurementFailure::Value { step: step.step, arm, why, stderr: text(stderr) }
-            }
-            (BatchStop::NotCounted { exit, uncounted, stderr }, _) => {
-                let (step, stderr) = (step.step, text(stderr));
-                MeasurementFailure::NotCounted { step, arm, exit, uncounted, stderr }
-            }
-            (BatchStop::Launch { stage, errno }, _) => {
-                let program = &self.plan.arms[arm].argv[0];
-                let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
-                let why = explain_launch(self.plan, program, stage, errno);
-                MeasurementFailure::Start { arm, why }
-            }
-            (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
-        })
     }
 
     /// After a failure or ^C, the conclude hook of the current step must still run.
@@ -407,13 +361,7 @@ impl Runner for ExecRunner<'_> {
         let batch = Batch {
             environments: self.commands.environments().to_vec(),
             commands: vec![command_line],
-            jobs: vec![Job {
-                command: 0,
-                row: None,
-                iteration: None,
-                padding_bytes: None,
-                hash_seed: None,
-            }],
+            jobs: vec![Job::default()],
         };
         if hook == Hook::Cleanup {
             self.process.revive(self.run_as.clone())?;

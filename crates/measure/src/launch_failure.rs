@@ -1,13 +1,51 @@
-//! Messages about children that failed before they executed their program.
+//! The failures of jobs, and the messages about children that failed before they executed their program.
 
+use crate::MeasurementFailure;
+use crate::jobs::{JobOrigin, JobPurpose};
 use crate::missing_interpreter;
+use crate::wire::BatchStop;
 use host::sys::Stage;
 use host::{Host, why_no_process};
 use model::words::reason;
 use record::plan::Plan;
+use record::schedule::Step;
+
+/// The failure behind a stop; `None` after an interrupt.
+pub(super) fn failure_of(
+    plan: &Plan,
+    step: &Step,
+    origin: JobOrigin<'_>,
+    stop: BatchStop,
+) -> Option<MeasurementFailure> {
+    let (step, arm) = (step.step, step.arm as usize);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Some(match (stop, origin.purpose) {
+        (BatchStop::Interrupted, _) => return None,
+        (BatchStop::Failed { exit, timed_out, stderr }, JobPurpose::Run) => {
+            MeasurementFailure::Run { step, arm, exit, timed_out, stderr: text(stderr) }
+        }
+        (BatchStop::Failed { exit, stderr, .. }, JobPurpose::Hook(hook)) => {
+            let (command, stderr) = (origin.hook.into(), text(stderr));
+            MeasurementFailure::Hook { hook, arm, command, exit, stderr }
+        }
+        (BatchStop::NoValue { why, stderr }, _) => {
+            MeasurementFailure::Value { step, arm, why, stderr: text(stderr) }
+        }
+        (BatchStop::NotCounted { exit, uncounted, stderr }, _) => {
+            MeasurementFailure::NotCounted { step, arm, exit, uncounted, stderr: text(stderr) }
+        }
+        (BatchStop::Launch { stage, errno }, _) => {
+            let program = &plan.arms[arm].argv[0];
+            let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
+            let why = explain_launch(plan, program, stage, errno);
+            MeasurementFailure::Start { arm, why }
+        }
+        (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
+    })
+}
 
 /// The message: step, cause and remedy.
-pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
+fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
     if (stage, errno) == (Stage::Exec, libc::ENOENT)
         && let Some(why) = missing_interpreter::explain(program)
     {

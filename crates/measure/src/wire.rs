@@ -165,7 +165,7 @@ impl ExitRule {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Job {
     pub command: u32,
     /// The row of a run; `None` for a hook.

@@ -62,25 +62,16 @@ enum GuardianOrder {
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// The knobs are turned. The notes list knobs that could not be set, and other news for the user.
-    Turned {
-        n_set: usize,
-        notes: Vec<String>,
-        isolation: Option<Box<Isolation>>,
-    },
+    Turned { n_set: usize, notes: Vec<String>, isolation: Option<Box<Isolation>> },
     /// Why the knobs or the shield cannot be had. The aftermath tells whether the attempt changed anything, and whether
     /// that is put back.
-    Failed {
-        why: String,
-        aftermath: Aftermath,
-    },
+    Failed { why: String, aftermath: Aftermath },
+    /// The process is inside the shield.
     Entered,
     /// Why the order is refused. Everything stays as it is.
     Refused(String),
     /// The session is over, and everything is restored but `left`: files with reasons. The notes list other news.
-    Restored {
-        notes: Vec<String>,
-        left: Vec<(String, String)>,
-    },
+    Restored { notes: Vec<String>, left: Vec<(String, String)> },
 }
 
 /// Serves the front end on standard input until it closes. Returns an exit code. Errors: standard input is not a

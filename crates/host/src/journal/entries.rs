@@ -15,42 +15,27 @@ pub(super) enum JournalEntry {
     /// A session starts to tune.
     Begin(Begin),
     /// Files that the kernel will change when the knob is turned, with their values before.
-    Keep {
-        knob: String,
-        files: Vec<SavedFile>,
-    },
+    Keep { knob: String, files: Vec<SavedFile> },
     /// A write that is about to happen.
-    Change {
-        knob: String,
-        path: String,
-        old: String,
-        new: String,
-        identity: Option<String>,
-    },
+    Change { knob: String, path: String, old: String, new: String, identity: Option<String> },
     /// Values of files that the kernel changed after a knob was turned.
-    Seen {
-        files: Vec<(String, String)>,
-    },
+    Seen { files: Vec<(String, String)> },
+    /// The tuning is complete.
     Done,
     /// A shield that is about to be made.
     Raise(ShieldPlan),
+    /// The shield is gone.
     Lowered,
     /// CPUs that are about to be unplugged, and what other programs lose with them.
     Unplug(Unplugged),
     /// Other programs have those CPUs back.
     Plugged,
     /// Files that were restored and need no more care.
-    Forgotten {
-        paths: Vec<String>,
-    },
+    Forgotten { paths: Vec<String> },
     /// Files that wait for an offline CPU.
-    Waiting {
-        paths: Vec<String>,
-    },
+    Waiting { paths: Vec<String> },
     /// Files that are about to be restored. From now on Stillwell may have written any value to them.
-    Restoring {
-        paths: Vec<String>,
-    },
+    Restoring { paths: Vec<String> },
 }
 
 /// A file and its original value.

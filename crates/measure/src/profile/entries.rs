@@ -25,55 +25,26 @@ const ID_BYTES: usize = 16;
 /// A record of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskRecord {
-    Map {
-        process: u32,
-        start: u64,
-        len: u64,
-        /// Offset in the file.
-        offset: u64,
-        path: String,
-    },
+    /// A file is mapped from this offset on.
+    Map { process: u32, start: u64, len: u64, offset: u64, path: String },
     /// A process executed a program: its mappings are gone.
-    Exec {
-        process: u32,
-    },
-    Fork {
-        process: u32,
-        parent: u32,
-    },
-    NewTask {
-        process: u32,
-        thread: u32,
-    },
-    Ended {
-        thread: u32,
-    },
+    Exec { process: u32 },
+    /// A process with a copy of the address space of its parent.
+    Fork { process: u32, parent: u32 },
+    /// A task begins.
+    NewTask { process: u32, thread: u32 },
+    /// A task ended.
+    Ended { thread: u32 },
     /// A task continues.
-    Continues {
-        thread: u32,
-    },
+    Continues { thread: u32 },
     /// A task is taken off the CPU. The chain before this record shows where. `is_preempted`: it could go on.
-    Stops {
-        thread: u32,
-        is_preempted: bool,
-    },
+    Stops { thread: u32, is_preempted: bool },
     /// The call chain of a task that is about to be taken off the CPU.
-    Leaves {
-        process: u32,
-        thread: u32,
-        chain: Vec<u64>,
-    },
+    Leaves { process: u32, thread: u32, chain: Vec<u64> },
     /// A sample: return addresses, the innermost first, with the kernel's marks between.
-    Sample {
-        process: u32,
-        chain: Vec<u64>,
-    },
+    Sample { process: u32, chain: Vec<u64> },
     /// A counted event and its call chain.
-    Counted {
-        process: u32,
-        what: CountedEvent,
-        chain: Vec<u64>,
-    },
+    Counted { process: u32, what: CountedEvent, chain: Vec<u64> },
 }
 
 /// A counted event beside time.

@@ -1,47 +1,5 @@
 //! The table of metrics: one row for everything that the record, the exports and the tables need.
 
-/// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Metric {
-    WallNs,
-    SpawnNs,
-    UserUs,
-    SysUs,
-    MaxrssKib,
-    MinorFaults,
-    MajorFaults,
-    VoluntarySwitches,
-    InvoluntarySwitches,
-    RunQueueWaitNs,
-    TaskClockNs,
-    Migrations,
-    PreemptedNs,
-    Cycles,
-    Instructions,
-    Branches,
-    BranchMisses,
-    CacheReferences,
-    CacheMisses,
-    RunningPpm,
-    Loops,
-    CpuNs,
-    EmptyLoopPs,
-    StalledNs,
-    UnclearNs,
-    OneChainNs,
-    FourChainsNs,
-    RunnableMax,
-    CrowdedNs,
-    CacheBytes,
-    MemoryTrafficBytes,
-    OthersTrafficBytes,
-    QuotaNs,
-    TreePeakBytes,
-    ImpossibleStallNs,
-    CountingNs,
-}
-
 /// Physical quantity of a metric, and the scale of its stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -101,267 +59,103 @@ const PS: Quantity = Quantity::Picoseconds;
 const US: Quantity = Quantity::Time { ns_per_unit: 1000 };
 const BYTES: Quantity = Quantity::Memory { bytes_per_unit: 1 };
 const KIB: Quantity = Quantity::Memory { bytes_per_unit: 1024 };
+const COUNT: Quantity = Quantity::Count;
 
-const fn info(
-    metric: Metric,
-    [column, name, hyperfine]: [&'static str; 3],
-    quantity: Quantity,
-    source: MetricSource,
-    what: &'static str,
-) -> MetricInfo {
-    let hyperfine = if hyperfine.is_empty() { None } else { Some(hyperfine) };
-    MetricInfo { metric, column, name, hyperfine, quantity, source, what }
+/// Makes the enum and the table. A row: metric, column, name, hyperfine's name, quantity, source, description.
+macro_rules! metrics {
+    ($($metric:ident: $column:literal, $name:literal, $hyperfine:literal, $quantity:ident, $source:ident, $what:literal;)*) => {
+        /// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Metric { $($metric),* }
+
+        /// Every metric, in the order of the enum and of the record's columns.
+        pub static METRICS: [MetricInfo; [$($name),*].len()] = [$(MetricInfo {
+            metric: Metric::$metric,
+            column: $column,
+            name: $name,
+            hyperfine: if $hyperfine.is_empty() { None } else { Some($hyperfine) },
+            quantity: $quantity,
+            source: MetricSource::$source,
+            what: $what,
+        }),*];
+    };
 }
 
-/// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 36] = {
-    use Metric::*;
-    use MetricSource::*;
-    use Quantity::Count;
-    [
-        info(
-            WallNs,
-            ["wall_ns", "wall", "time_wall_clock"],
-            NS,
-            Always,
-            "from just before execve in the child until the parent has seen the exit",
-        ),
-        info(
-            SpawnNs,
-            ["spawn_ns", "spawn", ""],
-            NS,
-            Always,
-            "from the clone call until the clock started; not part of wall_ns",
-        ),
-        info(
-            UserUs,
-            ["user_us", "user", "time_user"],
-            US,
-            Always,
-            "CPU time in user mode (wait4), without that of the probe",
-        ),
-        info(SysUs, ["sys_us", "sys", "time_system"], US, Always, "CPU time in the kernel (wait4)"),
-        info(
-            MaxrssKib,
-            ["maxrss_kib", "maxrss", "memory_peak_resident"],
-            KIB,
-            Always,
-            "peak resident set of the largest process of the run (wait4); never below the launcher's own",
-        ),
-        info(
-            MinorFaults,
-            ["minor_faults", "minor-faults", ""],
-            Count,
-            Always,
-            "page faults served without input or output",
-        ),
-        info(
-            MajorFaults,
-            ["major_faults", "major-faults", ""],
-            Count,
-            Always,
-            "page faults that had to read from a device",
-        ),
-        info(
-            VoluntarySwitches,
-            ["voluntary_switches", "voluntary-switches", ""],
-            Count,
-            Always,
-            "times the run gave the CPU away to wait for something",
-        ),
-        info(
-            InvoluntarySwitches,
-            ["involuntary_switches", "involuntary-switches", ""],
-            Count,
-            Always,
-            "times the scheduler took the CPU from the run",
-        ),
-        info(
-            RunQueueWaitNs,
-            ["run_queue_wait_ns", "run-queue-wait", ""],
-            NS,
-            Schedstat,
-            "time the first process was ready but had no CPU, from its creation on (schedstat)",
-        ),
-        info(
-            TaskClockNs,
-            ["task_clock_ns", "task-clock", ""],
-            NS,
-            Software,
-            "CPU time of all processes of the run, from execve on",
-        ),
-        info(
-            Migrations,
-            ["migrations", "migrations", ""],
-            Count,
-            Software,
-            "moves from one CPU to another",
-        ),
-        info(
-            PreemptedNs,
-            ["preempted_ns", "preempted", ""],
-            NS,
-            Software,
-            "time between being preempted and running again, over all threads (perf context_switch records)",
-        ),
-        info(Cycles, ["cycles", "cycles", "cpu_cycles"], Count, Hardware, "CPU cycles"),
-        info(
-            Instructions,
-            ["instructions", "instructions", "instructions"],
-            Count,
-            Hardware,
-            "instructions retired",
-        ),
-        info(
-            Branches,
-            ["branches", "branches", ""],
-            Count,
-            Hardware,
-            "branch instructions retired",
-        ),
-        info(
-            BranchMisses,
-            ["branch_misses", "branch-misses", "branch_misses"],
-            Count,
-            Hardware,
-            "mispredicted branches",
-        ),
-        info(
-            CacheReferences,
-            ["cache_references", "cache-references", "cache_references"],
-            Count,
-            Hardware,
-            "last-level cache accesses",
-        ),
-        info(
-            CacheMisses,
-            ["cache_misses", "cache-misses", "cache_misses"],
-            Count,
-            Hardware,
-            "last-level cache misses",
-        ),
-        info(
-            RunningPpm,
-            ["running_ppm", "running-ppm", ""],
-            Count,
-            Hardware,
-            "parts per million of the run during which the least scheduled hardware event was counting; \
-             empty when all counted all the time",
-        ),
-        info(
-            Loops,
-            ["loops", "loops", ""],
-            Count,
-            Worker,
-            "how often the worker ran the benchmark in this slice",
-        ),
-        info(
-            CpuNs,
-            ["cpu_ns", "cpu-clock", ""],
-            NS,
-            Worker,
-            "CPU time of all threads of the worker during this slice, by its own clock",
-        ),
-        info(
-            EmptyLoopPs,
-            ["empty_loop_ps", "empty-loop", ""],
-            PS,
-            Worker,
-            "what one turn of an empty loop took in this worker, ps",
-        ),
-        info(
-            StalledNs,
-            ["stalled_ns", "stalled", ""],
-            NS,
-            Schedstat,
-            "time in which something of the run was ready and none of it ran; clean time is wall time without it",
-        ),
-        info(
-            UnclearNs,
-            ["unclear_ns", "unclear", ""],
-            NS,
-            Schedstat,
-            "time in which none of the run ran, asleep or waiting, which nothing here can tell apart",
-        ),
-        info(
-            OneChainNs,
-            ["one_chain_ns", "one-chain", ""],
-            NS,
-            Probe,
-            "CPU time of a chain of additions on the run's CPU just before the run",
-        ),
-        info(
-            FourChainsNs,
-            ["four_chains_ns", "four-chains", ""],
-            NS,
-            Probe,
-            "CPU time of four such chains at a time: longer than one chain if the core's other hardware thread is busy",
-        ),
-        info(
-            RunnableMax,
-            ["runnable_max", "runnable-max", ""],
-            Count,
-            Software,
-            "most threads of the run that ran or were ready at a time",
-        ),
-        info(
-            CrowdedNs,
-            ["crowded_ns", "crowded", ""],
-            NS,
-            Software,
-            "time in which more threads of the run ran or were ready than it had CPUs",
-        ),
-        info(
-            CacheBytes,
-            ["cache_bytes", "cache-occupancy", ""],
-            BYTES,
-            Resctrl,
-            "last-level cache that lines of the run's CPUs fill, just after the run (llc_occupancy)",
-        ),
-        info(
-            MemoryTrafficBytes,
-            ["memory_traffic_bytes", "memory-traffic", ""],
-            BYTES,
-            Resctrl,
-            "traffic between the last-level cache and memory, of the run's CPUs (mbm_total_bytes)",
-        ),
-        info(
-            OthersTrafficBytes,
-            ["others_traffic_bytes", "others-traffic", ""],
-            BYTES,
-            Resctrl,
-            "the same traffic of everything else that uses this cache, during the run",
-        ),
-        info(
-            QuotaNs,
-            ["quota_ns", "quota", ""],
-            NS,
-            ControlGroup,
-            "time for which a CPU quota stopped the control group, over all CPUs (cpu.stat)",
-        ),
-        info(
-            TreePeakBytes,
-            ["tree_peak_bytes", "tree-memory", ""],
-            BYTES,
-            ControlGroup,
-            "peak memory of all processes of the run together, by the count of a control group of their own",
-        ),
-        info(
-            ImpossibleStallNs,
-            ["impossible_stall_ns", "impossible-stall", ""],
-            NS,
-            Schedstat,
-            "part of unclear_ns that the records call a stall, and that other counts of the run rule out",
-        ),
-        info(
-            CountingNs,
-            ["counting_ns", "counting", ""],
-            NS,
-            Valgrind,
-            "wall time of a run under valgrind, which is no time of the program; such a run has no other times",
-        ),
-    ]
-};
+metrics! {
+    WallNs: "wall_ns", "wall", "time_wall_clock", NS, Always,
+        "from just before execve in the child until the parent has seen the exit";
+    SpawnNs: "spawn_ns", "spawn", "", NS, Always,
+        "from the clone call until the clock started; not part of wall_ns";
+    UserUs: "user_us", "user", "time_user", US, Always,
+        "CPU time in user mode (wait4), without that of the probe";
+    SysUs: "sys_us", "sys", "time_system", US, Always,
+        "CPU time in the kernel (wait4)";
+    MaxrssKib: "maxrss_kib", "maxrss", "memory_peak_resident", KIB, Always,
+        "peak resident set of the largest process of the run (wait4); never below the launcher's own";
+    MinorFaults: "minor_faults", "minor-faults", "", COUNT, Always,
+        "page faults served without input or output";
+    MajorFaults: "major_faults", "major-faults", "", COUNT, Always,
+        "page faults that had to read from a device";
+    VoluntarySwitches: "voluntary_switches", "voluntary-switches", "", COUNT, Always,
+        "times the run gave the CPU away to wait for something";
+    InvoluntarySwitches: "involuntary_switches", "involuntary-switches", "", COUNT, Always,
+        "times the scheduler took the CPU from the run";
+    RunQueueWaitNs: "run_queue_wait_ns", "run-queue-wait", "", NS, Schedstat,
+        "time the first process was ready but had no CPU, from its creation on (schedstat)";
+    TaskClockNs: "task_clock_ns", "task-clock", "", NS, Software,
+        "CPU time of all processes of the run, from execve on";
+    Migrations: "migrations", "migrations", "", COUNT, Software,
+        "moves from one CPU to another";
+    PreemptedNs: "preempted_ns", "preempted", "", NS, Software,
+        "time between being preempted and running again, over all threads (perf context_switch records)";
+    Cycles: "cycles", "cycles", "cpu_cycles", COUNT, Hardware,
+        "CPU cycles";
+    Instructions: "instructions", "instructions", "instructions", COUNT, Hardware,
+        "instructions retired";
+    Branches: "branches", "branches", "", COUNT, Hardware,
+        "branch instructions retired";
+    BranchMisses: "branch_misses", "branch-misses", "branch_misses", COUNT, Hardware,
+        "mispredicted branches";
+    CacheReferences: "cache_references", "cache-references", "cache_references", COUNT, Hardware,
+        "last-level cache accesses";
+    CacheMisses: "cache_misses", "cache-misses", "cache_misses", COUNT, Hardware,
+        "last-level cache misses";
+    RunningPpm: "running_ppm", "running-ppm", "", COUNT, Hardware,
+        "parts per million of the run during which the least scheduled hardware event was counting; empty when all counted all the time";
+    Loops: "loops", "loops", "", COUNT, Worker,
+        "how often the worker ran the benchmark in this slice";
+    CpuNs: "cpu_ns", "cpu-clock", "", NS, Worker,
+        "CPU time of all threads of the worker during this slice, by its own clock";
+    EmptyLoopPs: "empty_loop_ps", "empty-loop", "", PS, Worker,
+        "what one turn of an empty loop took in this worker, ps";
+    StalledNs: "stalled_ns", "stalled", "", NS, Schedstat,
+        "time in which something of the run was ready and none of it ran; clean time is wall time without it";
+    UnclearNs: "unclear_ns", "unclear", "", NS, Schedstat,
+        "time in which none of the run ran, asleep or waiting, which nothing here can tell apart";
+    OneChainNs: "one_chain_ns", "one-chain", "", NS, Probe,
+        "CPU time of a chain of additions on the run's CPU just before the run";
+    FourChainsNs: "four_chains_ns", "four-chains", "", NS, Probe,
+        "CPU time of four such chains at a time: longer than one chain if the core's other hardware thread is busy";
+    RunnableMax: "runnable_max", "runnable-max", "", COUNT, Software,
+        "most threads of the run that ran or were ready at a time";
+    CrowdedNs: "crowded_ns", "crowded", "", NS, Software,
+        "time in which more threads of the run ran or were ready than it had CPUs";
+    CacheBytes: "cache_bytes", "cache-occupancy", "", BYTES, Resctrl,
+        "last-level cache that lines of the run's CPUs fill, just after the run (llc_occupancy)";
+    MemoryTrafficBytes: "memory_traffic_bytes", "memory-traffic", "", BYTES, Resctrl,
+        "traffic between the last-level cache and memory, of the run's CPUs (mbm_total_bytes)";
+    OthersTrafficBytes: "others_traffic_bytes", "others-traffic", "", BYTES, Resctrl,
+        "the same traffic of everything else that uses this cache, during the run";
+    QuotaNs: "quota_ns", "quota", "", NS, ControlGroup,
+        "time for which a CPU quota stopped the control group, over all CPUs (cpu.stat)";
+    TreePeakBytes: "tree_peak_bytes", "tree-memory", "", BYTES, ControlGroup,
+        "peak memory of all processes of the run together, by the count of a control group of their own";
+    ImpossibleStallNs: "impossible_stall_ns", "impossible-stall", "", NS, Schedstat,
+        "part of unclear_ns that the records call a stall, and that other counts of the run rule out";
+    CountingNs: "counting_ns", "counting", "", NS, Valgrind,
+        "wall time of a run under valgrind, which is no time of the program; such a run has no other times";
+}
 
 impl MetricInfo {
     /// Converts a stored integer to ns, bytes or pieces. A hardware event that shared its register counted for only
@@ -404,13 +198,6 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_is_in_the_order_of_the_enum() {
-        for (index, info) in METRICS.iter().enumerate() {
-            assert_eq!(info.metric as usize, index, "{}", info.column);
-        }
-    }
 
     #[test]
     fn stored_integers_become_base_units() {

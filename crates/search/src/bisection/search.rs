@@ -40,31 +40,15 @@ pub struct SearchRules {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    Ends {
-        lo: usize,
-        hi: usize,
-        alpha: f64,
-    },
+    /// The new end against the old one.
+    Ends { lo: usize, hi: usize, alpha: f64 },
     /// A commit together with both ends of its segment.
-    Probe {
-        lo: usize,
-        hi: usize,
-        commit: usize,
-        alpha: f64,
-        n_possible: usize,
-    },
+    Probe { lo: usize, hi: usize, commit: usize, alpha: f64, n_possible: usize },
     /// A commit against its parent.
-    Confirm {
-        base: usize,
-        head: usize,
-        alpha: f64,
-    },
+    Confirm { base: usize, head: usize, alpha: f64 },
     /// A confirmed commit against its parent, both in several link orders.
-    Layouts {
-        base: usize,
-        head: usize,
-        alpha: f64,
-    },
+    Layouts { base: usize, head: usize, alpha: f64 },
+    /// The search has its answer.
     Done,
 }
 

@@ -34,15 +34,10 @@ pub struct RaceRules {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RaceStep {
-    Select {
-        arms: Vec<usize>,
-        n_blocks: usize,
-    },
+    /// A round of the selection.
+    Select { arms: Vec<usize>, n_blocks: usize },
     /// A stage of confirmation; the first arm is the likely winner.
-    Confirm {
-        arms: Vec<usize>,
-        n_blocks: usize,
-    },
+    Confirm { arms: Vec<usize>, n_blocks: usize },
     /// Nothing more to measure.
     Done,
 }

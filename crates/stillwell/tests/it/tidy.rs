@@ -73,19 +73,18 @@ pub struct MetricLine {
 /// The metric table, from its source.
 pub fn metrics() -> Vec<MetricLine> {
     let source = read("crates/model/src/values/metric.rs");
-    let (_, table) = source.split_once("static METRICS").unwrap();
-    let (table, _) = table.split_once("\n};").unwrap();
-    let entries = table.split("info(").skip(1);
-    let metrics: Vec<_> = entries
+    let (_, table) = source.split_once("\nmetrics! {\n").unwrap();
+    let (table, _) = table.split_once(";\n}\n").unwrap();
+    let metrics: Vec<_> = table
+        .split(";\n")
         .map(|entry| {
             let strings: Vec<&str> = entry.split('"').skip(1).step_by(2).collect();
             let [column, name, _hyperfine, what] = &strings[..] else {
                 panic!("an entry of the metric table is not understood: {entry}")
             };
             let is_hardware = entry.contains("Hardware");
-            // A backslash continues a string on the next line.
-            let what = what.split("\\\n").map(str::trim_start).collect();
-            MetricLine { column: (*column).into(), name: (*name).into(), is_hardware, what }
+            let [column, name, what] = [column, name, what].map(ToString::to_string);
+            MetricLine { column, name, is_hardware, what }
         })
         .collect();
     assert!(metrics.len() >= 20, "{metrics:?}");
