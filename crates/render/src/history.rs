@@ -24,7 +24,7 @@ pub(super) use nearest::no_change;
 use search::bisection::LayoutVerdict;
 use search::history::commits::CommitRange;
 use search::history::culprits::StoredCulprit;
-use search::history::nearest::NearestChange;
+use search::history::detection::NearestChange;
 use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use search::history::{BenchmarkResult, StoredResult};
 

@@ -20,10 +20,9 @@ use crate::journal::{Store, asking_user};
 use crate::knobs::{Knob, Machine, State, bench_cpus, knobs};
 use crate::restore::{Aftermath, Extent, Foreign, put_back, restore, undo};
 use crate::shield::{self, Isolation, Placement, ShieldPlan, place};
-use crate::shielding;
-use crate::sys;
 use crate::tune::{self, KnobPlan, KnobResult};
 use crate::{Host, fault};
+use crate::{shielding, sys};
 use model::values::{exit_code, name_cpus};
 use model::words::{in_words, reason};
 

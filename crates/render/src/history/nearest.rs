@@ -6,7 +6,7 @@ use crate::columns::{one_line, shorten};
 use crate::history::day;
 use crate::uncertain;
 use crate::units::{counted, percent, signed_percent};
-use search::history::nearest::NearestChange;
+use search::history::detection::NearestChange;
 
 /// A movement with a larger p is not worth a word.
 const NEAR: f64 = 0.2;

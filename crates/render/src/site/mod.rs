@@ -21,7 +21,7 @@ use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
 use crate::units::counted;
 use model::values::Estimate;
 use search::history::chart;
-use search::history::nearest::NearestChange;
+use search::history::detection::NearestChange;
 use search::history::series::Series;
 
 const TEMPLATE: &str = include_str!("../../assets/report/site.html");

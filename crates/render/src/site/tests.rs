@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use search::history::commits::CommitRange;
-use search::history::detection::{DetectionSettings, detect};
-use search::history::nearest::nearest;
+use search::history::detection::{DetectionSettings, detect, nearest};
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";

@@ -15,7 +15,6 @@ pub mod extract;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod lines;
-pub mod nearest;
 mod relative;
 pub mod series;
 mod session;

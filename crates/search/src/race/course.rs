@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use stats::Invalid;
-use stats::relabel::Estimand;
-
 use crate::race::confirmation::{Confirmation, ConfirmationDesign, FIRST_BLOCKS};
-use crate::race::pace::RacePace;
 use crate::race::rounds::RoundTimes;
 use crate::race::selection::{far, is_clear, ranking, scatter};
+use stats::Invalid;
+use stats::relabel::Estimand;
 
 const ROUND_BLOCKS: usize = 3;
 /// Most blocks of a round of selection.
@@ -262,5 +260,32 @@ impl Race {
             others.map(|&arm| scatter(&round.log_ratios(winner, arm))).collect();
         scatters.sort_by(f64::total_cmp);
         scatters.get(scatters.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
+/// The times of the arms so far, plus fixed overhead per round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RacePace {
+    run_s: BTreeMap<usize, f64>,
+    /// Time of the last round ÷ time of its runs.
+    overhead: f64,
+    pub spent_s: f64,
+    pub n_runs: usize,
+}
+
+impl RacePace {
+    pub(super) fn take(&mut self, round: &RoundTimes) {
+        self.spent_s += round.seconds;
+        self.n_runs += round.n_runs;
+        self.run_s.extend(round.arms.iter().copied().zip(round.run_s.iter().copied()));
+        let runs_s = round.run_s.iter().sum::<f64>() * round.blocks.len() as f64;
+        if runs_s > 0.0 {
+            self.overhead = (round.seconds / runs_s).max(1.0);
+        }
+    }
+
+    /// Time of a block of these arms, s; 0 if nothing is known.
+    pub(super) fn block_s(&self, arms: &[usize]) -> f64 {
+        arms.iter().filter_map(|arm| self.run_s.get(arm)).sum::<f64>() * self.overhead.max(1.0)
     }
 }

@@ -6,7 +6,6 @@
 mod confirmation;
 mod course;
 mod outcome;
-mod pace;
 mod rounds;
 mod selection;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The help and `completions`: documents that clap generates from the definition of the command line.
+//! The help, `completions` and `--schema`: documents that are made from definitions.
 
 use std::ffi::OsString;
 
@@ -9,6 +9,8 @@ use crate::cmd::usage;
 use host::terminal;
 use model::spec::{VerbName, command, parse};
 use model::values::exit_code;
+use render::json::pretty;
+use render::schema;
 
 /// The help of a verb, or of all.
 pub fn help(verb: &VerbName) -> Result<u8> {
@@ -37,5 +39,11 @@ pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "stillwell", &mut script);
     print(&String::from_utf8_lossy(&script))?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// Prints the schema of these documents.
+pub fn print_schema(documents: &[&str]) -> Result<u8> {
+    pretty(&mut terminal::data(), &schema::schema(documents))?;
     Ok(exit_code::SUCCESS)
 }

@@ -14,8 +14,7 @@ use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
-use host::open_regular;
-use host::terminal;
+use host::{open_regular, terminal};
 use model::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
@@ -28,7 +27,6 @@ use render::units::counted;
 use render::{Styles, document, history as shown, json};
 use search::history::commits::Commits;
 use search::history::detection::{self, DetectionSettings};
-use search::history::nearest;
 use search::history::series::{self, Change, ChangeKind, Series};
 use search::history::store::{AddOutcome, HistoryStore, NewRecord};
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
@@ -288,7 +286,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     let commits = Commits::of(verb.repository.as_deref())?;
     let (mut found, n_left_out) =
         if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
-    let nearest = nearest::nearest(&found, policy(&verb.search, verb.relative)?);
+    let nearest = detection::nearest(&found, policy(&verb.search, verb.relative)?);
     if let Some(last) = verb.last {
         for series in &mut found {
             let first = series.values.len().saturating_sub(last);
@@ -331,7 +329,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let mut folder = Folder::open(&verb.output)?;
     let store = HistoryStore::open_existing(&database(&verb.search.file)?)?;
     let changes = culprits::changed(&found, commits, store.culprits());
-    let nearest = nearest::nearest(&found, policy(&verb.search, false)?);
+    let nearest = detection::nearest(&found, policy(&verb.search, false)?);
     let site = HistorySite {
         series: &found,
         changes: &changes,

@@ -6,7 +6,6 @@ mod bench;
 mod bisect;
 mod calibrate;
 mod campaign;
-mod check;
 mod commits;
 mod compare;
 mod conclusion;
@@ -25,7 +24,6 @@ mod git;
 mod histograms;
 mod history;
 mod link_order;
-mod listing;
 mod load;
 mod made_up;
 mod manual;
@@ -50,7 +48,6 @@ mod revisions;
 mod rights;
 mod run;
 mod run_session;
-mod schema;
 mod shield;
 mod site;
 mod step_directory;
@@ -98,7 +95,7 @@ pub fn audience_of(request: &Request) -> Audience {
 pub fn answer(request: Request) -> Result<u8> {
     match request {
         Request::Verb(cli) => run_verb(cli.verb),
-        Request::Schema(documents) => schema::print_schema(documents),
+        Request::Schema(documents) => documents::print_schema(documents),
         Request::ShortHelp(text) => {
             print::print(&text)?;
             Ok(model::values::exit_code::SUCCESS)
@@ -134,7 +131,7 @@ fn execute(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => histograms::hist(&verb),
-        Verb::Check(verb) => check::check(&verb),
+        Verb::Check(verb) => records::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Metadata(verb) => records::metadata(&verb.files, verb.json),
         Verb::Slowest(verb) => records::slowest(&verb.files, verb.n),

@@ -1,29 +1,29 @@
 //! The verbs that show files: our own records, and the files of other programs.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use formats::{Detail, Results};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::listing;
 use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
 use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
-use analysis::{self, launches};
+use analysis::{self, RecordCheck, Steadiness, check_record, launches};
+use formats::{Detail, Results};
 use host::terminal;
 use model::spec::input::InputOptions;
-use model::spec::{DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
+use model::spec::{CheckVerb, DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use model::values::exit_code;
-use record::Record;
 use record::plan::defaults;
+use record::{Header, Record, RecordTail, SuiteManifest};
 use render::depth::Depth;
-use render::one_line;
+use render::listing::{self, ListedRecord};
 use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
-use render::{dump as dump_rows, json, results as of_results};
+use render::{Styles, check as shown, dump as dump_rows, json, one_line, results as of_results};
 
 /// Prints the name of the file as a heading, if there are several.
 fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
@@ -47,7 +47,7 @@ fn without_values(opened: &InputFile) -> Result<bool> {
 /// `show`.
 pub fn show(verb: &ShowVerb) -> Result<u8> {
     if verb.list {
-        return listing::list(&verb.files.files);
+        return list(&verb.files.files);
     }
     if verb.metadata || verb.slowest.is_some() {
         let what = if verb.metadata { "--metadata" } else { "--slowest" };
@@ -221,4 +221,64 @@ pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     );
     print(&of_results::slowest(&all)).context("slowest")?;
     Ok(exit_code::SUCCESS)
+}
+
+/// Records that are listed if no command is named.
+const N_NEWEST: usize = 20;
+
+/// Lists the records whose commands contain all of these texts; without a text, the newest ones.
+pub fn list(texts: &[PathBuf]) -> Result<u8> {
+    let texts: Vec<String> = texts.iter().map(|text| text.to_string_lossy().into()).collect();
+    let is_wanted = |it: &ListedRecord| texts.iter().all(|text| it.what.contains(text));
+    let all = record::all_records()?.into_iter().filter_map(|path| listed(&path));
+    let mut found: Vec<ListedRecord> = all.filter(is_wanted).collect();
+    found.sort_by(|one, other| other.cmp(one));
+    let n_max = if texts.is_empty() { N_NEWEST } else { usize::MAX };
+    let n_more = found.len().saturating_sub(n_max);
+    found.truncate(n_max);
+    print(&listing::text(&found, n_more))?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// When a record was made, and of what. `None` for a file that is no record.
+fn listed(path: &Path) -> Option<ListedRecord> {
+    let path = path.to_owned();
+    if record::is_suite(&path) {
+        let suite = SuiteManifest::read(&path).ok()?;
+        let what = format!("suite {}", suite.file);
+        return Some(ListedRecord { created: suite.created, what, path });
+    }
+    let (_, Header { created, plan, .. }) = RecordTail::open(&path).ok()?;
+    let names: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
+    Some(ListedRecord { created, what: names.join(", "), path })
+}
+
+/// Checks every arm of every file.
+pub fn check(verb: &CheckVerb) -> Result<u8> {
+    let mut codes = Vec::new();
+    for opened in open::all(&verb.files, Detail::Values)? {
+        let record = opened?.into_record()?;
+        let found = check_record(&record);
+        if verb.json {
+            shown::json(&mut terminal::data(), &record, &found)?;
+        } else {
+            let gap = if codes.is_empty() { "" } else { "\n" };
+            let text = shown::text(&record, &found, verb.all, &Styles::colored());
+            print(&format!("{gap}{text}"))?;
+        }
+        codes.push(code_of(&found));
+    }
+    let of_all = [exit_code::CHECK_FAILED, exit_code::UNDECIDED]
+        .into_iter()
+        .find(|code| codes.contains(code));
+    Ok(of_all.unwrap_or(exit_code::SUCCESS))
+}
+
+/// The exit code of a record.
+fn code_of(found: &RecordCheck) -> u8 {
+    match found.verdict() {
+        Steadiness::Unstable => exit_code::CHECK_FAILED,
+        Steadiness::TooFewRuns | Steadiness::UnfitTimes => exit_code::UNDECIDED,
+        Steadiness::Stable => exit_code::SUCCESS,
+    }
 }

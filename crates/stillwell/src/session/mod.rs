@@ -10,6 +10,7 @@ mod progress;
 mod screen;
 mod sizing;
 mod start;
+mod state;
 mod steps;
 mod visits;
 mod whole;
@@ -23,7 +24,8 @@ pub use placement::{place, place_all};
 pub use progress::{LineClock, ProgressLine};
 pub use screen::Screen;
 pub use start::{SampledSession, SessionStart, require_decider};
-pub use steps::{Session, SessionEnd, SessionState};
+pub use state::SessionState;
+pub use steps::{Session, SessionEnd};
 pub use visits::{Visit, VisitLimits};
 
 /// 32 random bits: enough for a seed, and short enough to type again.

@@ -8,20 +8,16 @@ use anyhow::{Context as _, Result};
 
 use crate::session::forecast::BudgetForecast;
 use crate::session::progress::ProgressLine;
-use analysis::launches::Launches;
-use analysis::live::LiveTimes;
-use analysis::walls::Walls;
-use analysis::watch::SessionComparisons;
-use host::shield;
-use host::terminal;
+use crate::session::state::SessionState;
+use host::{shield, terminal};
 use measure::clock::monotonic_ns;
 use measure::noise::{RunInterval, RunTracer};
 use measure::worker::FailureCause;
 use measure::{Hook, MeasurementFailure, Outcome, Runner};
 use model::values::metric::Metric;
-use record::plan::{BlockRule, Plan, Stopping};
+use record::plan::Plan;
 use record::schedule::{Schedule, Step};
-use record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
+use record::{EndReason, Event, RecordTail, Writer};
 
 /// Length of the pieces in which steps are handed to the runner: the progress line moves, and a decision to stop is not
 /// late. Nothing is being timed between two pieces.
@@ -33,127 +29,6 @@ pub struct SessionEnd {
     pub reason: EndReason,
     /// The failure of a run, of a worker or of the record.
     pub failure: Option<MeasurementFailure>,
-}
-
-/// The state of a session: the rows so far, and the data for its decisions.
-#[derive(Debug)]
-pub struct SessionState {
-    pub(super) live: LiveTimes,
-    pub(super) walls: Walls,
-    /// Gathers slices into runs; `None` without slices.
-    launches: Option<Launches>,
-    /// The comparisons that may end the session.
-    pub(super) watch: Option<SessionComparisons>,
-    /// Sum of the times of all pieces, ns, and their number of steps.
-    spent_ns: u64,
-    n_steps: u64,
-    /// The first step and block without a row.
-    pub(super) next_step: u32,
-    pub(super) next_block: u32,
-    /// End of the last run, ns after the start of the session's clock.
-    pub(super) ended_ns: u64,
-}
-
-impl SessionState {
-    pub fn new(plan: &Plan) -> Self {
-        Self {
-            live: LiveTimes::new(plan),
-            walls: Walls::new(plan),
-            launches: plan.in_slices.then(|| Launches::new(plan)),
-            watch: (plan.stopping != Stopping::AtTheEnd).then(|| SessionComparisons::new(plan)),
-            spent_ns: 0,
-            n_steps: 0,
-            next_step: 0,
-            next_block: 0,
-            ended_ns: 0,
-        }
-    }
-
-    /// Reads the new rows of the record. `each` gets the runs that they make.
-    pub(super) fn follow(
-        &mut self,
-        plan: &Plan,
-        tail: &mut RecordTail,
-        mut each: impl FnMut(&Row),
-    ) -> Result<()> {
-        let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
-        let keeps_times = watch.is_some() || plan.replaces_warmup() || plan.valgrind().is_some();
-        let mut take = |run: Row| {
-            each(&run);
-            live.add(&run);
-            // Only comparisons need all times; without them, a long session takes no memory.
-            if keeps_times {
-                walls.add(&run);
-            }
-        };
-        tail.follow(|line| {
-            let RecordLine::Row(mut row) = line else { return Ok(()) };
-            row.is_rejected = plan.rejects(row.arm, row.shell_exit(), row.value);
-            row.compared = plan.policy.compared();
-            *next_step = row.step + 1;
-            *next_block = row.block.map_or(*next_block, |block| block + 1);
-            *ended_ns = row.started_ns + row.span_ns().unwrap_or(0);
-            match launches.as_mut() {
-                Some(launches) => launches.add(&row, &mut take),
-                None => take(row),
-            }
-            Ok(())
-        })?;
-        // A piece of a session in slices is whole blocks.
-        if let Some(launches) = launches {
-            launches.flush(&mut take);
-        }
-        Ok(())
-    }
-
-    /// Whether all counts repeat, and the session may end for that reason.
-    fn repeats(&self, plan: &Plan) -> bool {
-        let may_end = matches!(plan.blocks, BlockRule::Budget { .. }) && plan.valgrind().is_some();
-        may_end && SessionComparisons::new(plan).repeats(plan, &self.walls)
-    }
-
-    /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
-    pub(super) fn look(&mut self) -> Result<bool> {
-        let Some(watch) = &mut self.watch else { return Ok(false) };
-        watch.take(&self.walls).context("the times are unfit for a comparison")
-    }
-
-    pub fn watch(&self) -> Option<&SessionComparisons> {
-        self.watch.as_ref()
-    }
-
-    /// Whether the comparisons are decided at the smallest share of alpha.
-    pub fn is_settled(&self) -> bool {
-        let candidates = self.watch.iter().flat_map(SessionComparisons::candidates);
-        let mut settled = candidates.map(|it| it.test.is_settled(1.0 / it.family.max(1) as f64));
-        settled.next().is_some_and(|first| first && settled.all(|it| it))
-    }
-
-    /// The log ratios of the first comparison, block by block.
-    pub fn log_ratios(&self) -> Vec<f64> {
-        let first = self.watch.as_ref().and_then(|watch| watch.candidates().first());
-        let ratios = first.map(|it| self.walls.ratios(it.reference, it.arm)).unwrap_or_default();
-        ratios.into_iter().map(|(_, ratio)| ratio.ln()).collect()
-    }
-
-    /// The first step without a row.
-    pub fn next_step(&self) -> u32 {
-        self.next_step
-    }
-
-    /// Blocks that have started.
-    pub fn n_blocks(&self) -> u64 {
-        self.next_block.into()
-    }
-
-    /// From the start of the first timed run to the end of the last, ns.
-    pub fn span_ns(&self) -> u64 {
-        self.live.span_ns()
-    }
-
-    pub(super) fn spent_ns(&self) -> u64 {
-        self.spent_ns
-    }
 }
 
 /// A session under way.

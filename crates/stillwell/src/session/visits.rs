@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
+use crate::session::state::SessionState;
+use crate::session::steps::{Session, SessionEnd, end_of};
 use measure::Hook;
 use record::plan::Plan;
 use record::schedule::Schedule;
@@ -80,11 +81,11 @@ impl Session<'_> {
         }
         let goal = self.goal(next_block, n_min).min(n_max);
         let goal = goal.min(next_block.saturating_add(visit.limits.n_blocks_max));
-        let before_ns = self.state.spent_ns();
+        let before_ns = self.state.spent_ns;
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
             // Every benchmark gets one block, and the blocks that the user asked for, however little time there is.
-            let spent_ns = self.state.spent_ns() - before_ns;
+            let spent_ns = self.state.spent_ns - before_ns;
             let fit_in_time =
                 self.blocks_within(span_ns + visit.limits.left_ns.saturating_sub(spent_ns));
             if n_run >= n_firm && fit_in_time == 0 {

@@ -3,7 +3,6 @@
 
 mod builder;
 mod cargo;
-mod failure;
 mod source;
 mod tree;
 
@@ -14,11 +13,9 @@ use anyhow::{Context as _, Result};
 use model::spec::suite::{LinkOrder, Variant};
 use record::plan::suite::VariantBuild;
 
+pub use builder::Builder;
 use source::BuildSource;
 use tree::BuildTree;
-
-pub use builder::Builder;
-pub use failure::BuildFailure;
 
 /// Default number of builds with a random link order.
 const BUILDS: u32 = 8;
@@ -90,3 +87,22 @@ fn roots(
     let tree = |number: Option<u32>| BuildTree { source, variant, number, builder, is_needed };
     numbers.into_iter().map(|number| tree(number).ready()).collect()
 }
+
+/// The error of a commit that cannot be built. Other errors are none of the commit.
+#[derive(Debug)]
+pub struct BuildFailure(String);
+
+impl BuildFailure {
+    /// A commit that cannot be built for this reason.
+    pub fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl std::fmt::Display for BuildFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BuildFailure {}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::git::git;
-use crate::cmd::suites::builds::failure::BuildFailure;
+use crate::cmd::suites::builds::BuildFailure;
 use host::{Git, command_of_invoker, find_git};
 use model::spec::suite::Variant;
 use model::words::in_words;

@@ -11,9 +11,9 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
+use crate::cmd::suites::builds::BuildFailure;
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::cargo::copy_dependencies;
-use crate::cmd::suites::builds::failure::BuildFailure;
 use crate::cmd::suites::builds::source::{self, BuildSource};
 use host::terminal;
 use host::user_files::replace;
