@@ -11,6 +11,6 @@ use anyhow::{Context as _, Result};
 pub fn drop_caches() -> Result<()> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3").context(
-        "cannot write \"3\" to /proc/sys/vm/drop_caches; run as root or leave ⟦cold-cache⟧ out",
+        "cannot write \"3\" to /proc/sys/vm/drop_caches; run as root or leave --cold-cache out",
     )
 }

@@ -1,5 +1,6 @@
 //! Facts that the reader of a result needs: the machine, its settings and its load at the start.
 
+use model::prose::Prose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,5 +116,6 @@ pub struct Gap {
     /// The reason.
     pub why: String,
     /// The remedy for the user.
-    pub fix: String,
+    #[schemars(with = "String")]
+    pub fix: Prose,
 }

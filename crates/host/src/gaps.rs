@@ -2,6 +2,7 @@
 
 use crate::mounts::Mount;
 use crate::{Facts, Gap, Host};
+use model::prose::{Prose, prose};
 use model::values::parse_cpu_list;
 
 /// Bits of capabilities(7), linux/capability.h.
@@ -27,8 +28,8 @@ pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
     gaps.into_iter().flatten().collect()
 }
 
-fn gap(what: &str, why: impl Into<String>, fix: &str) -> Gap {
-    Gap { what: what.to_owned(), why: why.into(), fix: fix.to_owned() }
+fn gap(what: &str, why: impl Into<String>, fix: impl Into<Prose>) -> Gap {
+    Gap { what: what.to_owned(), why: why.into(), fix: fix.into() }
 }
 
 /// The value of a line `name:\tvalue` of proc_pid_status(5).
@@ -110,11 +111,11 @@ fn one_cpu(facts: &Facts) -> Option<Gap> {
         return None;
     }
     let (why, fix) = if facts.topology.as_ref().is_some_and(|topology| topology.n_cpus == 1) {
-        ("the machine has one CPU".to_owned(), "use a machine with two or more")
+        ("the machine has one CPU".to_owned(), "use a machine with two or more".into())
     } else {
         (
             format!("this process may use CPU {allowed} only"),
-            "start it with two or more and leave the choice to ⟦affinity⟧",
+            prose!["start it with two or more and leave the choice to " Affinity],
         )
     };
     Some(gap(
@@ -167,7 +168,8 @@ mod tests {
         let gaps = find(&host, &mounts::read(&host), facts);
         let found: Vec<_> = gaps.iter().map(|gap| (gap.what.as_str(), gap.why.as_str())).collect();
         assert_eq!(found, expect, "{files}{facts:?}");
-        assert!(gaps.iter().all(|gap| !gap.fix.is_empty() && !gap.fix.ends_with('.')), "{gaps:?}");
+        let mut fixes = gaps.iter().map(|gap| gap.fix.to_string());
+        assert!(fixes.all(|fix| !fix.is_empty() && !fix.ends_with('.')), "{gaps:?}");
     }
 
     #[test]

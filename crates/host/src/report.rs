@@ -10,6 +10,7 @@ use crate::{
     CorePairs, CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend,
     with_hidden_siblings,
 };
+use model::prose::Prose;
 use model::values::format_cpu_list;
 
 /// The findings on a machine.
@@ -156,7 +157,7 @@ struct KnobFields<'a> {
     /// Why it cannot be set, or is not there.
     why: Option<&'a str>,
     /// Advice for the user.
-    advice: Option<&'a str>,
+    advice: Option<String>,
     /// The noise that it makes.
     noise: &'a str,
     /// Rights or features that setting the knob needs.
@@ -193,7 +194,7 @@ impl Serialize for KnobReport {
                 why = Some(reason.as_str());
             }
             State::Reported { now: found, advice: better } => {
-                (now, advice) = (Some(found.as_str()), better.as_deref());
+                (now, advice) = (Some(found.as_str()), better.as_ref().map(Prose::to_string));
             }
         }
         let knob = self.knob;

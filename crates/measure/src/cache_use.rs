@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use host::{CacheMonitors, Gap};
+use model::prose::prose;
 use model::values::metric::{METRICS, Metric, MetricSource};
 use record::Row;
 use record::plan::Plan;
@@ -74,7 +75,7 @@ pub fn no_cache_counts(plan: &Plan, metrics: &[Metric]) -> Option<Gap> {
         what: missing.join(", "),
         why: "the kernel counts them for a part of the cache, and the runs have none of their own"
             .into(),
-        fix: "⟦isolate⟧ where the processor can divide its cache, and resctrl is mounted".into(),
+        fix: prose![Isolate " where the processor can divide its cache, and resctrl is mounted"],
     })
 }
 

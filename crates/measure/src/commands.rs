@@ -14,6 +14,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use host::sys::{self, User};
 use model::harness::RESULT_FILE;
+use model::prose::{Prose, prose};
 use model::values::OutputTarget;
 use model::words::bytes_of;
 use record::plan::{Arm, Plan, ValueRule, ValueSource, for_arm};
@@ -107,7 +108,7 @@ impl Commands {
         plan: &Plan,
         arm: usize,
         block: Option<u32>,
-    ) -> Result<Command, String> {
+    ) -> Result<Command, Prose> {
         let Arm { output, accept, role, value, .. } = &plan.arms[arm];
         let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);
@@ -116,10 +117,10 @@ impl Commands {
         let captured = captured.filter(|_| is_captured && !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
-            refuse_fifo("⟦input⟧", input)?;
+            refuse_fifo(prose![Input], input)?;
         }
         if let OutputTarget::File(path) = output {
-            refuse_fifo("⟦output⟧", path)?;
+            refuse_fifo("--output".into(), path)?;
         }
         let command = Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
@@ -245,10 +246,10 @@ pub(super) fn has_value_in_stdout(arm: &Arm) -> bool {
 }
 
 /// Opening a FIFO blocks until the other end is opened. The launcher, which waits for the child's exec, would hang too.
-fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
+fn refuse_fifo(option: Prose, path: &str) -> Result<(), Prose> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.file_type().is_fifo() => {
-            Err(format!("{option} {path}: it is a FIFO, and each run would wait for its other end"))
+            Err(prose![(option) " {path}: it is a FIFO, and each run would wait for its other end"])
         }
         _ => Ok(()),
     }

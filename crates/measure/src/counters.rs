@@ -9,6 +9,7 @@ use crate::child_run::ChildRun;
 use crate::stalls::TaskTotals;
 use crate::switches::SwitchLog;
 use crate::wire::WakeTracepoint;
+use host::Gap;
 use model::values::metric::{Metric, MetricSource};
 use model::words::reason;
 use record::Row;
@@ -38,14 +39,11 @@ struct CounterReading {
     running_ns: u64,
 }
 
-/// An event that cannot be counted here: the event, the reason, the remedy.
-pub type CounterGap = (String, String, String);
-
 /// Whether the processor counts the instructions of this user's processes.
 pub fn can_count_instructions() -> Result<(), String> {
     let (mut counters, mut gaps) = (Vec::new(), Vec::new());
     try_open(Metric::Instructions, Hardware::INSTRUCTIONS, false, &mut counters, &mut gaps);
-    gaps.pop().map_or(Ok(()), |(_, why, _)| Err(why))
+    gaps.pop().map_or(Ok(()), |gap| Err(gap.why))
 }
 
 impl Counters {
@@ -55,7 +53,7 @@ impl Counters {
     }
 
     /// Opens everything that this machine and this user's rights allow.
-    pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<CounterGap>) {
+    pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         let mut counters = Vec::new();
         let software = [(Metric::TaskClockNs, Software::TASK_CLOCK)];
@@ -158,7 +156,7 @@ fn try_open(
     event: impl Event + Clone,
     needs_kernel: bool,
     counters: &mut Vec<OpenCounter>,
-    gaps: &mut Vec<CounterGap>,
+    gaps: &mut Vec<Gap>,
 ) {
     // Count the kernel too if the rights allow it, otherwise user time alone.
     let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
@@ -199,7 +197,7 @@ fn read(counter: &mut Counter) -> Option<CounterReading> {
     })
 }
 
-fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
+fn explain(metric: Metric, error: &std::io::Error) -> Gap {
     let (why, fix) = match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => (
             "this machine does not offer the event (a virtual machine without a performance monitoring unit?)",
@@ -215,5 +213,6 @@ fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
         Some(libc::EMFILE) => ("too many open files", "raise the limit of open files (ulimit -n)"),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };
-    (metric.info().name.to_owned(), format!("{why}: {}", reason(error)), fix.to_owned())
+    let (what, why) = (metric.info().name.to_owned(), format!("{why}: {}", reason(error)));
+    Gap { what, why, fix: fix.into() }
 }

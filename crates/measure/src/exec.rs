@@ -25,9 +25,10 @@ use crate::wire::{
 use crate::{Hook, MeasurementFailure, Outcome, Runner};
 use host::sys::{User, with_files_of};
 use host::{self, CacheMonitors, Gap, Host, terminal};
+use model::prose::{Prose, prose};
 use model::values::DecideOn;
 use model::values::metric::Metric;
-use model::words::in_words;
+use model::words::in_prose;
 use record::plan::{Copies, Plan};
 use record::schedule::Step;
 use record::{Event, Survivors};
@@ -121,13 +122,13 @@ impl<'a> ExecRunner<'a> {
         let commands = Commands::new(plan, run_as.as_ref(), files);
         let metrics: Vec<Metric> =
             opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
-        let of_launcher = opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix });
-        let gaps = of_launcher.chain(no_cache_counts(plan, &metrics)).collect();
+        let gaps = opened.gaps.into_iter().chain(no_cache_counts(plan, &metrics)).collect();
         let evidence = MetricSupport { metrics, gaps };
         if plan.policy.decide_on == Some(DecideOn::TreeMemory)
             && let Some(gap) = evidence.gaps.iter().find(|gap| gap.what == TREE_MEMORY)
         {
-            return Err(anyhow!("⟦decide-on⟧ {TREE_MEMORY}: {}; {}", gap.why, gap.fix));
+            let (why, fix) = (&gap.why, gap.fix.clone());
+            return Err(anyhow!(prose![DecideOn " {TREE_MEMORY}: {why}; " (fix)]));
         }
         Ok((
             Self {
@@ -177,14 +178,14 @@ impl<'a> ExecRunner<'a> {
         .collect()
     }
 
-    fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
+    fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, Prose> {
         let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
             JobPurpose::Run => self.commands.arm_command(plan, arm, step.block),
             JobPurpose::Hook(Hook::Validate) => {
-                self.commands.validator_command(plan, (arm, step.block), hook)
+                Ok(self.commands.validator_command(plan, (arm, step.block), hook)?)
             }
-            JobPurpose::Hook(_) => self.commands.hook_command(plan, (arm, step.block), hook),
+            JobPurpose::Hook(_) => Ok(self.commands.hook_command(plan, (arm, step.block), hook)?),
         }
     }
 
@@ -315,7 +316,7 @@ impl<'a> ExecRunner<'a> {
         let concluded = revived.and_then(|()| self.conclude(step, Outcome::default()));
         match concluded {
             Ok(Outcome { failure: None, .. }) => error,
-            _ => anyhow!("{}; the hook ⟦conclude⟧ failed too", in_words(&error)),
+            _ => anyhow!(prose![(in_prose(&error)) "; the hook " Conclude " failed too"]),
         }
     }
 
@@ -356,7 +357,10 @@ impl Runner for ExecRunner<'_> {
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
         let command_line = match self.commands.hook_command(self.plan, (arm, None), command) {
             Ok(command_line) => command_line,
-            Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { arm: None, why })),
+            Err(why) => {
+                let start = MeasurementFailure::Start { arm: None, why: why.into() };
+                return Ok(Outcome::failed(start));
+            }
         };
         let batch = Batch {
             environments: self.commands.environments().to_vec(),

@@ -21,6 +21,7 @@ use host::sys::{self, User, with_files_of};
 use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, environment_for};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE};
+use model::prose::{Prose, prose};
 use model::values::ProcessValue;
 use model::words::{bytes_of, reason};
 use record::plan::Arm;
@@ -44,7 +45,7 @@ pub struct Asker<'a> {
 
 /// The framework of a program; `None` if it is none that is known. Errors: the program cannot be executed, or does not
 /// answer in time.
-pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, String> {
+pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, Prose> {
     let Some(file) = file_of(arm, asker.run_as) else { return Ok(None) };
     // A matching name proves nothing for scripts, so they are asked too. For `java -jar FILE`, the benchmarks are in
     // the jar.
@@ -85,7 +86,7 @@ impl BenchmarkList {
 }
 
 /// The benchmarks of a framework's program. Errors: the program cannot be executed, or does not answer in time.
-pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, String> {
+pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, Prose> {
     let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
     let file = folder.path().join("result");
@@ -124,7 +125,7 @@ pub fn iteration_ns(
     arm: &Arm,
     benchmark: &str,
     asker: Asker<'_>,
-) -> Result<Option<f64>, String> {
+) -> Result<Option<f64>, Prose> {
     let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
     let file = folder.path().join("result");
@@ -163,7 +164,7 @@ fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(found)))
 }
 
-fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, String> {
+fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Prose> {
     let bytes: Vec<Vec<u8>> = words.iter().map(|word| bytes_of(word)).collect();
     let Some((program, arguments)) = bytes.split_first() else {
         return Err("there is no program".into());
@@ -189,9 +190,9 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Stri
         child.wait().ok();
         let asked = words.get(arm.argv.len()..).unwrap_or_default().join(" ");
         let limit_s = asker.limit.as_secs_f64();
-        return Err(format!(
-            "asked with {asked}, it did not end within {limit_s} s; give it longer with ⟦timeout⟧"
-        ));
+        return Err(prose![
+            "asked with {asked}, it did not end within {limit_s} s; give it longer with " Timeout
+        ]);
     }
     let status = child.wait().map_err(reason)?;
     Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })

@@ -6,6 +6,7 @@ use crate::missing_interpreter;
 use crate::wire::BatchStop;
 use host::sys::Stage;
 use host::{Host, why_no_process};
+use model::prose::{Prose, prose};
 use model::words::reason;
 use record::plan::Plan;
 use record::schedule::Step;
@@ -45,75 +46,71 @@ pub(super) fn failure_of(
 }
 
 /// The message: step, cause and remedy.
-fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
+fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Prose {
     if (stage, errno) == (Stage::Exec, libc::ENOENT)
         && let Some(why) = missing_interpreter::explain(program)
     {
-        return format!("cannot execute {program:?}: {why}");
+        return format!("cannot execute {program:?}: {why}").into();
     }
     let cause = reason(std::io::Error::from_raw_os_error(errno));
     let process = &plan.process;
-    let no_process;
-    let (what, advice) = match (stage, errno) {
+    let (what, advice): (String, Prose) = match (stage, errno) {
         (Stage::Exec, libc::ENOEXEC) => (
             format!("execute {program:?}"),
-            "it is neither a binary for this machine nor a script with a #! line",
+            "it is neither a binary for this machine nor a script with a #! line".into(),
         ),
         (Stage::Exec, libc::ENOENT) => (
             format!("execute {program:?}"),
-            "the file is there, but not the interpreter or loader it names",
+            "the file is there, but not the interpreter or loader it names".into(),
         ),
         (Stage::Exec, libc::E2BIG) => (
             format!("execute {program:?}"),
-            "shorten the command line or the environment (⟦env-padding⟧ off)",
+            prose!["shorten the command line or the environment (" EnvPadding " off)"],
         ),
-        (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions"),
-        (Stage::Clone, _) => {
-            no_process = why_no_process(&Host::new("/"));
-            ("make a process".into(), no_process.as_str())
-        }
+        (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions".into()),
+        (Stage::Clone, _) => ("make a process".into(), why_no_process(&Host::new("/")).into()),
         (Stage::Stdin, _) => (
             format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
-            "check ⟦input⟧",
+            prose!["check " Input],
         ),
-        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check ⟦output⟧"),
+        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check --output".into()),
         (Stage::Affinity, _) => (
             format!("run on CPUs {:?}", process.affinity),
-            "those CPUs are offline or not allowed; check ⟦affinity⟧",
+            prose!["those CPUs are offline or not allowed; check " Affinity],
         ),
         (Stage::Memory, _) => (
             "take its memory from the nodes that were chosen".into(),
-            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+            prose!["they are not allowed here, or the kernel has no NUMA; check " Numa],
         ),
         (Stage::Nice, _) => (
             format!("set nice {}", process.nice.unwrap_or(0)),
-            "a lower nice level needs root or CAP_SYS_NICE",
+            "a lower nice level needs root or CAP_SYS_NICE".into(),
         ),
         (Stage::Policy, _) => {
             let policy = process.sched.map(|sched| sched.to_string()).unwrap_or_default();
             (
                 format!("set the scheduling policy {policy}"),
-                "real-time policies need root or CAP_SYS_NICE",
+                "real-time policies need root or CAP_SYS_NICE".into(),
             )
         }
         (Stage::Personality, _) => (
             "switch address space randomisation off".into(),
-            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
+            prose!["a seccomp filter forbids it; leave " NoAslr " out"],
         ),
         (Stage::User, _) => (
             "become the user who called sudo".into(),
-            "use ⟦as-root⟧, or run stillwell as that user",
+            "use --as-root, or run stillwell as that user".into(),
         ),
         (Stage::Directory, _) => {
-            ("go to the directory it runs in".into(), "check that it is there (`cwd`)")
+            ("go to the directory it runs in".into(), "check that it is there (`cwd`)".into())
         }
         (Stage::Descriptor, _) => {
-            ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")
+            ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)".into())
         }
         (Stage::Rlimit, _) => (
             "set a resource limit".into(),
-            "a soft limit cannot be above the hard one (ulimit -aH); check ⟦rlimit⟧",
+            "a soft limit cannot be above the hard one (ulimit -aH); check --rlimit".into(),
         ),
     };
-    format!("cannot {what}: {cause}; {advice}")
+    prose!["cannot {what}: {cause}; "(advice)]
 }

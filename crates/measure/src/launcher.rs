@@ -33,6 +33,7 @@ use crate::wire::{
     Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReport, LauncherSettings, RowId,
     StderrTarget, StdoutTarget,
 };
+use host::Gap;
 use host::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, Envp, LaunchError, LaunchedChild,
 };
@@ -87,11 +88,11 @@ impl LauncherLoop {
         };
         let schedstat = open.evidence.then(OwnCpuTimes::open).flatten();
         if open.evidence && schedstat.is_none() {
-            gaps.push((
-                Metric::RunQueueWaitNs.info().name.into(),
-                "there is no /proc/PID/schedstat".into(),
-                "use a kernel with CONFIG_SCHED_INFO".into(),
-            ));
+            gaps.push(Gap {
+                what: Metric::RunQueueWaitNs.info().name.into(),
+                why: "there is no /proc/PID/schedstat".into(),
+                fix: "use a kernel with CONFIG_SCHED_INFO".into(),
+            });
         }
         let memory_use = MemoryUse::open_own(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();

@@ -54,6 +54,7 @@ pub mod worker;
 
 use anyhow::Result;
 
+use model::prose::Prose;
 use record::schedule::Step;
 use record::{Event, Survivors};
 
@@ -143,7 +144,7 @@ pub enum MeasurementFailure {
         /// The arm, if the command belongs to one.
         arm: Option<usize>,
         /// The failed operation, and the reason.
-        why: String,
+        why: Prose,
     },
     /// The record could not be written.
     Record {

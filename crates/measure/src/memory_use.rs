@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use host::sys;
-use host::{Host, MemoryGroup, memory_group};
+use host::{Gap, Host, MemoryGroup, memory_group};
 use model::values::metric::Metric;
 use model::words::reason;
 use record::Row;
@@ -32,7 +32,7 @@ pub struct MemoryUse {
 impl MemoryUse {
     /// Enters a group with this process and its runs, if wanted. On failure, `gaps` gets what is missing, why, and what
     /// to do.
-    pub fn open_own(is_wanted: bool, gaps: &mut Vec<(String, String, String)>) -> Option<Self> {
+    pub fn open_own(is_wanted: bool, gaps: &mut Vec<Gap>) -> Option<Self> {
         if !is_wanted {
             return None;
         }
@@ -42,7 +42,8 @@ impl MemoryUse {
         };
         let fix = "run as root in a group where others can be made (memory in cgroup.subtree_control of the one above), or \
                    choose maxrss, the memory of the largest process";
-        entered.map_err(|why| gaps.push((TREE_MEMORY.into(), why, fix.into()))).ok()
+        let gap = |why| Gap { what: TREE_MEMORY.into(), why, fix: fix.into() };
+        entered.map_err(|why| gaps.push(gap(why))).ok()
     }
 
     /// Makes the group and enters it. `root`: where the paths begin. Errors: the kernel does not let this process make

@@ -54,7 +54,7 @@ impl SwitchLog {
     pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> io::Result<Self> {
         if cpus.len() > CPUS_MAX {
             return Err(io::Error::other(format!(
-                "{} CPUs need as many ring buffers; at most {CPUS_MAX} are opened (use ⟦affinity⟧)",
+                "{} CPUs need as many ring buffers; at most {CPUS_MAX} are opened (give fewer to the runs)",
                 cpus.len()
             )));
         }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
-use host::CacheMonitors;
 use host::sys::{Stage, User};
+use host::{CacheMonitors, Gap};
 use record::Survivors;
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -203,8 +203,8 @@ pub enum LauncherReply {
 pub struct LauncherReport {
     /// Columns of the metrics that can be collected beyond the constant ones.
     pub metrics: Vec<String>,
-    /// Evidence that this machine does not provide: the evidence, the reason, the remedy.
-    pub gaps: Vec<(String, String, String)>,
+    /// Evidence that this machine does not provide.
+    pub gaps: Vec<Gap>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

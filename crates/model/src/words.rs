@@ -5,6 +5,8 @@ use std::path::Path;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
+use crate::prose::{Prose, prose};
+
 /// Stands for byte 0. These are the last private-use characters, which no text uses.
 const BASE: u32 = 0x0010_ff00;
 
@@ -55,15 +57,21 @@ pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
-/// An error and its causes in one line, without causes that repeat an earlier text.
+/// As [`in_prose`], for a user of `run`.
 pub fn in_words(error: &anyhow::Error) -> String {
-    let mut out = String::new();
+    in_prose(error).to_string()
+}
+
+/// An error and its causes in one line, without causes that repeat an earlier text.
+pub fn in_prose(error: &anyhow::Error) -> Prose {
+    let mut out = Prose::default();
     for cause in error.chain() {
-        let text = reason(cause);
-        if out.is_empty() {
-            out = text;
-        } else if !out.ends_with(&text) {
-            out = format!("{out}: {text}");
+        let prose = cause.downcast_ref().cloned();
+        let next: Prose = prose.unwrap_or_else(|| reason(cause).into());
+        if out == Prose::default() {
+            out = next;
+        } else if !out.to_string().ends_with(&next.to_string()) {
+            out = prose![(out) ": " (next)];
         }
     }
     out

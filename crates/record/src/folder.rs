@@ -63,11 +63,9 @@ impl SuiteManifest {
         let shown = directory.display();
         match make_new_directory(directory, readers.directory_mode()) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let resume = is_suite(directory);
-                let resume = if resume {
-                    format!(", or go on with ⟦resume⟧ {shown}")
-                } else {
-                    String::new()
+                let resume = match is_suite(directory) {
+                    true => format!(", or go on with --resume {shown}"),
+                    false => String::new(),
                 };
                 bail!("{shown} exists already; choose another name{resume}")
             }

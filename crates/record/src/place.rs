@@ -75,7 +75,7 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
 /// The path of the history. Errors: no directory for it is known.
 pub fn history_path() -> Result<PathBuf> {
     let directory =
-        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with ⟦database⟧")?;
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with --db")?;
     Ok(directory.join("history.jsonl"))
 }
 

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_tuned};
 use crate::document::DocumentBody;
-use crate::remedies::Audience;
 use crate::table::{cells, plain};
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind, percent};
@@ -150,8 +149,7 @@ pub fn text(advice: &Advice) -> String {
     if !advice.missing.is_empty() {
         out.push_str("\nnot measured here:\n");
         for step in &advice.missing {
-            let why = Audience::Run.words(&step.why);
-            wrap(&mut out, &format!("   {}: ", step.name), 6, &why);
+            wrap(&mut out, &format!("   {}: ", step.name), 6, &step.why);
         }
     }
     out.push('\n');
@@ -242,7 +240,7 @@ mod tests {
                 step("shield", &shield, 0.003, Some(0.1)),
                 step("all together", &changes, 0.002, Some(0.07)),
             ],
-            missing: vec![MissingStep { name: "turbo".into(), why: "use ⟦isolate⟧".into() }],
+            missing: vec![MissingStep { name: "turbo".into(), why: "use --isolate".into() }],
             advised: vec!["shield".into(), "governor".into()],
             command_line: command_line(&changes, "sort big"),
             was_interrupted: false,

@@ -9,6 +9,7 @@ use crate::styles::paint;
 use crate::{Styles, notes};
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
+use model::prose::OptionName;
 use model::spec::defaults::DefaultOption;
 use model::values::{MemoryMode, Order};
 use record::plan::{Plan, ShellReason, Stopping};
@@ -142,7 +143,7 @@ fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
 
 fn priority(out: &mut String, plan: &Plan) {
     let Some(nice) = plan.process.nice.filter(|_| plan.process.is_raised) else { return };
-    let option = Audience::of(plan).words("⟦priority⟧");
+    let option = Audience::of(plan).name(OptionName::Priority);
     wrap(
         out,
         "priority: ",
@@ -160,7 +161,7 @@ fn placement(out: &mut String, plan: &Plan) {
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        let option = Audience::of(plan).words("⟦threads⟧");
+        let option = Audience::of(plan).name(OptionName::Threads);
         let text = format!("{}; {option} off leaves them out", variables.join(" "));
         wrap(out, "threads: ", 6, &text);
     }

@@ -6,6 +6,7 @@ use crate::{noise, t0, uncertain, units};
 use analysis::{
     Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
 };
+use model::prose::{Prose, prose};
 use model::values::Clock;
 use record::ShortSlice;
 use record::ledger::LedgerEntry;
@@ -241,37 +242,37 @@ fn counters_disagree(finding: &Finding, name: &str) -> String {
 /// Returns the remedy in this plan's session, if there is one.
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     let audience = Audience::of(plan);
-    let advice = match finding {
+    let advice: Prose = match finding {
         // The framework warms its processes up, and the gate has no option for it.
         Finding::MajorFaults { .. } | Finding::SlowStart { .. } | Finding::WarmUp { .. }
             if audience == Audience::Gate =>
         {
             return None;
         }
-        Finding::NoFloor { .. } if audience == Audience::Gate => "a longer --budget",
+        Finding::NoFloor { .. } if audience == Audience::Gate => "a longer --budget".into(),
         Finding::Lost { parts, .. } => {
             let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
             let more = "`stillwell noise` shows more";
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
-        Finding::NotMixed => "--prepare before each run, or a suite",
-        Finding::ListedOrder => "--order interleave, the default, averages it",
-        Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
+        Finding::NotMixed => "--prepare before each run, or a suite".into(),
+        Finding::ListedOrder => "--order interleave, the default, averages it".into(),
+        Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`".into(),
         Finding::MajorFaults { .. } => {
-            "more --warmup, or --cold-cache if that is what is to be measured"
+            "more --warmup, or --cold-cache if that is what is to be measured".into()
         }
-        Finding::Migrations { .. } => "⟦affinity⟧",
+        Finding::Migrations { .. } => prose![Affinity],
         Finding::LeftBehind { .. } => {
-            "⟦conclude⟧ can end them; ⟦setup⟧ can start what all runs share"
+            prose![Conclude " can end them; " Setup " can start what all runs share"]
         }
-        Finding::CountersDisagree { .. } => "⟦decide-on⟧ instructions compares these",
+        Finding::CountersDisagree { .. } => prose![DecideOn " instructions compares these"],
         Finding::Neighbours(_) => {
-            "⟦isolate⟧; on a virtual machine, a host that shares its cores with nobody"
+            prose![Isolate "; on a virtual machine, a host that shares its cores with nobody"]
         }
         Finding::NoFloor { .. } if audience == Audience::Suite => {
-            "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
+            "more `policy.min_blocks`, or `policy.estimand = \"typical\"`".into()
         }
-        Finding::NoFloor { .. } => "more runs, or --estimand typical",
+        Finding::NoFloor { .. } => "more runs, or --estimand typical".into(),
         Finding::TooShort { .. } => return t0::without_shell(plan).map(String::from),
         Finding::Unstable { n_warmups, .. } => {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
@@ -281,17 +282,21 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
         Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
-        Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
-        Finding::WarmUp { is_steady: false, .. } => "more ⟦warmups⟧",
-        Finding::OneCpu { .. } => "⟦affinity⟧ all",
-        Finding::ShieldLost { .. } => "CPUs that no other control group has",
-        Finding::SharedCpus { .. } => "⟦affinity⟧ with as many CPUs as they have threads",
+        Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on".into(),
+        Finding::WarmUp { is_steady: false, .. } => prose!["more " Warmups],
+        Finding::OneCpu { .. } => prose![Affinity " all"],
+        Finding::ShieldLost { .. } => "CPUs that no other control group has".into(),
+        Finding::SharedCpus { .. } => prose![Affinity " with as many CPUs as they have threads"],
         Finding::Crowded { .. } => {
-            "⟦affinity⟧ with as many CPUs as it has threads, or fewer threads"
+            prose![Affinity " with as many CPUs as it has threads, or fewer threads"]
         }
-        Finding::NiceInTerminal { .. } => "⟦isolate⟧, or ⟦tune-autogroup⟧",
-        Finding::RealTimePauses { .. } => "⟦isolate⟧ without ⟦sched⟧, or ⟦tune-rt-throttling⟧",
-        Finding::OneLayout => "a script with a Runner, and stillwell bench",
+        Finding::NiceInTerminal { .. } => {
+            prose![Isolate ", or `stillwell system tune --only autogroup`"]
+        }
+        Finding::RealTimePauses { .. } => prose![
+            Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"
+        ],
+        Finding::OneLayout => "a script with a Runner, and stillwell bench".into(),
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
         | Finding::ShortSlices { .. }
@@ -304,7 +309,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         | Finding::LoneRun { .. }
         | Finding::MemoryFloor { .. } => return None,
     };
-    Some(audience.words(advice))
+    Some(audience.words(&advice))
 }
 
 /// Says how much of the time is in how few slices.

@@ -1,16 +1,9 @@
 //! The names of options and keys in advice. They depend on the origin of the session.
-//!
-//! The layers below do not know the option or key of a setting. Their texts have a placeholder for it, `⟦affinity⟧`,
-//! and [`Audience::words`] replaces it by the name.
-//! The placeholder is a part of the text and not a type. These texts cross from the launcher and the guardian to the
-//! front end, and errors carry only text.
 
-use host::Gap;
+use host::knobs::State;
+use host::{Gap, SystemReport};
+use model::prose::{OptionName, Prose};
 use record::plan::Plan;
-
-/// Opens the name of a placeholder.
-const OPEN: &str = "⟦";
-const CLOSE: &str = "⟧";
 
 /// The origin of a session. It decides which settings its user can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,162 +65,79 @@ impl Audience {
         }
     }
 
-    /// Replaces the placeholders in a text of the layers below by this audience's names.
-    pub fn words(self, text: &str) -> String {
-        let mut parts = text.split(OPEN);
-        let mut out = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let named = part.split_once(CLOSE);
-            match named.and_then(|(key, rest)| Some((self.name(key)?, rest))) {
-                Some((name, rest)) => out.extend([name, rest]),
-                // This is text of another program, not a placeholder.
-                None => out.extend([OPEN, part]),
-            }
-        }
-        out
+    /// A text of the layers below, with this audience's names of options.
+    pub fn words(self, prose: &Prose) -> String {
+        prose.spelled(|option| self.name(option))
     }
 
-    /// Replaces the placeholders in the gaps of a machine.
+    /// The gaps of a machine, in this audience's words.
     pub fn gaps(self, gaps: Vec<Gap>) -> Vec<Gap> {
-        let words =
-            |gap: Gap| Gap { what: gap.what, why: self.words(&gap.why), fix: self.words(&gap.fix) };
-        gaps.into_iter().map(words).collect()
+        gaps.into_iter().map(|gap| Gap { fix: self.words(&gap.fix).into(), ..gap }).collect()
     }
 
-    /// Returns the name for a placeholder. `None` for an unknown one.
-    fn name(self, key: &str) -> Option<&'static str> {
-        Some(match (key, self) {
-            (_, Self::Gate) => name_in_gate(key)?,
-            ("affinity", Self::Machine) => "--cpus",
-            ("affinity", Self::Suite) => "bench --affinity",
-            ("affinity", _) => "--affinity",
-            ("as-root", _) => "--as-root",
-            ("cleanup", Self::Suite) => "`cleanup`",
-            ("cleanup", _) => "--cleanup",
-            ("cold-cache", _) => "--cold-cache",
-            ("conclude", Self::Suite) => "`conclude`",
-            ("conclude", _) => "--conclude",
-            ("counter", Self::Suite) => "bench --counter",
-            ("counter", _) => "--counter",
-            ("database", _) => "--db",
-            ("decide-on", Self::Suite) => "`policy.decide_on`",
-            ("decide-on", _) => "--decide-on",
-            ("env-padding", Self::Suite) => "bench --env-padding",
-            ("env-padding", _) => "--env-padding",
-            ("for", _) => "--for",
-            ("host-root", _) => "--host-root",
-            ("input", Self::Suite) => "`input`",
-            ("input", _) => "--input",
-            ("isolate", Self::Run | Self::Machine) => "--isolate",
-            ("isolate", Self::Workers | Self::Suite) => "`stillwell shield`",
-            ("no-aslr", Self::Machine) => "run --no-aslr",
-            ("no-aslr", Self::Suite) => "bench --no-aslr",
-            ("no-aslr", _) => "--no-aslr",
-            ("no-smt", _) => "--no-smt",
-            ("numa", Self::Suite) => "bench --numa",
-            ("numa", _) => "--numa",
-            ("output", _) => "--output",
-            ("prepare", Self::Suite) => "`prepare`",
-            ("prepare", _) => "--prepare",
-            ("quiet-boot", _) => "`stillwell system boot --quiet`",
-            ("resume", _) => "--resume",
-            ("rlimit", _) => "--rlimit",
-            ("run-tuned", Self::Workers) => "timeit --tune",
-            ("run-tuned", Self::Suite) => "bench --tune",
-            ("run-tuned", _) => "run --tune",
-            ("priority", Self::Suite) => "bench --priority",
-            ("priority", _) => "--priority",
-            ("sched", Self::Suite) => "bench --sched",
-            ("sched", _) => "--sched",
-            ("setup", Self::Suite) => "`setup`",
-            ("setup", _) => "--setup",
-            ("threads", Self::Suite) => "bench --threads",
-            ("threads", _) => "--threads",
-            ("timeout", Self::Suite) => "`policy.timeout`",
-            ("timeout", _) => "--timeout",
-            ("tune", Self::Suite) => "bench --tune",
-            ("tune", _) => "--tune",
-            ("tune-autogroup", _) => "`stillwell system tune --only autogroup`",
-            ("tune-rt-throttling", _) => "`stillwell system tune --only rt-throttling`",
-            ("subtract", _) => "--subtract",
-            ("value", Self::Suite) => "`value`",
-            ("value", _) => "--value",
-            ("value-better", Self::Suite) => "`value_better`",
-            ("value-better", _) => "--value-better",
-            ("value-file", Self::Suite) => "`value_file`",
-            ("value-file", _) => "--value-file",
-            ("value-json", Self::Suite) => "`value_json`",
-            ("value-json", _) => "--value-json",
-            ("value-unit", Self::Suite) => "`value_unit`",
-            ("value-unit", _) => "--value-unit",
-            ("validate", Self::Suite) => "`validate`",
-            ("validate", _) => "--validate",
-            ("warmups", Self::Suite) => "`policy.warmup`",
-            ("warmups", _) => "--warmups",
-            _ => return None,
-        })
+    /// The name of an option. A gate has the options of `bench` for the machine, and makes its suite itself.
+    pub fn name(self, option: OptionName) -> String {
+        use OptionName::*;
+        let is_suite = matches!(self, Self::Suite | Self::Gate);
+        let key = || option.words().replace('-', "_");
+        match option {
+            Affinity if self == Self::Machine => "--cpus".into(),
+            NoAslr if self == Self::Machine => "run --no-aslr".into(),
+            Isolate if is_suite || self == Self::Workers => "`stillwell shield`".into(),
+            RunTuned if self == Self::Workers => "timeit --tune".into(),
+            RunTuned if self == Self::Suite => "bench --tune".into(),
+            RunTuned if self == Self::Gate => "gate --tune".into(),
+            DecideOn | Timeout if self == Self::Gate => option.to_string(),
+            DecideOn | Timeout if is_suite => format!("`policy.{}`", key()),
+            Warmups if is_suite => "`policy.warmup`".into(),
+            Cleanup | Conclude | Input | Prepare | Setup | Value | ValueBetter | ValueFile
+            | ValueJson | ValueUnit
+                if is_suite =>
+            {
+                format!("`{}`", key())
+            }
+            Affinity | Counter | EnvPadding | NoAslr | Numa | Priority | Sched | Threads | Tune
+                if self == Self::Suite =>
+            {
+                format!("bench {option}")
+            }
+            _ => option.to_string(),
+        }
     }
 }
 
-/// The name for a placeholder in a gate, which measures a suite that it makes itself and has the options of `bench` for the
-/// machine.
-fn name_in_gate(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "counter" => "--counter",
-        "decide-on" => "--decide-on",
-        "timeout" => "--timeout",
-        "run-tuned" => "gate --tune",
-        _ => {
-            let name = Audience::Suite.name(key)?;
-            name.strip_prefix("bench ").unwrap_or(name)
+/// A report on the machine, in words for its users.
+pub fn spelled(mut report: SystemReport) -> SystemReport {
+    for knob in &mut report.knobs {
+        if let State::Reported { advice: Some(advice), .. } = &mut knob.reading.state {
+            *advice = Audience::Machine.words(advice).into();
         }
-    })
+    }
+    report
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ALL: [Audience; 5] =
-        [Audience::Run, Audience::Workers, Audience::Suite, Audience::Gate, Audience::Machine];
+    use model::prose::prose;
 
     #[test]
     fn each_audience_has_names_of_its_own() {
-        let words = |audience: Audience| audience.words("check ⟦input⟧ and ⟦affinity⟧, ⟦x⟧ or ⟦");
-        assert_eq!(words(Audience::Run), "check --input and --affinity, ⟦x⟧ or ⟦");
-        assert_eq!(words(Audience::Suite), "check `input` and bench --affinity, ⟦x⟧ or ⟦");
-        assert_eq!(words(Audience::Gate), "check `input` and --affinity, ⟦x⟧ or ⟦");
-        assert_eq!(words(Audience::Machine), "check --input and --cpus, ⟦x⟧ or ⟦");
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "reads the sources")]
-    fn sources(directory: &std::path::Path, found: &mut Vec<String>) {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
-            match entry.path() {
-                path if path.is_dir() => sources(&path, found),
-                path if path.ends_with("render/src/remedies.rs") => {}
-                path => found.extend(std::fs::read_to_string(path).ok()),
-            }
-        }
+        let prose = prose!["check " Input " and " Affinity ", ⟦x⟧"];
+        let check = |audience: Audience, expected| assert_eq!(audience.words(&prose), expected);
+        check(Audience::Run, "check --input and --affinity, ⟦x⟧");
+        check(Audience::Suite, "check `input` and bench --affinity, ⟦x⟧");
+        check(Audience::Gate, "check `input` and --affinity, ⟦x⟧");
+        check(Audience::Machine, "check --input and --cpus, ⟦x⟧");
     }
 
     #[test]
-    fn every_placeholder_has_a_name() {
-        let mut texts = Vec::new();
-        for layer in
-            ["model", "host", "record", "analysis", "measure", "search", "render", "stillwell"]
-        {
-            let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            sources(&crates.join(layer).join("src"), &mut texts);
-        }
-        let mut n_found = 0;
-        for text in &texts {
-            for part in text.split(OPEN).skip(1) {
-                let (key, _) = part.split_once(CLOSE).unwrap();
-                assert!(ALL.iter().all(|audience| audience.name(key).is_some()), "{key}");
-                n_found += 1;
-            }
-        }
-        assert!(n_found > 20, "{n_found}");
+    fn keys_of_a_suite_have_their_place() {
+        let named =
+            |option| [Audience::Suite, Audience::Gate].map(|audience| audience.name(option));
+        assert_eq!(named(OptionName::DecideOn), ["`policy.decide_on`", "--decide-on"]);
+        assert_eq!(named(OptionName::Warmups), ["`policy.warmup`"; 2]);
+        assert_eq!(named(OptionName::ValueFile), ["`value_file`"; 2]);
+        assert_eq!(named(OptionName::Tune), ["bench --tune", "--tune"]);
     }
 }

@@ -8,6 +8,7 @@ mod quiet;
 use serde::Serialize;
 
 use crate::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
+use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 pub use entry::remove_entry;
@@ -42,15 +43,15 @@ impl BootAdvice {
         asked: Option<&[usize]>,
         no_smt: bool,
         is_quiet: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Prose> {
         let recommendation = recommend(table);
         let (cpus, recommended) = match asked {
             Some(asked) => (check(table, asked)?, None),
             None if recommendation.cpus.is_empty() => {
-                return Err(format!(
-                    "no CPU can be recommended for benchmarks: {}; name some with ⟦affinity⟧ LIST",
-                    recommendation.why.join(", ")
-                ));
+                let why = recommendation.why.join(", ");
+                return Err(prose![
+                    "no CPU can be recommended for benchmarks: {why}; name some with " Affinity " LIST"
+                ]);
             }
             None => (recommendation.cpus.clone(), Some(recommendation)),
         };
@@ -87,17 +88,17 @@ impl BootAdvice {
 }
 
 /// Checks that the CPUs exist, that none is in the boot CPU's core, and that other CPUs remain.
-fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, String> {
+fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, Prose> {
     let online: Vec<usize> = table.iter().filter(|row| row.online).map(|row| row.cpu).collect();
     let list = format_cpu_list(asked);
     if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
         let online = format_cpu_list(&online);
-        return Err(format!("CPU {cpu} is not online; the CPUs of this machine are {online}"));
+        return Err(prose!["CPU {cpu} is not online; the CPUs of this machine are {online}"]);
     }
     if asked.contains(&0) {
-        return Err(format!(
-            "⟦affinity⟧ {list} contains CPU 0, where the kernel boots and does its own work; leave it to everything else"
-        ));
+        return Err(prose![
+            Affinity " {list} contains CPU 0, where the kernel boots and does its own work; leave it to everything else"
+        ]);
     }
     Ok(asked.to_vec())
 }
@@ -111,7 +112,7 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     split.dedup();
     if !split.is_empty() && !no_smt {
         warnings.push(format!(
-            "sibling threads are left to everything else: {}; name both threads of a core, or boot with ⟦no-smt⟧",
+            "sibling threads are left to everything else: {}; name both threads of a core, or boot with --no-smt",
             name_cpus(&split)
         ));
     }

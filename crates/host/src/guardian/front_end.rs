@@ -17,6 +17,7 @@ use crate::restore::Aftermath;
 use crate::shield::Isolation;
 use crate::sys;
 use crate::terminal;
+use model::prose::{Prose, prose};
 
 /// Time after which the front end checks whether the guardian is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -47,7 +48,7 @@ impl Guardian {
         let mut command = if is_allowed {
             Command::new(sys::own_program())
         } else {
-            let Some(lender) = lender(&program) else { bail!("{}", without_rights(&program)) };
+            let Some(lender) = lender(&program) else { bail!(without_rights(&program)) };
             let mut command = Command::new(lender[0]);
             command.args(&lender[1..]).arg(&program);
             command
@@ -187,12 +188,12 @@ fn lender(program: &Path) -> Option<&'static [&'static str]> {
     })
 }
 
-fn without_rights(program: &Path) -> String {
+fn without_rights(program: &Path) -> Prose {
     let program = program.display();
-    format!(
-        "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} ⟦run-tuned⟧ …` \
-         (the commands still run as you), or `sudo {program} system tune` before and `sudo {program} system reset` after"
-    )
+    prose![
+        "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} " RunTuned
+        " …` (the commands still run as you), or `sudo {program} system tune` before and `sudo {program} system reset` after"
+    ]
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::shield::{self, Isolation, Placement, ShieldPlan, place};
 use crate::tune::{self, KnobPlan, KnobResult};
 use crate::{Host, fault};
 use crate::{shielding, sys};
+use model::prose::prose;
 use model::values::{exit_code, name_cpus};
 use model::words::{in_words, reason};
 
@@ -181,8 +182,10 @@ fn begin(
     } else if !store.journal.begun.is_empty() {
         is_shared = true;
         if request.isolate.is_none() || request.tunes {
-            let why = "`stillwell system tune` has tuned this machine already; leave ⟦tune⟧ out, or run `stillwell system reset` first";
-            return Err(unchanged(anyhow!(why)));
+            return Err(unchanged(anyhow!(prose![
+                "`stillwell system tune` has tuned this machine already; leave " Tune
+                " out, or run `stillwell system reset` first"
+            ])));
         }
         if let Some(raised) = store.journal.shield.clone() {
             return borrow(host, store, &request, raised, notes).map_err(unchanged);
@@ -234,8 +237,7 @@ fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wan
         Some(Ok(placement)) => Some(placement.shielded.as_slice()),
         _ => None,
     };
-    let bench = bench_cpus(host, shielded.or(request.cpus.as_deref()));
-    let bench = bench.map_err(|why| anyhow!(why))?;
+    let bench = bench_cpus(host, shielded.or(request.cpus.as_deref()))?;
     Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
 }
 

@@ -249,10 +249,7 @@ fn without_switch(machine: &Machine<'_>) -> Reading {
         |policy: &&String| machine.host.read(format!("{policy}/scaling_governor")).is_some();
     let mut on = machine.policies.iter().filter(is_on).peekable();
     if on.peek().is_some() && on.all(|policy| is_below(&policy)) {
-        return Reading::reported(
-            "no switch; the knob `frequency` keeps the clock below turbo",
-            None,
-        );
+        return Reading::reported("no switch; the knob `frequency` keeps the clock below turbo");
     }
     Reading::cannot(
         "only a register switches it off; the knob turbo-register writes it by name only, and marks the kernel as tainted",
@@ -317,7 +314,7 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
         if now.is_empty() {
             return Reading::absent("the limits of the frequency are not shown");
         }
-        return Reading::reported(now, None);
+        return Reading::reported(now);
     }
     knob.compare(host, wanted, "")
 }

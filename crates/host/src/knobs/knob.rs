@@ -3,6 +3,7 @@
 use crate::Host;
 use crate::knobs::machine::Machine;
 use crate::value_format::Format;
+use model::prose::Prose;
 
 #[derive(Debug)]
 pub struct Knob {
@@ -81,8 +82,7 @@ pub enum Undo {
 }
 
 /// The state of a knob.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// The value is good.
     Fine { now: String },
@@ -93,7 +93,7 @@ pub enum State {
     /// This machine does not have it.
     Absent { why: String },
     /// Stillwell only shows it. It gives `advice` if another value would be better.
-    Reported { now: String, advice: Option<String> },
+    Reported { now: String, advice: Option<Prose> },
 }
 
 /// A write to a file.
@@ -184,8 +184,12 @@ impl Reading {
         Self::only(State::CannotSet { why: why.into() })
     }
 
-    pub(super) fn reported(now: impl Into<String>, advice: Option<&str>) -> Self {
-        Self::only(State::Reported { now: now.into(), advice: advice.map(str::to_owned) })
+    pub(super) fn reported(now: impl Into<String>) -> Self {
+        Self::only(State::Reported { now: now.into(), advice: None })
+    }
+
+    pub(super) fn advised(now: impl Into<String>, advice: impl Into<Prose>) -> Self {
+        Self::only(State::Reported { now: now.into(), advice: Some(advice.into()) })
     }
 
     /// Adds files to save before anything is written.

@@ -3,6 +3,7 @@
 use crate::files::Unread;
 use crate::mounts::{self, Mount};
 use crate::{Host, cpu, virtualisation};
+use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -103,7 +104,7 @@ fn siblings(host: &Host, cpu: usize) -> Vec<usize> {
 
 /// The benchmark's CPUs: those that the user `asked` for, or else those that the kernel was booted to leave alone, or
 /// else none. Errors: a CPU is offline, or no CPU is left for everything else.
-pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, String> {
+pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, Prose> {
     let online = online(host);
     let Some(asked) = asked else {
         let isolated = host.read(format!("{CPU}/isolated")).unwrap_or_default();
@@ -112,17 +113,14 @@ pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, St
         return Ok(if isolated.len() < online.len() { isolated } else { Vec::new() });
     };
     if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
-        return Err(format!(
-            "CPU {cpu} is not online; the CPUs of this machine are {}",
-            format_cpu_list(&online)
-        ));
+        let online = format_cpu_list(&online);
+        return Err(prose!["CPU {cpu} is not online; the CPUs of this machine are {online}"]);
     }
     if online.iter().all(|cpu| asked.contains(cpu)) {
-        return Err(format!(
-            "⟦affinity⟧ {} are all CPUs of this machine; leave at least one core to everything else, for example CPU {}",
-            format_cpu_list(asked),
-            online.first().unwrap_or(&0)
-        ));
+        let (all, first) = (format_cpu_list(asked), online.first().unwrap_or(&0));
+        return Err(prose![
+            Affinity " {all} are all CPUs of this machine; leave at least one core to everything else, for example CPU {first}"
+        ]);
     }
     Ok(asked.to_vec())
 }

@@ -33,7 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         name: "aslr",
         group: Group::Memory,
-        noise: "each process has another layout; better per process (⟦no-aslr⟧), or many runs with it on",
+        noise: "each process has another layout; better per process (run --no-aslr), or many runs with it on",
         files: &[number("proc/sys/kernel/randomize_va_space")],
         needs: "root",
         sure: Confidence::Tested,

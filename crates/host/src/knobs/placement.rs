@@ -7,6 +7,7 @@ use crate::knobs::tunables::{tunables, with_tunables};
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::mask::format_cpu_mask;
 use crate::processes::movable_kernel_threads;
+use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
@@ -21,7 +22,9 @@ const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
 const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
 /// Advice of a knob that needs to know the benchmark's CPUs.
-const CHOOSE: &str = "say which CPUs benchmarks are to have, with ⟦affinity⟧ LIST";
+fn choose() -> Prose {
+    prose!["say which CPUs benchmarks are to have, with " Affinity " LIST"]
+}
 
 /// Daemons that rewrite our knobs stop first, because they would correct each of our writes. CPUs go offline next,
 /// because their files vanish with them.
@@ -202,7 +205,7 @@ fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let threads = machine.host.read("sys/devices/system/cpu/smt/active");
     if machine.bench.is_empty() {
         return match threads.as_deref() {
-            Some("1") => Reading::reported("sibling threads are in use", Some(CHOOSE)),
+            Some("1") => Reading::advised("sibling threads are in use", choose()),
             _ => Reading::absent("no sibling thread is in use"),
         };
     }
@@ -238,7 +241,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
             return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
         };
         let now = format!("new ones go to {}", name_cpus(&cpus));
-        return Reading::reported(now, Some(CHOOSE));
+        return Reading::advised(now, choose());
     }
     let spared = machine.spared();
     let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
@@ -302,7 +305,7 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::absent("the threads of the kernel cannot be seen here");
     };
     if machine.bench.is_empty() {
-        return Reading::reported(format!("{} can be moved", threads.len()), Some(CHOOSE));
+        return Reading::advised(format!("{} can be moved", threads.len()), choose());
     }
     let spared = machine.spared();
     let wanted = threads.into_iter().filter_map(|path| {
@@ -344,7 +347,7 @@ fn without_bench(
         return Reading::absent("this kernel has no such mask");
     };
     if machine.bench.is_empty() {
-        return Reading::reported(now, Some(CHOOSE));
+        return Reading::advised(now, choose());
     }
     let (n_before, spared) = (cpus.len(), machine.spared());
     cpus.retain(|cpu| !spared.contains(cpu));

@@ -133,7 +133,7 @@ fn workqueue_masks(_: &Knob, machine: &Machine<'_>) -> Reading {
         .collect();
     match masks.len() {
         0 => Reading::absent("no queue shows a mask of its own"),
-        n => Reading::reported(format!("{} ({n} of them)", distinct(masks.iter())), None),
+        n => Reading::reported(format!("{} ({n} of them)", distinct(masks.iter()))),
     }
 }
 
@@ -160,12 +160,10 @@ fn network_queues(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
     match (n_queues, found.is_empty()) {
         (0, _) => Reading::absent("no network device shows queues"),
-        (_, true) => Reading::reported("no queue has these CPUs in its mask", None),
-        _ => Reading::reported(
+        (_, true) => Reading::reported("no queue has these CPUs in its mask"),
+        _ => Reading::advised(
             found.join(", "),
-            Some(
-                "write a mask of other CPUs to rps_cpus or xps_cpus in /sys/class/net/DEVICE/queues/QUEUE",
-            ),
+            "write a mask of other CPUs to rps_cpus or xps_cpus in /sys/class/net/DEVICE/queues/QUEUE",
         ),
     }
 }
@@ -186,13 +184,14 @@ fn vulnerabilities(_: &Knob, machine: &Machine<'_>) -> Reading {
         (true, true) if machine.host.list(&directory).is_empty() => {
             Reading::absent("the kernel shows none")
         }
-        (true, true) => Reading::reported("not affected", None),
-        (_, true) => Reading::reported(format!("mitigated: {}", mitigated.join(", ")), None),
-        (true, _) => Reading::reported(format!("not mitigated: {}", vulnerable.join(", ")), None),
-        _ => Reading::reported(
-            format!("mitigated: {}; not: {}", mitigated.join(", "), vulnerable.join(", ")),
-            None,
-        ),
+        (true, true) => Reading::reported("not affected"),
+        (_, true) => Reading::reported(format!("mitigated: {}", mitigated.join(", "))),
+        (true, _) => Reading::reported(format!("not mitigated: {}", vulnerable.join(", "))),
+        _ => Reading::reported(format!(
+            "mitigated: {}; not: {}",
+            mitigated.join(", "),
+            vulnerable.join(", ")
+        )),
     }
 }
 
@@ -203,8 +202,8 @@ fn microcode(_: &Knob, machine: &Machine<'_>) -> Reading {
     let all = distinct(versions.iter());
     match (all.is_empty(), all.contains(", ")) {
         (true, _) => Reading::absent("the kernel shows no microcode"),
-        (_, false) => Reading::reported(all, None),
-        (_, true) => Reading::reported(all, Some("load one version on all CPUs, best at boot")),
+        (_, false) => Reading::reported(all),
+        (_, true) => Reading::advised(all, "load one version on all CPUs, best at boot"),
     }
 }
 

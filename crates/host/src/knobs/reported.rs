@@ -3,6 +3,7 @@
 use crate::boot::noisy_services;
 use crate::knobs::knob::distinct;
 use crate::knobs::{Confidence, Group, Knob, Machine, Reading};
+use model::prose::prose;
 
 pub(super) const fn row(
     name: &'static str,
@@ -60,7 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
                     "rcu_nocbs",
                     Some("boot with rcu_nocbs=LIST; nohz_full= implies it"),
                 ),
-                list => Reading::reported(format!("{list}, implied by nohz_full="), None),
+                list => Reading::reported(format!("{list}, implied by nohz_full=")),
             }
         },
     ),
@@ -108,23 +109,21 @@ fn minimal_target(_: &Knob, machine: &Machine<'_>) -> Reading {
     match noisy_services(machine.host) {
         None => Reading::absent("no service of systemd is seen here"),
         Some(names) if names.is_empty() => {
-            Reading::reported("nothing runs that a quiet boot leaves out", None)
+            Reading::reported("nothing runs that a quiet boot leaves out")
         }
-        Some(names) => Reading::reported(
+        Some(names) => Reading::advised(
             format!("running: {}", names.join(", ")),
-            Some("a quiet boot leaves them out; see ⟦quiet-boot⟧"),
+            "a quiet boot leaves them out; see `stillwell system boot --quiet`",
         ),
     }
 }
 
 fn virtualisation(_: &Knob, machine: &Machine<'_>) -> Reading {
     match &machine.virtualisation {
-        None => Reading::reported("none seen", None),
-        Some(kind) => Reading::reported(
+        None => Reading::reported("none seen"),
+        Some(kind) => Reading::advised(
             kind.clone(),
-            Some(
-                "frequency, idle states and turbo belong to the hypervisor; compare only within one session",
-            ),
+            "frequency, idle states and turbo belong to the hypervisor; compare only within one session",
         ),
     }
 }
@@ -136,11 +135,11 @@ fn boot_list(machine: &Machine<'_>, path: &str, parameter: &str) -> Reading {
             parameter.split('=').next().unwrap_or("")
         )),
         // The kernel writes `(null)` for a mask that it never allocated.
-        Some("" | "(null)") => Reading::reported(
+        Some("" | "(null)") => Reading::advised(
             "no CPU",
-            Some(&format!("boot with {parameter}; see `stillwell system boot`")),
+            format!("boot with {parameter}; see `stillwell system boot`"),
         ),
-        Some(list) => Reading::reported(list, None),
+        Some(list) => Reading::reported(list),
     }
 }
 
@@ -153,9 +152,9 @@ fn boot_flag(machine: &Machine<'_>, name: &str, advice: Option<&str>) -> Reading
     };
     let words: Vec<&str> = cmdline.split_ascii_whitespace().filter(is_it).collect();
     if words.is_empty() {
-        Reading::reported("not set", advice)
+        advice.map_or(Reading::reported("not set"), |advice| Reading::advised("not set", advice))
     } else {
-        Reading::reported(words.join(" "), None)
+        Reading::reported(words.join(" "))
     }
 }
 
@@ -166,7 +165,7 @@ fn clock_source(_: &Knob, machine: &Machine<'_>) -> Reading {
     };
     let is_slow = crate::gaps::SLOW_CLOCK_SOURCES.contains(&source.as_str());
     let advice = "find in dmesg why the usual one was given up, or boot with tsc=reliable";
-    Reading::reported(source, is_slow.then_some(advice))
+    if is_slow { Reading::advised(source, advice) } else { Reading::reported(source) }
 }
 
 /// Looks for a connected charger. Its type is `Mains`, or `USB` for a USB-C charger.
@@ -188,8 +187,8 @@ fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
     match (has_battery, is_plugged) {
         (false, _) if n_chargers == 0 => Reading::absent("there is no battery"),
-        (_, true) | (false, _) => Reading::reported("mains", None),
-        (true, false) => Reading::reported("battery", Some("plug the charger in")),
+        (_, true) | (false, _) => Reading::reported("mains"),
+        (true, false) => Reading::advised("battery", "plug the charger in"),
     }
 }
 
@@ -201,10 +200,10 @@ fn throttling(_: &Knob, machine: &Machine<'_>) -> Reading {
     let counts: Vec<u64> = counts.collect();
     match counts.iter().max() {
         None => Reading::absent("this processor does not count it"),
-        Some(0) => Reading::reported("never since boot", None),
-        Some(n) => Reading::reported(
+        Some(0) => Reading::reported("never since boot"),
+        Some(n) => Reading::advised(
             format!("{n} times since boot"),
-            Some("see whether it happens during a benchmark, and cool the machine"),
+            "see whether it happens during a benchmark, and cool the machine",
         ),
     }
 }
@@ -214,9 +213,9 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     let kinds = ["cpu_core", "cpu_atom"];
     let cpus = kinds.map(|kind| host.read(format!("sys/devices/{kind}/cpus")));
     if let [Some(fast), Some(slow)] = &cpus {
-        return Reading::reported(
+        return Reading::advised(
             format!("P {fast}, E {slow}"),
-            Some("choose ⟦affinity⟧ of one kind"),
+            prose!["choose " Affinity " of one kind"],
         );
     }
     let capacities = machine.cpu_directories();
@@ -224,9 +223,9 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     let capacities: Vec<String> = capacities.collect();
     let kinds = distinct(capacities.iter());
     if kinds.contains(", ") {
-        return Reading::reported(
+        return Reading::advised(
             format!("capacities {kinds}"),
-            Some("choose ⟦affinity⟧ of one kind"),
+            prose!["choose " Affinity " of one kind"],
         );
     }
     Reading::absent("all cores are of one kind, as far as the kernel says")
@@ -234,7 +233,7 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
 
 fn huge_pages(_: &Knob, machine: &Machine<'_>) -> Reading {
     match crate::look::transparent_hugepages(machine.host) {
-        Some(mode) => Reading::reported(mode, None),
+        Some(mode) => Reading::reported(mode),
         None => Reading::absent("this kernel has no transparent huge pages"),
     }
 }
@@ -247,13 +246,11 @@ fn swap(_: &Knob, machine: &Machine<'_>) -> Reading {
         .skip(1)
         .filter_map(|line| line.split_ascii_whitespace().nth(3)?.parse::<u64>().ok());
     match (swaps.lines().count(), used_kib.sum::<u64>()) {
-        (0 | 1, _) => Reading::reported("off", None),
-        (_, 0) => Reading::reported("on, nothing is swapped out", None),
-        (_, kib) => Reading::reported(
+        (0 | 1, _) => Reading::reported("off"),
+        (_, 0) => Reading::reported("on, nothing is swapped out"),
+        (_, kib) => Reading::advised(
             format!("{kib} KiB are swapped out"),
-            Some(
-                "free memory, then run `swapoff -a` and `swapon` with the same devices afterwards",
-            ),
+            "free memory, then run `swapoff -a` and `swapon` with the same devices afterwards",
         ),
     }
 }
@@ -261,11 +258,13 @@ fn swap(_: &Knob, machine: &Machine<'_>) -> Reading {
 fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
     let directory = "sys/fs/resctrl";
     if machine.host.exists(format!("{directory}/schemata")) {
-        return Reading::reported("mounted", None);
+        return Reading::reported("mounted");
     }
     if machine.host.exists(directory) {
-        let advice = "mount -t resctrl resctrl /sys/fs/resctrl, and ⟦isolate⟧ gives the benchmark a part of its own";
-        return Reading::reported("not mounted", Some(advice));
+        let advice = prose![
+            "mount -t resctrl resctrl /sys/fs/resctrl, and " Isolate " gives the benchmark a part of its own"
+        ];
+        return Reading::advised("not mounted", advice);
     }
     Reading::absent("this processor or kernel cannot divide the cache")
 }

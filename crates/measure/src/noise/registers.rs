@@ -108,7 +108,7 @@ mod tests {
         assert!(gap.unwrap().why.contains("aperf"));
         assert_eq!(registers.read(), [RegisterCounts::default()]);
         let (_directory, host) = expand(&format!("{PLACE}/aperf = event=0x01\n"));
-        assert!(super::gap(&host, false).unwrap().fix.contains("as root"));
+        assert!(super::gap(&host, false).unwrap().fix.to_string().contains("as root"));
         assert_eq!(super::gap(&host, true), None);
     }
 

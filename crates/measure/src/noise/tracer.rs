@@ -136,7 +136,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
         }
         Some(libc::EMFILE) => (
             "each CPU takes some thirty open files, and there may not be as many",
-            "raise ulimit -n, or name fewer ⟦affinity⟧",
+            "raise ulimit -n, or name fewer CPUs",
         ),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };
@@ -272,7 +272,7 @@ mod tests {
     fn every_refusal_has_a_reason_and_a_remedy() {
         let check = |what: &str, error: i32, why: &str, fix: &str| {
             let gap = refused(what, &std::io::Error::from_raw_os_error(error));
-            assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
+            assert!(gap.why.contains(why) && gap.fix.to_string().contains(fix), "{gap:?}");
         };
         // A container's seccomp filter answers EPERM or ENOSYS, the kernel at perf_event_paranoid 3 and above EACCES.
         check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");

@@ -12,6 +12,7 @@ use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 use host::{self, Gap, Host};
+use model::prose::prose;
 use record::ledger::Ledger;
 
 #[derive(Clone, Debug)]
@@ -112,6 +113,6 @@ fn not_watched((cpu, why): (usize, String)) -> Gap {
     Gap {
         what: format!("CPU {cpu}"),
         why,
-        fix: "leave it out of ⟦affinity⟧, or bring it back".into(),
+        fix: prose!["leave it out of " Affinity ", or bring it back"],
     }
 }

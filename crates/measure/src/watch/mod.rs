@@ -31,6 +31,8 @@ use crate::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::wire::RowId;
 use host::open_regular;
 use host::sys::{self, CallListener};
+use model::prose::prose;
+use model::words::reason;
 use record::fair_play::{RunFacts, WatchRequest};
 use tracer::CallTracer;
 
@@ -113,7 +115,10 @@ fn command(request: &WatchRequest, directory: &Path, out: &Path) -> Result<Comma
     };
     command.envs(request.environment.iter().map(|(name, value)| (name, value)));
     let stdin = match &request.input {
-        Some(input) => Stdio::from(File::open(input).with_context(|| format!("⟦input⟧ {input}"))?),
+        Some(input) => {
+            let opened = File::open(input).map_err(reason);
+            Stdio::from(opened.map_err(|why| prose![Input " {input}: {why}"])?)
+        }
         None => Stdio::null(),
     };
     let stdout = File::create(out).with_context(|| format!("cannot write {}", out.display()))?;

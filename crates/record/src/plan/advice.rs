@@ -139,7 +139,7 @@ fn knob_step(
     may_tune: bool,
 ) -> Result<Vec<StepChange>, String> {
     let cpus: Option<Vec<usize>> = cpu.map(|cpu| vec![cpu]);
-    let bench = bench_cpus(host, cpus.as_deref())?;
+    let bench = bench_cpus(host, cpus.as_deref()).map_err(|why| why.to_string())?;
     let knob = knob(name).ok_or("there is no such knob")?;
     match knob.read(&Machine::new(host, bench)).state {
         State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{BlockRule, Plan};
+use model::prose::prose;
 use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
 
 /// Number of runs of each arm that must agree before a count is taken to repeat exactly.
@@ -53,14 +54,14 @@ pub fn choose(
         (CounterChoice::Pmu, _) => Ok(InstructionCounter::Pmu),
         (CounterChoice::Valgrind, Some(valgrind)) => Ok(valgrind),
         (CounterChoice::Valgrind, None) => {
-            bail!("⟦counter⟧ valgrind: there is no valgrind in PATH; {install}")
+            bail!(prose![Counter " valgrind: there is no valgrind in PATH; {install}"])
         }
         (CounterChoice::Auto, valgrind) => match (pmu(), valgrind) {
             (Ok(()), _) => Ok(InstructionCounter::Pmu),
             (Err(_), Some(valgrind)) => Ok(valgrind),
-            (Err(why), None) => bail!(
-                "⟦decide-on⟧ instructions: the processor counts none here ({why}); valgrind would, and is not in PATH; {install}"
-            ),
+            (Err(why), None) => bail!(prose![
+                DecideOn " instructions: the processor counts none here ({why}); valgrind would, and is not in PATH; {install}"
+            ]),
         },
     }
 }
@@ -130,7 +131,7 @@ mod tests {
         let error = auto(no_pmu(), None).unwrap_err().to_string();
         assert!(error.contains("(no counter)") && error.contains("apt install"), "{error}");
         let error = choose(CounterChoice::Valgrind, || Ok(()), None).unwrap_err().to_string();
-        assert!(error.starts_with("⟦counter⟧ valgrind: there is no valgrind"), "{error}");
+        assert!(error.starts_with("--counter valgrind: there is no valgrind"), "{error}");
         let pmu = choose(CounterChoice::Pmu, no_pmu, Some(valgrind())).unwrap();
         assert_eq!(pmu, InstructionCounter::Pmu);
     }

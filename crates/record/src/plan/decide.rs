@@ -10,6 +10,7 @@ use crate::plan::revisions::{BuiltRevision, across_commands};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::plan::{copies, defaults};
 use host::Facts;
+use model::prose::prose;
 use model::spec::RunSpec;
 use model::values::metric::{Metric, Quantity};
 use model::values::{
@@ -283,7 +284,7 @@ pub(super) fn check_online(cpus: &[usize], facts: &Facts) -> Result<()> {
     let known = model::values::parse_cpu_list(online).unwrap_or_default();
     match cpus.iter().find(|cpu| !known.contains(cpu)) {
         Some(cpu) => {
-            bail!("⟦affinity⟧: CPU {cpu} is not one of those that are online ({online})")
+            bail!(prose![Affinity ": CPU {cpu} is not one of those that are online ({online})"])
         }
         None => Ok(()),
     }

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::plan::arms::Arms;
 use crate::plan::{Control, Role};
+use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::values::metric::MetricSource;
 use model::values::{Better, Ceiling, Clock, DecideOn, Estimand, ValueUnit};
@@ -37,7 +38,7 @@ impl Deciding {
         let rule = rule.filter(|_| decide_on == DecideOn::Value);
         ensure!(
             decide_on != DecideOn::Value || rule.is_some(),
-            "⟦decide-on⟧ value: there is no value; ⟦value⟧ or ⟦value-json⟧ says where it is"
+            prose![DecideOn " value: there is no value; " Value " or " ValueJson " says where it is"]
         );
         let better = rule.as_ref().map_or(Better::Lower, |rule| rule.better);
         let unit = rule.map_or(decide_on.unit(), |rule| rule.kind());
@@ -80,8 +81,7 @@ fn remove_control(arms: &mut Arms, decide_on: DecideOn) -> Result<()> {
     let Some(Control { arm, role }) = arms.control else { return Ok(()) };
     ensure!(
         role == Role::EmptyShell,
-        "⟦subtract⟧ subtracts times; it does not go with ⟦decide-on⟧ {}",
-        decide_on.name()
+        prose!["--subtract subtracts times; it does not go with " DecideOn " " (decide_on.name())]
     );
     arms.arms.remove(arm);
     arms.control = None;

@@ -4,6 +4,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::plan::{Arm, ProcessPlan};
 use host::{Gap, Host, MemoryNode, memory_nodes};
+use model::prose::prose;
 use model::spec::groups::PlacementOptions;
 use model::values::{MemoryMode, MemoryPolicy, Numa, Threads, read_cpu_list};
 
@@ -92,10 +93,10 @@ pub fn place_memory(
     let nodes = memory_nodes(host);
     if let Numa::Node(node) = numa {
         let names: Vec<String> = nodes.iter().map(|node| node.node.to_string()).collect();
+        let names = names.join(", ");
         ensure!(
             nodes.iter().any(|it| it.node == node),
-            "⟦numa⟧ {node}: this machine has no memory node {node}; name one of {}",
-            names.join(", ")
+            prose![Numa " {node}: this machine has no memory node {node}; name one of {names}"]
         );
     }
     if nodes.len() < 2 {
@@ -116,7 +117,9 @@ pub fn place_memory(
         if options.numa.is_none() {
             return Ok(None);
         }
-        bail!("⟦numa⟧ bind: the CPUs of the commands are on nodes without memory; name a node");
+        bail!(
+            prose![Numa " bind: the CPUs of the commands are on nodes without memory; name a node"]
+        );
     }
     process.memory = Some(MemoryPolicy { mode, nodes });
     Ok(None)
@@ -132,7 +135,7 @@ fn one_node() -> Gap {
     Gap {
         what: NODES.into(),
         why: "this machine has one memory node, which is as near to every CPU; no memory policy is set".into(),
-        fix: "leave ⟦numa⟧ out".into(),
+        fix: prose!["leave " Numa " out"],
     }
 }
 
@@ -254,7 +257,7 @@ mod tests {
             place_memory(&host, &mut bound(cpus), &options, false, None).unwrap_err().to_string()
         };
         let found = refused(&[1], Numa::Node(1));
-        assert_eq!(found, "⟦numa⟧ 1: this machine has no memory node 1; name one of 0, 2");
+        assert_eq!(found, "--numa 1: this machine has no memory node 1; name one of 0, 2");
         assert!(refused(&[4], Numa::Bind).contains("nodes without memory"));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::plan::ProcessPlan;
 use host::{Gap, Host};
+use model::prose::prose;
 use model::spec::groups::PriorityOptions;
 use model::values::{Priority, Sched};
 
@@ -45,7 +46,7 @@ fn nice(host: &Host) -> Option<Gap> {
     (autogroup == "1").then(|| Gap {
         what: NICE.into(),
         why: "kernel.sched_autogroup_enabled is 1, so a nice level counts only among the commands of one terminal".into(),
-        fix: "use ⟦isolate⟧, or run ⟦tune-autogroup⟧".into(),
+        fix: prose!["use " Isolate ", or run `stillwell system tune --only autogroup`"],
     })
 }
 
@@ -57,7 +58,7 @@ fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
         true if is_shielded => return None,
         true => (
             "other programs that wait get 50 ms of each second of a CPU that a real-time program holds".into(),
-            "use ⟦isolate⟧, where nothing else waits",
+            prose!["use " Isolate ", where nothing else waits"],
         ),
         false => {
             let limit = |name| host.read_value::<i64>(format!("proc/sys/kernel/sched_rt_{name}_us"));
@@ -71,11 +72,11 @@ fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
                     (period_us - runtime_us) / 1000,
                     period_us / 1000
                 ),
-                "use ⟦isolate⟧ without ⟦sched⟧, or run ⟦tune-rt-throttling⟧",
+                prose!["use " Isolate " without " Sched ", or run `stillwell system tune --only rt-throttling`"],
             )
         }
     };
-    Some(Gap { what: REAL_TIME.into(), why: gives, fix: fix.into() })
+    Some(Gap { what: REAL_TIME.into(), why: gives, fix })
 }
 
 #[cfg(test)]

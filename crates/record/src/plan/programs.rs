@@ -14,6 +14,7 @@ use host::Facts;
 use model::harness::{
     Harness, countable, counted_environment, needs_stepped_clock, with_exact_iterations,
 };
+use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
@@ -136,7 +137,7 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
         let words = with_exact_iterations(harness, &timed.argv, n);
-        words.map_err(|why| anyhow!("⟦decide-on⟧ instructions: {benchmark}: {why}"))
+        words.map_err(|why| anyhow!(prose![DecideOn " instructions: {benchmark}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
     let counted =
@@ -338,8 +339,10 @@ fn with_worker_quantity(
         judgement.clock = decide_on.clock();
         ensure!(
             judgement.clock.is_some() || decide_on == DecideOn::Maxrss,
-            "⟦decide-on⟧ {}: it is not counted for a loop of a worker; choose clean, wall, cpu or maxrss",
-            decide_on.name()
+            prose![
+                DecideOn " " (decide_on.name())
+                ": it is not counted for a loop of a worker; choose clean, wall, cpu or maxrss"
+            ]
         );
     }
     Ok((judgement, options))

@@ -1,11 +1,12 @@
 //! The rule for the value that a program says of each run.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use model::harness::{Harness, HarnessOutput};
+use model::prose::prose;
 use model::spec::run::ValueOptions;
 use model::values::{Better, ProcessValue, ValueUnit};
 
@@ -85,20 +86,22 @@ impl ValueRule {
     pub fn of(options: &ValueOptions) -> Result<Option<Self>> {
         let reader = match (&options.value, &options.value_json) {
             (Some(regex), _) => {
-                Regex::new(regex).with_context(|| format!("⟦value⟧ {regex:?}"))?;
+                Regex::new(regex).map_err(|why| prose![Value " {regex:?}: {why}"])?;
                 ValueReader::Regex(regex.clone())
             }
             (None, Some(pointer)) => {
                 ensure!(
                     pointer.is_empty() || pointer.starts_with('/'),
-                    "⟦value-json⟧ {pointer:?} is no JSON Pointer: it begins with a slash, for example /latency/p99"
+                    prose![
+                        ValueJson " {pointer:?} is no JSON Pointer: it begins with a slash, for example /latency/p99"
+                    ]
                 );
                 ValueReader::Pointer(pointer.clone())
             }
             (None, None) if *options == ValueOptions::default() => return Ok(None),
-            (None, None) => bail!(
-                "⟦value-file⟧, ⟦value-unit⟧ and ⟦value-better⟧ need ⟦value⟧ or ⟦value-json⟧, which find the value"
-            ),
+            (None, None) => bail!(prose![
+                ValueFile ", " ValueUnit " and " ValueBetter " need " Value " or " ValueJson ", which find the value"
+            ]),
         };
         let named = options.value_unit.as_deref();
         let scale = named.and_then(known_unit).map_or(1.0, |(_, scale)| scale);
@@ -175,9 +178,9 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let error = |options: &ValueOptions| format!("{:#}", ValueRule::of(options).unwrap_err());
-        assert!(error(&options(Some("("), None, None)).starts_with("⟦value⟧ \"(\": "));
+        assert!(error(&options(Some("("), None, None)).starts_with("--value \"(\": "));
         assert!(error(&options(None, Some("a.b"), None)).contains("begins with a slash"));
-        assert!(error(&options(None, None, Some("ms"))).contains("need ⟦value⟧ or"));
+        assert!(error(&options(None, None, Some("ms"))).contains("need --value or"));
         assert_eq!(ValueRule::of(&ValueOptions::default()).unwrap(), None);
     }
 }

@@ -9,6 +9,7 @@ use crate::shorten;
 use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
+use model::prose::{OptionName, prose};
 use record::plan::Plan;
 use record::{Record, Survivors};
 
@@ -58,11 +59,11 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
         }
         MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
-            let option = audience.words(match hook {
-                Hook::Setup => "⟦setup⟧",
-                Hook::Prepare => "⟦prepare⟧",
-                Hook::Conclude => "⟦conclude⟧",
-                Hook::Cleanup | Hook::Validate => "⟦cleanup⟧",
+            let option = audience.name(match hook {
+                Hook::Setup => OptionName::Setup,
+                Hook::Prepare => OptionName::Prepare,
+                Hook::Conclude => OptionName::Conclude,
+                Hook::Cleanup | Hook::Validate => OptionName::Cleanup,
             });
             format!(
                 "the hook {option} {command:?} {}; {kept}{}",
@@ -79,8 +80,9 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
         MeasurementFailure::NotCounted { arm, exit, uncounted, stderr, .. } => {
             let (label, said) = (plan.arms[*arm].label(), tail(stderr));
             let how = not_counted(plan, *exit, uncounted);
-            let remedy = audience
-                .words("⟦counter⟧ pmu needs no valgrind, ⟦decide-on⟧ can name another metric");
+            let remedy = audience.words(
+                &prose![Counter " pmu needs no valgrind, " DecideOn " can name another metric"],
+            );
             format!(
                 "command {} ({label:?}) was not counted: {how}; {remedy}; {kept}{said}",
                 arm + 1
@@ -101,11 +103,10 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
 fn left_behind(plan: &Plan, left: &Survivors) -> String {
     let command = plan.arms[left.arm as usize].label();
     let them = processes(left.n_left);
-    let remedy = Audience::of(plan).words(
-        "end what it leaves with ⟦conclude⟧, or allow it with `,allow-processes` behind --fail-on",
-    );
+    let conclude = Audience::of(plan).name(OptionName::Conclude);
     format!(
-        "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; {remedy}",
+        "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; end what it leaves with \
+         {conclude}, or allow it with `,allow-processes` behind --fail-on",
         left.arm + 1,
         left.name
     )

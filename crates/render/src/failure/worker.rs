@@ -7,6 +7,7 @@ use crate::remedies::Audience;
 use crate::shorten;
 use host::sys::Stage;
 use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
+use model::prose::{Prose, prose};
 use model::words::reason;
 
 /// Maximum number of quoted lines of each stream.
@@ -19,16 +20,16 @@ pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audienc
     let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
     let request = request.unwrap_or_default();
     let (what, advice) = in_words(&failure.what);
-    let advice = advice.map(|advice| audience.words(&format!("; {advice}"))).unwrap_or_default();
+    let advice = advice.map_or_else(String::new, |advice| format!("; {}", audience.words(&advice)));
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
 }
 
 /// Describes the event, in words that follow the name of the arm, and its remedy.
-fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
+fn in_words(what: &FailureCause) -> (String, Option<Prose>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
         FailureCause::NoProgram(why) => {
-            (format!("was not started: {why}"), Some("check its path, or PATH"))
+            (format!("was not started: {why}"), Some("check its path, or PATH".into()))
         }
         FailureCause::Start { stage, errno } => {
             let (step, advice) = step(*stage);
@@ -36,10 +37,10 @@ fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
         }
         FailureCause::Died { exit: Some(exit) } => (exit_in_words(*exit), None),
         FailureCause::Died { exit: None } => ("ended".into(), None),
-        FailureCause::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
+        FailureCause::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL.into())),
         FailureCause::TimedOut(limit) => (
             format!("did not answer within {limit:?}"),
-            Some("allow more with ⟦timeout⟧, or see what it waits for"),
+            Some(prose!["allow more with " Timeout ", or see what it waits for"]),
         ),
         FailureCause::Rubbish { line, why } => {
             let why = match why {
@@ -51,64 +52,65 @@ fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
                 }
             };
             let shown = if line.is_empty() { "an empty line".into() } else { format!("'{line}'") };
-            (format!("{why}: {shown}"), Some(PROTOCOL))
+            (format!("{why}: {shown}"), Some(PROTOCOL.into()))
         }
         FailureCause::WrongVersion(version) => (
             format!(
                 "speaks version {version} of the worker protocol, and this Stillwell version 1"
             ),
-            Some("use worker and Stillwell of the same release"),
+            Some("use worker and Stillwell of the same release".into()),
         ),
         FailureCause::ErrorAnswer(text) => (format!("failed: {text}"), None),
         FailureCause::NotAWorker { exit } => (
             format!("{} without having offered any benchmark", exit_in_words(*exit)),
             Some(
                 "a benchmark program makes a stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs \
-                 are timed as a whole by `stillwell run`",
+                 are timed as a whole by `stillwell run`"
+                    .into(),
             ),
         ),
         FailureCause::Interrupted => ("was interrupted".into(), None),
         FailureCause::System { what, errno } => (
             format!("cannot be used: cannot {what}: {}", cause(*errno)),
-            Some("check the limits on open files and memory (ulimit -a)"),
+            Some("check the limits on open files and memory (ulimit -a)".into()),
         ),
         FailureCause::Over => ("cannot be asked any more: it has failed before".into(), None),
     }
 }
 
 /// Names a step of the start, and the remedy if it fails.
-fn step(stage: Stage) -> (&'static str, &'static str) {
+fn step(stage: Stage) -> (&'static str, Prose) {
     match stage {
         Stage::Clone => (
             "make a process",
-            "check the limits on processes and memory (ulimit -u, ulimit -v, pids.max of the control group)",
+            "check the limits on processes and memory (ulimit -u, ulimit -v, pids.max of the control group)".into(),
         ),
         Stage::Stdin | Stage::Stdout | Stage::Stderr | Stage::Descriptor => {
-            ("hand its descriptors to it", "check the limit on open files (ulimit -n)")
+            ("hand its descriptors to it", "check the limit on open files (ulimit -n)".into())
         }
         Stage::Affinity => {
-            ("run on those CPUs", "they are offline or not allowed; check ⟦affinity⟧")
+            ("run on those CPUs", prose!["they are offline or not allowed; check " Affinity])
         }
         Stage::Memory => (
             "take its memory from the nodes that were chosen",
-            "they are not allowed here, or the kernel has no NUMA; check ⟦numa⟧",
+            prose!["they are not allowed here, or the kernel has no NUMA; check " Numa],
         ),
-        Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE"),
+        Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE".into()),
         Stage::Policy => {
-            ("set its scheduling policy", "real-time policies need root or CAP_SYS_NICE")
+            ("set its scheduling policy", "real-time policies need root or CAP_SYS_NICE".into())
         }
         Stage::Personality => (
             "switch address space randomisation off",
-            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
+            prose!["a seccomp filter forbids it; leave " NoAslr " out"],
         ),
         Stage::Rlimit => {
-            ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")
+            ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)".into())
         }
-        Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)"),
-        Stage::User => ("become another user", "run it without sudo"),
+        Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)".into()),
+        Stage::User => ("become another user", "run it without sudo".into()),
         Stage::Exec => (
             "execute it",
-            "check that it is a binary for this machine, or a script whose #! line names a program that exists",
+            "check that it is a binary for this machine, or a script whose #! line names a program that exists".into(),
         ),
     }
 }

@@ -4,6 +4,7 @@ use crate::columns::one_line;
 use crate::remedies::Audience;
 use crate::uncertain;
 use host::started_by;
+use model::prose::OptionName;
 use record::ledger::{LedgerEntry, NoiseSource, Remedy};
 
 /// Describes a source. Control characters are escaped, because programs choose their own names.
@@ -55,12 +56,12 @@ fn line_words(line: &str) -> Option<&'static str> {
 pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
-        Remedy::Affinity => audience.words("⟦affinity⟧"),
+        Remedy::Affinity => audience.name(OptionName::Affinity),
         // Outside of a session the command that stops them is the shortest way.
         Remedy::Tune("services") if audience == Audience::Machine => {
             "sudo stillwell system tune --only services".into()
         }
-        Remedy::Tune(knobs) => audience.words(&format!("⟦tune⟧={knobs}")),
+        Remedy::Tune(knobs) => format!("{}={knobs}", audience.name(OptionName::Tune)),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),
         Remedy::OtherMachine => "nothing on this machine: its host takes it".into(),
     })

@@ -96,7 +96,8 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
 fn gaps(header: &Header) -> Vec<GapText> {
     let mut said: Vec<GapText> = Vec::new();
     for gap in &header.gaps {
-        let (what, why, fix) = (one_line(&gap.what), one_line(&gap.why), one_line(&gap.fix));
+        let (what, why, fix) =
+            (one_line(&gap.what), one_line(&gap.why), one_line(&gap.fix.to_string()));
         match said.iter_mut().find(|other| other.why == why && other.fix == fix) {
             Some(other) => other.what.push_str(&format!(", {what}")),
             None => said.push(GapText { what, why, fix }),

@@ -5,8 +5,7 @@ use std::io;
 
 use crate::Styles;
 use crate::columns::wrap;
-use crate::json::pretty_for;
-use crate::remedies::Audience;
+use crate::json::pretty;
 use crate::system::heading;
 use host::{BootAdvice, BootParameter, BootState};
 use model::values::{format_cpu_list, name_cpus};
@@ -16,7 +15,7 @@ use model::values::{format_cpu_list, name_cpus};
 /// # Errors
 /// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
-    pretty_for(to, advice, Audience::Machine)
+    pretty(to, advice)
 }
 
 /// Lists the parameters with a note on each, and the lines that set and remove them.
@@ -28,7 +27,7 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
         format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
     wrap(&mut out, "", 0, &head);
     for warning in &advice.warnings {
-        wrap(&mut out, "note: ", 6, &Audience::Machine.words(warning));
+        wrap(&mut out, "note: ", 6, warning);
     }
     out.push('\n');
     heading(&mut out, styles, "boot with", "");

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::Styles;
 use crate::columns::wrap;
-use crate::remedies::Audience;
 use crate::system::{SystemDetail, heading, words};
 use host::knobs::{Confidence, Format, Knob, Reading, State};
 use host::{KnobReport, Standing, SystemReport};
@@ -117,7 +116,7 @@ fn state(knob: &Knob, reading: &Reading) -> String {
         // The heading states the action, because it is the same for all of them.
         (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
-            format!("{} -> {}", words::values(knob, now), Audience::Machine.words(advice))
+            format!("{} -> {}", words::values(knob, now), advice)
         }
     }
 }
@@ -129,7 +128,7 @@ fn details(out: &mut String, report: &KnobReport) {
         Confidence::Documented => "by the kernel's documentation, not tested by us",
     };
     let start = " ".repeat(NAME_COLUMNS);
-    wrap(out, &start, NAME_COLUMNS, &Audience::Machine.words(&format!("noise: {}", knob.noise)));
+    wrap(out, &start, NAME_COLUMNS, &format!("noise: {}", knob.noise));
     wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
     for file in knob.files {
         // Do not wrap a path, so that the user can copy it.

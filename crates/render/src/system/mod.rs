@@ -16,8 +16,7 @@ use crate::Styles;
 use crate::columns::wrap;
 use crate::conclusion::{Conclusion, FinalVerdict, tune_now};
 use crate::document::{Document, DocumentBody};
-use crate::json::pretty_for;
-use crate::remedies::Audience;
+use crate::json::pretty;
 use crate::styles::paint;
 use host::{CorePair, CpusFrom, Standing, SystemReport};
 use model::values::{format_cpu_list, name_cpus};
@@ -48,7 +47,7 @@ pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
         true => Conclusion::of(FinalVerdict::Tuned),
         false => Conclusion { next: Some(tune_now()), ..Conclusion::of(FinalVerdict::NotTuned) },
     };
-    pretty_for(to, &Document::new(&body, conclusion, None), Audience::Machine)
+    pretty(to, &Document::new(&body, conclusion, None))
 }
 
 /// How much of the report is shown.

@@ -12,7 +12,7 @@ use host::user_files::whose_rights;
 use model::spec::JsonTarget;
 use model::spec::defaults::DefaultOption;
 use model::values::exit_code;
-use model::words::in_words;
+use model::words::in_prose;
 use render::document::{ErrorCode, ErrorObject, write_error};
 use render::remedies::Audience;
 
@@ -23,7 +23,7 @@ pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
 
 /// Says what went wrong. Returns the exit code.
 pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
-    let mut message = audience.words(&in_words(error));
+    let mut message = audience.words(&in_prose(error));
     // Files of the machine are opened as root.
     if let Some(whose) =
         whose_rights().filter(|_| audience != Audience::Machine && is_denied(error))

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use host::sys::User;
 use host::terminal;
 use measure::harnesses::{Asker, benchmarks, iteration_ns, recognise};
+use model::prose::{Prose, prose};
 use model::values::TimeSpan;
 use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
@@ -117,12 +118,9 @@ pub fn listed(
     timeout: Option<TimeSpan>,
 ) -> Result<Option<Vec<Vec<ProgramBenchmark>>>> {
     let asker = Asker { run_as: user, limit: Duration::from_nanos(timeout.unwrap_or(ASKING).ns) };
-    let wrong = |index: usize, why: String| {
-        anyhow!(
-            "program {} ({:?}): {why}; nothing was measured",
-            index + 1,
-            programs[index].label()
-        )
+    let wrong = |index: usize, why: Prose| {
+        let program = format!("program {} ({:?}): ", index + 1, programs[index].label());
+        prose![(program) (why) "; nothing was measured"]
     };
     let mut harnesses = Vec::new();
     for (index, program) in programs.iter().enumerate() {
@@ -155,10 +153,10 @@ pub fn listed(
         let list = benchmarks(*found, program, asker).map_err(|why| wrong(index, why))?;
         let name = found.name();
         match list.failure {
-            Some(why) if list.benchmarks.is_empty() => return Err(wrong(index, why)),
+            Some(why) if list.benchmarks.is_empty() => bail!(wrong(index, why.into())),
             None if list.benchmarks.is_empty() => {
                 let why = format!("asked for its {name} benchmarks, it lists no benchmark");
-                return Err(wrong(index, why));
+                bail!(wrong(index, why.into()));
             }
             Some(why) => {
                 let label = programs[index].label();

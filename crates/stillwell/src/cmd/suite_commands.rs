@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use host::user_files::read_text;
+use model::prose::Prose;
 use model::spec::RunSpec;
-use model::spec::suite::{Flaw, Mistake, SuiteFile, Text, Variant, parse};
+use model::spec::suite::{Flaw, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{
     BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
 };
@@ -85,7 +86,7 @@ impl KeptSuite {
     }
 
     /// Its benchmarks with these variants in place of its own.
-    fn candidates(&self, variants: &[VariantBuild]) -> Result<Vec<Candidate>, Mistake> {
+    fn candidates(&self, variants: &[VariantBuild]) -> Result<Vec<Candidate>, Prose> {
         let mut file: SuiteFile = parse(self.text())?;
         file.benchmarks.iter_mut().for_each(|benchmark| benchmark.variants = None);
         candidates(self.text(), &file, variants, &self.directory)

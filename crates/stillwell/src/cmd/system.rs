@@ -16,6 +16,7 @@ use host::{
 };
 use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use model::values::{Cpus, TimeSpan, exit_code};
+use render::remedies::spelled;
 use render::system::SystemDetail;
 use render::{Styles, system as shown};
 
@@ -54,7 +55,7 @@ fn execute(verb: &SystemVerb) -> Result<u8> {
 fn show(verb: &SystemShow) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let cpus = named_cpus(verb.cpus.as_ref());
-    let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
+    let bench = bench_cpus(&host, cpus)?;
     let report = SystemReport::new(
         &host,
         bench,
@@ -62,6 +63,7 @@ fn show(verb: &SystemShow) -> Result<u8> {
         count(&host, verb.count).as_ref(),
         core_pairs(&host),
     );
+    let report = spelled(report);
     if verb.json {
         shown::json(&mut terminal::data(), &report)?;
     } else {
@@ -80,8 +82,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     }
     let table = with_hidden_siblings(read_cpu_table(&host, None), &hidden_siblings(&host));
     let cpus = named_cpus(verb.cpus.as_ref());
-    let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt, verb.quiet);
-    let advice = advice.map_err(|why| anyhow!("{why}"))?;
+    let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt, verb.quiet)?;
     if verb.json {
         shown::boot_json(&mut terminal::data(), &advice)?;
     } else {

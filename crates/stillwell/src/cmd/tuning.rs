@@ -21,7 +21,7 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     let host = Host::new(&verb.root.host_root);
     let knobs = tune::select(verb.only.as_deref(), &verb.skip).map_err(|why| anyhow!("{why}"))?;
     let cpus = verb.cpus.as_ref().map(|cpus| cpus.0.as_slice());
-    let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
+    let bench = bench_cpus(&host, cpus)?;
     if verb.dry_run {
         let planned = tune::plan(&Machine::new(&host, bench), &knobs);
         print(&shown::planned(&planned))?;

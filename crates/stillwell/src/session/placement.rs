@@ -9,7 +9,6 @@ use host::{Gap, Host, Survey, environment_for};
 use model::spec::groups::PlacementOptions;
 use record::plan::placement::{place_memory, place_threads};
 use record::plan::{Plan, ProcessPlan};
-use render::remedies::Audience;
 
 /// Places the threads and the memory of the runs. The abilities that this machine lacks are reported, and become gaps
 /// of the survey. Errors: a memory node of `options` does not exist.
@@ -20,9 +19,8 @@ pub fn place(
     guard: &Guard,
     survey: &mut Survey,
 ) -> Result<()> {
-    let audience = Audience::of(plan);
     let gap = place_process(host, &mut plan.process, options, guard, survey)?;
-    survey.gaps.extend(gap.inspect(|gap| say(&[audience.words(&gap.why)])));
+    survey.gaps.extend(gap.inspect(|gap| say(std::slice::from_ref(&gap.why))));
     Ok(())
 }
 
@@ -38,7 +36,7 @@ pub fn place_all<'a>(
     for plan in plans {
         gap = place_process(host, &mut plan.process, options, guard, survey)?;
     }
-    gap.inspect(|gap| say(&[Audience::Suite.words(&gap.why)]));
+    gap.inspect(|gap| say(std::slice::from_ref(&gap.why)));
     Ok(())
 }
 

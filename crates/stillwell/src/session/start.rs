@@ -19,6 +19,7 @@ use measure::noise::RunTracer;
 use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use measure::wire::SamplingSettings;
 use measure::{ExecRunner, ScriptRunner};
+use model::prose::OptionName;
 use model::values::metric::{METRICS, Metric, MetricSource};
 use model::values::read_cpu_list;
 use record::plan::Plan;
@@ -135,8 +136,8 @@ impl<'a> SessionStart<'a> {
         opened
             .map_err(|gap| {
                 // The user asked for the trace, so the gap is also reported at once.
-                let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
-                writeln!(terminal::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
+                let (why, fix) = (&gap.why, Audience::of(self.plan).words(&gap.fix));
+                writeln!(terminal::stderr(), "stillwell: --attribute: {why}; {fix}").ok();
                 self.survey.gaps.push(gap);
             })
             .ok()
@@ -227,8 +228,8 @@ pub fn require_decider(plan: &Plan, evidence: &MetricSupport) -> Result<()> {
     let name = metric.info().name;
     let gap = evidence.gaps.iter().find(|gap| gap.what.split(", ").any(|what| what == name));
     let why = gap.map_or_else(|| "the machine has no counter for it".into(), |gap| gap.why.clone());
-    let text = format!("⟦decide-on⟧ {name}: it cannot be counted here: {why}");
-    bail!("{}", Audience::of(plan).words(&text))
+    let option = Audience::of(plan).name(OptionName::DecideOn);
+    bail!("{option} {name}: it cannot be counted here: {why}")
 }
 
 /// The launcher opens the record by its path.

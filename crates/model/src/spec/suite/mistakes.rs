@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use crate::spec::suite::places::{Flaw, Mistake, Text};
+use crate::prose::Prose;
+use crate::spec::suite::places::{Flaw, Text};
 use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
 
 /// Words at least this similar (Jaro-Winkler) are taken for a typo.
 const SIMILAR: f64 = 0.8;
 
 /// Parses a suite file. Errors: the first mistake, with its place.
-pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
+pub fn parse(file: Text<'_>) -> Result<SuiteFile, Prose> {
     let mut suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', ", ");
         file.mistake(&error.span().unwrap_or(0..0), with_suggestion(&message))

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::values::{Better, Clock, DecideOn, Estimand, Gc, Percent, TimeSpan};
 
 pub use mistakes::parse;
-pub use places::{Flaw, Mistake, Text};
+pub use places::{Flaw, Text};
 use values::OneOrMany;
 pub use values::{Scalar, SuiteItem};
 

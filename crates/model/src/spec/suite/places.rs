@@ -1,55 +1,41 @@
 //! The place of a mistake in a suite file: file, line and column.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::prose::{Prose, prose};
 use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
-
-#[derive(Debug)]
-pub struct Mistake {
-    place: String,
-    what: String,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 /// A mistake in a table of the file, with the keys that lead to it.
 #[derive(Debug)]
 pub struct Flaw {
     keys: Vec<String>,
     is_key: bool,
-    what: String,
+    what: Prose,
 }
 
 impl Flaw {
     /// A mistake in the value under these keys, outermost first; a number is an index. If the value does not exist, the
     /// innermost existing table or list is marked.
-    pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
+    pub fn value(keys: &[&str], what: impl Into<Prose>) -> Self {
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
         Self { keys, is_key: false, what: what.into() }
     }
 
     /// A mistake because this key exists.
-    pub fn key(key: &str, what: impl Into<String>) -> Self {
+    pub fn key(key: &str, what: impl Into<Prose>) -> Self {
         Self { is_key: true, ..Self::value(&[key], what) }
     }
 
     /// A mistake in the whole table or file.
-    pub fn whole(what: impl Into<String>) -> Self {
+    pub fn whole(what: impl Into<Prose>) -> Self {
         Self::value(&[], what)
     }
 
     /// Prefixes the message with the name of the faulty object.
     pub fn of(self, whose: &str) -> Self {
-        Self { what: format!("{whose}: {}", self.what), ..self }
+        Self { what: prose![(whose) ": " (self.what)], ..self }
     }
 }
 
@@ -62,15 +48,15 @@ pub struct Text<'a> {
 
 impl Text<'_> {
     /// A mistake in these bytes of the file.
-    pub fn mistake(self, span: &Range<usize>, what: impl Into<String>) -> Mistake {
+    pub fn mistake(self, span: &Range<usize>, what: impl Into<Prose>) -> Prose {
         let before = &self.text[..span.start.min(self.text.len())];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
+        prose![(format!("{}:{line}:{column}: ", self.path.display()))(what)]
     }
 
     /// A mistake in the table at these bytes, or in the whole file.
-    pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Mistake {
+    pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Prose {
         let whole = || table.cloned().unwrap_or(0..0);
         let place = DeTable::parse(self.text).ok();
         let place = place.and_then(|root| find(root.get_ref(), table, &wrong));

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::*;
+use crate::prose::Prose;
 
-fn read(text: &str) -> Result<SuiteFile, Mistake> {
+fn read(text: &str) -> Result<SuiteFile, Prose> {
     parse(Text { path: Path::new("s.toml"), text })
 }
 

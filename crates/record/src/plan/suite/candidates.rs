@@ -11,12 +11,11 @@ use crate::plan::programs::PYTHON;
 use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
 use host::Git;
+use model::prose::Prose;
 use model::spec::run::{ExecutionOptions, HookOptions, ValueOptions};
-use model::spec::suite::{
-    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
-};
+use model::spec::suite::{Flaw, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant};
 use model::values::{ExitStatuses, Percent, Shell};
-use model::words::in_words;
+use model::words::in_prose;
 
 /// Placeholder names that are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
@@ -113,7 +112,7 @@ pub fn candidates(
     file: &SuiteFile,
     built: &[VariantBuild],
     directory: &str,
-) -> Result<Vec<Candidate>, Mistake> {
+) -> Result<Vec<Candidate>, Prose> {
     let mut all = Vec::new();
     for benchmark in &file.benchmarks {
         let named = benchmark.name.as_ref().or(benchmark.program.as_ref());
@@ -139,7 +138,7 @@ fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
         .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
         .collect();
     let found = combinations(&parameters);
-    let mut found = found.map_err(|error| Flaw::value(&["matrix"], in_words(&error)))?;
+    let mut found = found.map_err(|error| Flaw::value(&["matrix"], in_prose(&error)))?;
     // `exclude` compares numbers: 1.0 equals 1, although they are filled in differently.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
@@ -190,7 +189,7 @@ impl Expansion<'_> {
             variants: variants.iter().map(compared).collect(),
             kind: self.kind(&variants).map_err(|error| {
                 let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
-                Flaw::value(&[kind], in_words(&error))
+                Flaw::value(&[kind], in_prose(&error))
             })?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,

@@ -22,11 +22,12 @@ use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_worke
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
 use host::Facts;
+use model::prose::prose;
 use model::spec::run::ArmOptions;
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::Cpus;
-use model::words::in_words;
+use model::words::in_prose;
 
 pub use candidates::{
     BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
@@ -108,7 +109,7 @@ pub fn decide_suite(
         let planner = BenchmarkPlanner { candidate, said, facts };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
         let decided = planner.decide(listed, seed).map_err(|error| {
-            let what = format!("the benchmark {:?}: {}", candidate.name, in_words(&error));
+            let what = prose![(format!("the benchmark {:?}: ", candidate.name))(in_prose(&error))];
             match error.downcast_ref::<shell_words::ParseError>() {
                 Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
                 None => wrong(Flaw::whole(what)),

@@ -7,11 +7,11 @@ use anyhow::{Result, bail, ensure};
 
 use host::user_of_commands;
 use measure::harnesses::{Asker, BenchmarkList, benchmarks, recognise};
+use model::prose::Prose;
 use model::spec::{GateSelection, GateVerb};
 use model::words::text_of;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Role};
-use render::remedies::Audience;
 
 use super::files::{BuiltFiles, file_named};
 use super::same::{Libraries, Sameness};
@@ -260,18 +260,18 @@ impl Finder<'_> {
         let user = user_of_commands(self.verb.machine.rights.as_root);
         let limit = Duration::from_nanos(timeout(self.verb).ns);
         let asker = Asker { run_as: user.as_ref(), limit };
-        let words = |why: String| Audience::Workers.words(&why);
+        let words = |why: Prose| why.to_string();
         let Some(harness) = recognise(&arm, asker).map_err(words)? else {
             return Ok(None);
         };
         let list = benchmarks(harness, &arm, asker).map_err(words)?;
         let is_empty = list.is_empty();
         match (list.failure, is_empty) {
-            (Some(why), true) => Err(words(why)),
+            (Some(why), true) => Err(why),
             (None, true) if is_named => {
                 Err(format!("asked for its {} benchmarks, it lists no benchmark", harness.name()))
             }
-            (failure, _) => Ok(Some(BenchmarkList { failure: failure.map(words), ..list })),
+            (failure, _) => Ok(Some(BenchmarkList { failure, ..list })),
         }
     }
 }

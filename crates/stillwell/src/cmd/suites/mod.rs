@@ -30,7 +30,7 @@ use model::spec::BenchVerb;
 use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use model::spec::workers::BenchSpec;
 use model::values::{DecideOn, exit_code};
-use model::words::in_words;
+use model::words::in_prose;
 use record::plan::priority::{HIGHEST, raise};
 use record::plan::programs::{self, ProgramBenchmark};
 use record::plan::suite::{
@@ -122,8 +122,8 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     }
     match done {
         Err(error) if was_interrupted => {
-            let text = Audience::Suite.words(&format!("stillwell: {}", in_words(&error)));
-            writeln!(terminal::stderr(), "{text}").ok();
+            let text = Audience::Suite.words(&in_prose(&error));
+            writeln!(terminal::stderr(), "stillwell: {text}").ok();
             Ok(exit_code::INTERRUPTED)
         }
         done => done,
@@ -314,7 +314,7 @@ impl SuiteDocument {
             built.map_err(|VariantError { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
-                place => text.wrong(Some(&place), Flaw::value(keys, in_words(&error))).into(),
+                place => text.wrong(Some(&place), Flaw::value(keys, in_prose(&error))).into(),
             })
         });
         let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;
