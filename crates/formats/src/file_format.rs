@@ -2,13 +2,6 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::source::TextFile;
-use crate::{
-    LineReader, ReadOptions, Results, asv, benchmark_tools, bmf, cargo_bench, catch2, codspeed,
-    criterion, dotnet, github_action, gnu_time, go, google, hyperfine, hyperfine_csv, jmh, lnt,
-    nanobench, perf_stat, pyperf, pytest, times,
-};
-
 /// Format of a file of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -59,13 +52,6 @@ pub enum FileFormat {
     Times,
 }
 
-pub(crate) enum Reader {
-    /// The whole text of a file, and the other files that [`FileFormat::wants_beside`] asked for.
-    Document(fn(&[TextFile<'_>], ReadOptions<'_>) -> Result<Results>),
-    /// Line by line: the file need not fit into memory.
-    Lines(fn(&str, ReadOptions<'_>) -> Box<dyn LineReader>),
-}
-
 impl FileFormat {
     /// All formats.
     pub const ALL: [Self; 22] = [
@@ -93,55 +79,42 @@ impl FileFormat {
         Self::Times,
     ];
 
-    /// Key, name in messages, and reader.
-    const fn entry(self) -> (&'static str, &'static str, Reader) {
-        use Reader::{Document, Lines};
+    /// Key, and name in messages.
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Pyperf => ("pyperf", "pyperf", Document(pyperf::read)),
-            Self::Hyperfine => ("hyperfine", "hyperfine JSON", Document(hyperfine::read)),
-            Self::HyperfineCsv => ("hyperfine-csv", "hyperfine CSV", Document(hyperfine_csv::read)),
-            Self::GoogleBenchmark => {
-                ("google-benchmark", "Google Benchmark JSON", Document(google::read))
-            }
-            Self::Criterion => ("criterion", "criterion directory", Document(criterion::read)),
-            Self::Go => ("go", "go test -bench", Lines(go::reader)),
-            Self::Jmh => ("jmh", "JMH JSON", Document(jmh::read)),
-            Self::Pytest => ("pytest", "pytest-benchmark JSON", Document(pytest::read)),
-            Self::Asv => ("asv", "asv results", Document(asv::read)),
-            Self::Nanobench => ("nanobench", "nanobench JSON", Document(nanobench::read)),
-            Self::BenchmarkTools => {
-                ("benchmark-tools", "BenchmarkTools.jl JSON", Document(benchmark_tools::read))
-            }
-            Self::Codspeed => ("codspeed", "CodSpeed wall times", Document(codspeed::read)),
-            Self::CargoBench => ("cargo-bench", "cargo bench", Lines(cargo_bench::reader)),
-            Self::Catch2 => ("catch2", "Catch2", Document(catch2::read)),
-            Self::BenchmarkDotNet => {
-                ("benchmark-dot-net", "BenchmarkDotNet JSON", Document(dotnet::read))
-            }
-            Self::Bmf => ("bmf", "Bencher Metric Format", Document(bmf::read)),
-            Self::Bencher => ("bencher", "Bencher report", Document(bmf::read_report)),
-            Self::GithubAction => {
-                ("github-action", "github-action-benchmark", Document(github_action::read))
-            }
-            Self::PerfStat => ("perf-stat", "perf stat -x or -j", Lines(perf_stat::reader)),
-            Self::GnuTime => ("gnu-time", "GNU time -v", Lines(gnu_time::reader)),
-            Self::Lnt => ("lnt", "LNT or lit JSON", Document(lnt::read)),
-            Self::Times => ("times", "lines of TIME<TAB>COMMAND", Lines(times::reader)),
+            Self::Pyperf => ("pyperf", "pyperf"),
+            Self::Hyperfine => ("hyperfine", "hyperfine JSON"),
+            Self::HyperfineCsv => ("hyperfine-csv", "hyperfine CSV"),
+            Self::GoogleBenchmark => ("google-benchmark", "Google Benchmark JSON"),
+            Self::Criterion => ("criterion", "criterion directory"),
+            Self::Go => ("go", "go test -bench"),
+            Self::Jmh => ("jmh", "JMH JSON"),
+            Self::Pytest => ("pytest", "pytest-benchmark JSON"),
+            Self::Asv => ("asv", "asv results"),
+            Self::Nanobench => ("nanobench", "nanobench JSON"),
+            Self::BenchmarkTools => ("benchmark-tools", "BenchmarkTools.jl JSON"),
+            Self::Codspeed => ("codspeed", "CodSpeed wall times"),
+            Self::CargoBench => ("cargo-bench", "cargo bench"),
+            Self::Catch2 => ("catch2", "Catch2"),
+            Self::BenchmarkDotNet => ("benchmark-dot-net", "BenchmarkDotNet JSON"),
+            Self::Bmf => ("bmf", "Bencher Metric Format"),
+            Self::Bencher => ("bencher", "Bencher report"),
+            Self::GithubAction => ("github-action", "github-action-benchmark"),
+            Self::PerfStat => ("perf-stat", "perf stat -x or -j"),
+            Self::GnuTime => ("gnu-time", "GNU time -v"),
+            Self::Lnt => ("lnt", "LNT or lit JSON"),
+            Self::Times => ("times", "lines of TIME<TAB>COMMAND"),
         }
     }
 
     /// Name in messages.
     pub fn name(self) -> &'static str {
-        self.entry().1
+        self.names().1
     }
 
     /// Name in options and records, for example `google-benchmark`.
     pub fn key(self) -> &'static str {
-        self.entry().0
-    }
-
-    pub(crate) fn reader(self) -> Reader {
-        self.entry().2
+        self.names().0
     }
 
     /// Other files with more data, as paths from the file's directory; they need not exist.

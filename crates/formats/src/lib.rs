@@ -32,6 +32,7 @@ mod perf_stat;
 pub mod pyperf;
 mod pytest;
 mod read;
+mod readers;
 mod results;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;

@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::detect::{detect, is_document};
 use crate::directory::{self, InDirectory};
-use crate::file_format::Reader;
 use crate::line_reader::LineReader;
+use crate::readers::Reader;
 use crate::source::TextFile;
 use crate::text::decoding;
 use crate::{FileFormat, ReadOptions, Results, SourceFile};
