@@ -1,0 +1,296 @@
+//! The changes of a history: the document, the text, and what is said if there is none.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::columns::{COLUMNS, one_line, shorten, wrap};
+use crate::conclusion::{Conclusion, Effect, FinalVerdict};
+use crate::document::DocumentBody;
+use crate::history::{day, revision, short_id};
+use crate::styles::paint;
+use crate::units::{counted, percent, signed_percent};
+use crate::{Styles, uncertain};
+use analysis::RatioInterval;
+use analysis::verdict::Verdict;
+use search::bisection::LayoutVerdict;
+use search::history::commits::CommitRange;
+use search::history::culprits::StoredCulprit;
+use search::history::detection::NearestChange;
+use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
+
+/// A change with its series and the commits that may have caused it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SeriesChange<'a> {
+    #[serde(flatten, serialize_with = "place")]
+    #[schemars(with = "SeriesName<'_>")]
+    pub series: &'a Series,
+    #[serde(flatten)]
+    pub change: &'a Change,
+    /// `None` if git does not know the commits.
+    pub commits: Option<CommitRange>,
+    /// The commits that a search found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<StoredCulprit>,
+}
+
+/// The fields that identify a series. `history show` prints the rest.
+#[derive(Serialize, JsonSchema)]
+struct SeriesName<'a> {
+    benchmark: &'a str,
+    arm: &'a str,
+    unit: &'a str,
+    machine: &'a str,
+}
+
+fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Error> {
+    let Series { benchmark, arm, unit, machine, .. } = series;
+    SeriesName { benchmark, arm, unit, machine }.serialize(to)
+}
+
+/// The changes of all series.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangesBody<'a> {
+    /// Each change, with its series.
+    pub changes: &'a [SeriesChange<'a>],
+    /// Without a change: the movement that is nearest to one, and what would have been seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<&'a NearestChange>,
+}
+
+impl DocumentBody for ChangesBody<'_> {
+    const NAME: &'static str = "changes";
+}
+
+/// Probability that the interval of a change holds the true ratio.
+const CHANGE_CONFIDENCE: f64 = 0.95;
+
+/// The conclusion for programs: each change as an effect.
+pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
+    let is_level = |it: &SeriesChange<'_>| it.change.kind == ChangeKind::Level;
+    let verdict = match changes.iter().any(is_level) {
+        true => FinalVerdict::Changed,
+        false => FinalVerdict::Unchanged,
+    };
+    let effects = changes.iter().map(|it| {
+        let RatioInterval { ratio, lo, hi } = it.change.ratio;
+        Effect {
+            name: it.series.label(),
+            verdict: Some(if ratio > 1.0 { Verdict::Slower } else { Verdict::Faster }),
+            ratio: Some(ratio),
+            lo: Some(lo),
+            hi: Some(hi),
+            confidence: Some(CHANGE_CONFIDENCE),
+            ..Effect::default()
+        }
+    });
+    Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
+}
+
+/// The number of changes, then each of them. `n_left_out`: results that had too few others to be relative to.
+pub fn changes(
+    all: &[Series],
+    changes: &[SeriesChange<'_>],
+    (n_left_out, nearest): (usize, Option<&NearestChange>),
+    styles: &Styles,
+) -> String {
+    let mut out = String::new();
+    summary(&mut out, all, changes, n_left_out);
+    for line in nearest.map(no_change).unwrap_or_default() {
+        wrap(&mut out, "", 2, &line);
+    }
+    for (number, it) in (1..).zip(changes) {
+        out.push('\n');
+        let SeriesChange { series, change, commits, culprits } = it;
+        let style = match change.kind {
+            ChangeKind::Level if change.ratio.ratio > 1.0 => styles.slower,
+            ChangeKind::Level => styles.faster,
+            ChangeKind::Spell | ChangeKind::Drift => styles.attention,
+        };
+        let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
+        writeln!(
+            out,
+            "{number}. {}  {}  {}",
+            paint(styles.headline, &shorten(&series.label(), 60)),
+            paint(style, &signed_percent(change.ratio.ratio)),
+            numbers(change),
+        )
+        .ok();
+        writeln!(
+            out,
+            "   between {} {} and {} {} on {}",
+            day(series.time_s(change.at - 1)),
+            revision(&before.result),
+            day(series.time_s(change.at)),
+            revision(&after.result),
+            one_line(&series.machine)
+        )
+        .ok();
+        if let Some(words) = duration(series, change, day) {
+            wrap(&mut out, "   ", 6, &words);
+        }
+        for (name, old, new) in &change.also_changed {
+            wrap(&mut out, "   also changed: ", 6, &format!("{name}, {old} to {new}"));
+        }
+        if change.together.is_common {
+            wrap(&mut out, "   together: ", 6, &together(change.together));
+        }
+        for culprit in culprits {
+            wrap(&mut out, "   found: ", 6, &self::culprit(culprit));
+        }
+        if let Some(between) = commits {
+            for commit in &between.newest {
+                writeln!(out, "      {}", shorten(commit, COLUMNS - 6)).ok();
+            }
+            let n_more = between.n - between.newest.len();
+            if n_more > 0 {
+                writeln!(out, "      and {n_more} more").ok();
+            }
+        }
+        if let Some((words, remedy)) = remark(it) {
+            wrap(&mut out, "   ", 6, &format!("{words}{remedy}"));
+        }
+    }
+    out
+}
+
+/// How many changes there are, and which way they go; then what was not looked at.
+fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_left_out: usize) {
+    let n_unfit = all.iter().filter(|series| series.q.is_none()).count();
+    let n_results: usize = all.iter().map(|series| series.values.len()).sum();
+    writeln!(
+        out,
+        "{}{} in {} with {}",
+        counts(changes),
+        directions(changes),
+        counted(all.len(), "benchmark"),
+        counted(n_results, "result"),
+    )
+    .ok();
+    if n_left_out > 0 {
+        writeln!(out, "{n_left_out} more without four others of their machine within half a day")
+            .ok();
+    }
+    if n_unfit > 0 {
+        writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
+    }
+}
+
+/// Among the changes that stay: ` (2 slower, 1 faster)`.
+fn directions(changes: &[SeriesChange<'_>]) -> String {
+    let levels = changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
+    let (slower, faster): (Vec<_>, Vec<_>) = levels.partition(|it| it.change.ratio.ratio > 1.0);
+    let words = [(slower.len(), "slower"), (faster.len(), "faster")];
+    let words: Vec<String> =
+        words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// `2 changes, 1 spell`; `no change found`.
+fn counts(changes: &[SeriesChange<'_>]) -> String {
+    let kinds =
+        [(ChangeKind::Level, "change"), (ChangeKind::Spell, "spell"), (ChangeKind::Drift, "drift")];
+    let count = |(kind, word): (ChangeKind, &str)| {
+        let n = changes.iter().filter(|it| it.change.kind == kind).count();
+        (n > 0).then(|| counted(n, word))
+    };
+    let counts: Vec<String> = kinds.into_iter().filter_map(count).collect();
+    if counts.is_empty() { "no change found".into() } else { counts.join(", ") }
+}
+
+/// How long a spell or a drift lasts. `day` is the day of a time.
+pub(crate) fn duration(
+    series: &Series,
+    change: &Change,
+    day: impl Fn(i64) -> String,
+) -> Option<String> {
+    let until = change.until?;
+    let results = counted(until - change.at, "result");
+    let end = (until < series.values.len()).then(|| day(series.time_s(until)));
+    Some(match (change.kind, end) {
+        (ChangeKind::Drift, Some(end)) => format!("a slow drift over {results}, until {end}"),
+        (ChangeKind::Drift, None) => format!("a slow drift over {results}; it may go on"),
+        (_, Some(end)) => format!("a spell of {results}: from {end} on the level is the old one"),
+        (_, None) => format!("a spell of {results}"),
+    })
+}
+
+/// The sentence about other series that changed at the same time.
+pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> String {
+    format!(
+        "{n} of the {of} other series of this machine changed here in the same direction; look at what they share (the \
+         machine, an interpreter, a compiler) before the commits"
+    )
+}
+
+/// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
+pub(crate) fn culprit(found: &StoredCulprit) -> String {
+    let (id, subject) = (short_id(&found.head), shorten(&one_line(&found.subject), 50));
+    let group = match found.n_commits {
+        1 => String::new(),
+        n => format!(", or one of the {} before it that cannot be built", n - 1),
+    };
+    let what = match found.layout {
+        Some(LayoutVerdict::Layout) => "layout: it moved code",
+        Some(LayoutVerdict::Unclear | LayoutVerdict::NotRelinked) => "it may be layout",
+        _ => "",
+    };
+    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(found.ratio))
+}
+
+/// A remark on the commits of a change, and its remedy.
+pub(crate) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str)> {
+    let SeriesChange { series, change, commits, .. } = changed;
+    let result = |at: usize| &series.entries[at].result;
+    let (before, after) = (result(change.at - 1), result(change.at));
+    match commits {
+        _ if before.revision.is_none() || after.revision.is_none() => {
+            Some(("of which commits is not known".into(), "; give --revision to history add"))
+        }
+        _ if before.revision == after.revision => Some(("both are of this commit".into(), "")),
+        None => Some((
+            "git does not know what lies between".into(),
+            "; --repository DIR names a whole clone",
+        )),
+        Some(between) if between.n_undone > 0 => {
+            let commits = counted(between.n_undone, "commit");
+            Some((format!("without {commits} of {}", revision(before)), ""))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Ratio, interval and p: `1.0310 (1.0290 to 1.0330), p 0.001`.
+pub(crate) fn numbers(change: &Change) -> String {
+    let RatioInterval { ratio, lo, hi } = change.ratio;
+    let number = |ratio: f64| uncertain::fixed(ratio, 4);
+    let p = uncertain::significant(change.p, 2);
+    format!("{} ({} to {}), p {p}", number(ratio), number(lo), number(hi))
+}
+
+/// A movement with a larger p is not worth a word.
+const NEAR: f64 = 0.2;
+
+/// What a history without a change says: the level, the nearest movement, and the smallest visible one.
+pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
+    let NearestChange { series, change, n_more, smallest_visible, since_s, alpha } = found;
+    let p = uncertain::significant(change.p, 2);
+    let mut nearest = format!(
+        "nearest: {} {} since {}, p = {p}",
+        shorten(&one_line(series), 60),
+        signed_percent(change.ratio.ratio),
+        day(*since_s),
+    );
+    if let Some(n) = n_more {
+        let results = counted(*n, "more result");
+        write!(nearest, "; {results} like the last would make it a change").ok();
+    }
+    let level = uncertain::trimmed(100.0 * alpha, 6);
+    let visible = smallest_visible
+        .map(|least| format!("smallest change visible there at {level} %: {}", percent(least)));
+    // A movement that any order of the results would show is none.
+    let nearest = Some(nearest).filter(|_| change.p < NEAR);
+    nearest.into_iter().chain(visible).collect()
+}
