@@ -99,13 +99,8 @@ impl DocumentBody for BisectBody {
 }
 
 /// The answer for programs.
-pub fn document(
-    search: &BisectSearch,
-    (lo, hi): (usize, usize),
-    observations: &[&Observation],
-) -> (BisectBody, Conclusion) {
-    let (graph, found) = (search.graph(), search.outcome());
-    let commits = graph.commits();
+pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (BisectBody, Conclusion) {
+    let (commits, found) = (search.graph().commits(), search.outcome());
     let id = |commit: usize| commits[commit].id.clone();
     let listed = |list: &[usize]| {
         list.iter().map(|&commit| ListedCommit::of(&commits[commit])).collect::<Vec<_>>()
@@ -142,9 +137,9 @@ pub fn document(
     };
     let conclusion = Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) };
     let body = BisectBody {
-        good: id(lo),
-        bad: id(hi),
-        n_commits: graph.between(lo, hi).len(),
+        good: id(search.good),
+        bad: id(search.bad),
+        n_commits: search.between().len(),
         ends: found.ends,
         culprits: culprits.collect(),
         unresolved: unresolved.collect(),

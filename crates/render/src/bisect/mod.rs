@@ -38,16 +38,10 @@ fn short(commit: &Commit) -> &str {
 }
 
 /// The lines before the first step.
-pub fn beginning(
-    graph: &CommitGraph,
-    (lo, hi): (usize, usize),
-    directory: &Path,
-    n_observed: usize,
-) -> String {
-    let commits = graph.commits();
-    let n = graph.between(lo, hi).len();
-    let mut out = format!("good  {}\n", name(&commits[lo]));
-    writeln!(out, "bad   {}, {}", name(&commits[hi]), counted(n, "commit")).ok();
+pub fn beginning(search: &BisectSearch, directory: &Path, n_observed: usize) -> String {
+    let (commits, n) = (search.graph().commits(), search.between().len());
+    let mut out = format!("good  {}\n", name(&commits[search.good]));
+    writeln!(out, "bad   {}, {}", name(&commits[search.bad]), counted(n, "commit")).ok();
     if n_observed > 0 {
         let from = one_line(&directory.display().to_string());
         writeln!(out, "going on with {from}").ok();
@@ -141,14 +135,14 @@ fn size(relation: &Relation) -> String {
 }
 
 /// The answer. `is_time`: a time is compared.
-pub fn text(search: &BisectSearch, ends: (usize, usize), is_time: bool) -> String {
+pub fn text(search: &BisectSearch, is_time: bool) -> String {
     let mut out = String::from("\n");
     for paragraph in paragraphs(search, is_time) {
         wrap(&mut out, paragraph.indent, 2, &paragraph.text);
     }
     if search.outcome().ends.is_some_and(|ends| ends.is_different) {
         out.push('\n');
-        wrap(&mut out, "", 2, &cost(search, ends));
+        wrap(&mut out, "", 2, &cost(search));
     }
     out
 }
@@ -235,7 +229,7 @@ fn balance(search: &BisectSearch) -> Option<String> {
 }
 
 /// What the search took.
-fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
+fn cost(search: &BisectSearch) -> String {
     let found = search.outcome();
     let builds = match found.n_builds as usize {
         0 => "Building took no time".to_owned(),
@@ -243,7 +237,7 @@ fn cost(search: &BisectSearch, (lo, hi): (usize, usize)) -> String {
     };
     format!(
         "{}: {}, {} cannot be built or run. {builds}, measuring {}.",
-        counted(search.graph().between(lo, hi).len(), "commit"),
+        counted(search.between().len(), "commit"),
         counted(found.n_probes as usize, "probe"),
         found.failed.len(),
         short_time(found.measure_s * 1e9)
@@ -346,7 +340,7 @@ mod tests {
         };
         let graph = CommitGraph::new(vec![commit("good", &[]), commit("bad", &[0])]);
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let mut search = BisectSearch::new(graph, (0, 1), rules);
+        let mut search = BisectSearch::new(graph, 0, 1, rules);
         let (lo, hi) = (Some(0.9), Some(1.1));
         let new =
             Relation { ratio: 1.0, lo, hi, alpha: 0.001, is_different: false, is_same: false };
@@ -376,7 +370,7 @@ mod tests {
         };
         let graph = CommitGraph::new((0..5).map(commit).collect());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let mut search = BisectSearch::new(graph, (0, 4), rules);
+        let mut search = BisectSearch::new(graph, 0, 4, rules);
         let (lo, hi) = (Some(1.04), Some(1.06));
         let new =
             Relation { ratio: 1.05, lo, hi, alpha: 0.001, is_different: true, is_same: false };

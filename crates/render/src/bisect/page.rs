@@ -144,10 +144,10 @@ pub fn write(
     to: &mut dyn Write,
     search: &BisectSearch,
     beginning: BisectSearch,
-    ends: (usize, usize),
-    steps: (&[StepRecord<'_>], bool),
+    steps: &[StepRecord<'_>],
+    is_time: bool,
 ) -> Result<()> {
-    let template = for_page(|| template(search, beginning, ends, steps));
+    let template = for_page(|| template(search, beginning, steps, is_time));
     let what = "the template of the page";
     let mut environment = Environment::new();
     environment.add_template(NAME, TEMPLATE).context(what)?;
@@ -159,25 +159,25 @@ pub fn write(
 fn template(
     search: &BisectSearch,
     beginning: BisectSearch,
-    ends: (usize, usize),
-    (steps, is_time): (&[StepRecord<'_>], bool),
+    steps: &[StepRecord<'_>],
+    is_time: bool,
 ) -> BisectTemplate {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
     let points = track(beginning.clone(), &observations);
-    let n_between = search.graph().between(ends.0, ends.1).len();
+    let n_between = search.between().len();
     BisectTemplate {
         policy: policy(&[], STYLE),
         style: STYLE,
-        title: format!("{} to {}", short(&commits[ends.0]), short(&commits[ends.1])),
+        title: format!("{} to {}", short(&commits[search.good]), short(&commits[search.bad])),
         class: found.culprits.first().map_or("none", class_of),
         sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
-        cost: cost(search, ends),
+        cost: cost(search),
         label: format!("{} measured of {}", points.len(), counted(n_between, "commit")),
         curves: SIZES
             .iter()
             .filter(|_| points.len() > 1)
-            .map(|size| curve(search, ends, &points, size))
+            .map(|size| curve(search, &points, size))
             .collect(),
         steps: rows(beginning, steps),
         failed: found
@@ -239,17 +239,12 @@ struct CurveScale<'a> {
 }
 
 impl<'a> CurveScale<'a> {
-    fn of(
-        search: &BisectSearch,
-        (lo, hi): (usize, usize),
-        points: &[TrackPoint],
-        size: &'a CurveSize,
-    ) -> Self {
+    fn of(search: &BisectSearch, points: &[TrackPoint], size: &'a CurveSize) -> Self {
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         points.iter().for_each(|it| (least, most) = (least.min(it.level), most.max(it.level)));
         let pad = PAD * (most - least).max(0.005);
-        let between = search.graph().between(lo, hi);
-        Self { size, top: MARGINS[2], between, good: lo, range: (least - pad, most + pad) }
+        let (between, good, range) = (search.between(), search.good, (least - pad, most + pad));
+        Self { size, top: MARGINS[2], between, good, range }
     }
 
     fn x(&self, commit: usize) -> f64 {
@@ -299,13 +294,8 @@ impl<'a> CurveScale<'a> {
     }
 }
 
-fn curve(
-    search: &BisectSearch,
-    ends: (usize, usize),
-    points: &[TrackPoint],
-    size: &CurveSize,
-) -> Curve {
-    let mut scale = CurveScale::of(search, ends, points, size);
+fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize) -> Curve {
+    let mut scale = CurveScale::of(search, points, size);
     let (commits, found) = (search.graph().commits(), search.outcome());
     let (culprits, n_lines) = scale.culprits(commits, &found.culprits);
     scale.top += LINE * n_lines as f64;

@@ -91,7 +91,7 @@ mod tests {
         };
         let graph = CommitGraph::new((0..9).map(commit).collect());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let search = BisectSearch::new(graph, (0, 8), rules);
+        let search = BisectSearch::new(graph, 0, 8, rules);
         let ends = Observation::Ends { lo: 0, hi: 8, new: relation(6.0), seconds: 1.0 };
         let mut at = search.clone();
         at.take(&ends);

@@ -99,6 +99,9 @@ struct Split {
 #[derive(Clone, Debug)]
 pub struct BisectSearch {
     graph: CommitGraph,
+    /// The ends of the whole range.
+    pub good: usize,
+    pub bad: usize,
     rules: SearchRules,
     budget: ErrorBudget,
     segments: VecDeque<Segment>,
@@ -111,11 +114,13 @@ pub struct BisectSearch {
 }
 
 impl BisectSearch {
-    /// A search among the commits that are in `hi` and not in `lo`.
-    pub fn new(graph: CommitGraph, (lo, hi): (usize, usize), rules: SearchRules) -> Self {
-        let budget = ErrorBudget::new(rules.alpha, graph.between(lo, hi).len());
+    /// A search among the commits that are in `bad` and not in `good`.
+    pub fn new(graph: CommitGraph, good: usize, bad: usize, rules: SearchRules) -> Self {
+        let budget = ErrorBudget::new(rules.alpha, graph.between(good, bad).len());
         let mut search = Self {
             graph,
+            good,
+            bad,
             rules,
             budget,
             segments: VecDeque::new(),
@@ -126,12 +131,17 @@ impl BisectSearch {
             n_confirmations: 0,
             outcome: SearchOutcome::default(),
         };
-        search.open(lo, hi, None, None);
+        search.open(good, bad, None, None);
         search
     }
 
     pub fn graph(&self) -> &CommitGraph {
         &self.graph
+    }
+
+    /// The commits that are searched.
+    pub fn between(&self) -> Vec<usize> {
+        self.graph.between(self.good, self.bad)
     }
 
     pub fn outcome(&self) -> &SearchOutcome {

@@ -211,7 +211,7 @@ fn is_sized(compared: &Compared, n_blocks: usize) -> bool {
 fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> BisectSearch {
     let rules = SearchRules { alpha: 0.01, margin: MARGIN, asks_layouts: false };
     let last = repository.levels.len() - 1;
-    let mut search = BisectSearch::new(repository.graph.clone(), (0, last), rules);
+    let mut search = BisectSearch::new(repository.graph.clone(), 0, last, rules);
     let mut built = BTreeSet::new();
     let mut weather = Weather::new(stream, case.bursts);
     let level = |commit: usize| repository.levels[commit];

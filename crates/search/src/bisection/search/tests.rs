@@ -26,7 +26,7 @@ impl Machine<'_> {
         let last = self.values.len() - 1;
         let graph = CommitGraph::line(self.values.len());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let mut search = BisectSearch::new(graph, (0, last), rules);
+        let mut search = BisectSearch::new(graph, 0, last, rules);
         let mut steps = Vec::new();
         loop {
             let step = search.next_step();
@@ -122,7 +122,7 @@ fn a_step_is_found_in_a_range_that_creeps() {
 #[test]
 fn a_wide_interval_does_not_hide_a_second_change() {
     let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-    let search = BisectSearch::new(CommitGraph::line(2), (0, 1), rules);
+    let search = BisectSearch::new(CommitGraph::line(2), 0, 1, rules);
     let of = |percent: f64, error: f64| {
         Machine { values: &[], error, lie: &|_| None }.relation(100.0, 100.0 + percent)
     };

@@ -116,15 +116,14 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     report.as_deref().map_or(Ok(()), |report| check_path("--report", report))?;
     let place = Place::of(here)?;
     let rules = rules_of(verb)?;
-    let (lo, hi) = (state.manifest.lo, state.manifest.hi);
     let graph = CommitGraph::new(state.manifest.commits.clone());
-    let mut search = BisectSearch::new(graph, (lo, hi), rules);
+    let mut search = BisectSearch::new(graph, state.manifest.lo, state.manifest.hi, rules);
     let beginning = search.clone();
     state.lines.iter().for_each(|line| search.take(&line.observation));
     let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed)?;
     let answer = verb.output.answer;
     if answer.is_text() {
-        print(&page::beginning(search.graph(), (lo, hi), &state.directory, state.lines.len()))?;
+        print(&page::beginning(&search, &state.directory, state.lines.len()))?;
     }
     let interrupt = Interrupt::catch_first()?;
     loop {
@@ -164,7 +163,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     if let Some(report) = report {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
         let page = |to: &mut dyn std::io::Write| {
-            page::write_page(to, &search, beginning.clone(), (lo, hi), (&steps, is_time(verb)))
+            page::write_page(to, &search, beginning.clone(), &steps, is_time(verb))
         };
         write_one(&report, page)?;
     }
@@ -175,14 +174,13 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
 
 /// Shows what a search has found.
 fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
-    let ends = (state.manifest.lo, state.manifest.hi);
     if verb.output.answer.json {
         let observations: Vec<&Observation> =
             state.lines.iter().map(|it| &it.observation).collect();
-        let (body, conclusion) = bisect_document::document(search, ends, &observations);
+        let (body, conclusion) = bisect_document::document(search, &observations);
         document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
     } else if verb.output.answer.is_text() {
-        print(&page::text(search, ends, is_time(verb)))?;
+        print(&page::text(search, is_time(verb)))?;
         let is_built = verb.build.is_some() && verb.script.is_none();
         let builds = record::builds_path().ok().filter(|_| is_built);
         print(&page::kept(&state.directory, builds.as_deref()))?;
