@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
+use crate::{Analysis, Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
 use model::values::{Better, Estimand, FailOn, exit_code};
+use record::Record;
 use record::plan::DecisionRule;
 
 /// The verdict on a candidate against the reference.
@@ -19,6 +20,21 @@ pub enum Verdict {
     Same,
     /// The data do not decide yet.
     Undecided,
+}
+
+/// A record, its analysis, and the judgement of each comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    pub record: &'a Record,
+    pub analysis: &'a Analysis,
+    pub judgements: &'a [Judgement],
+}
+
+impl<'a> Judged<'a> {
+    /// Each comparison with its judgement.
+    pub fn pairs(self) -> impl DoubleEndedIterator<Item = (&'a Comparison, &'a Judgement)> {
+        self.analysis.comparisons.iter().zip(self.judgements)
+    }
 }
 
 /// A verdict and its evidence.

@@ -7,7 +7,7 @@ use crate::depth::Depth;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::{Styles, notes};
-use analysis::verdict::{Judgement, Verdict};
+use analysis::verdict::{Judged, Verdict};
 use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
 use model::prose::OptionName;
 use model::spec::defaults::DefaultOption;
@@ -27,12 +27,8 @@ const NAME_MAX: usize = 30;
 
 /// Appends the notes, the lines about the session, and the path of the record. Briefly: only what changes what the
 /// reader should do.
-pub(super) fn lines(
-    out: &mut String,
-    record: &Record,
-    (analysis, judgements): (&Analysis, &[Judgement]),
-    (detail, styles): (Depth, &Styles),
-) {
+pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles: &Styles) {
+    let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
     let is_verbose = detail == Depth::Verbose;
     // A session that failed has to be repeated, whatever its noise was.

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use formats::csv_cell::cell_of_text;
 
 use crate::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
-use analysis::verdict::{Judgement, Verdict};
-use analysis::{Analysis, ArmSummary, Evidence};
-use record::Record;
+use analysis::verdict::{Judged, Verdict};
+use analysis::{ArmSummary, Evidence};
 use record::plan::Plan;
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
@@ -22,17 +21,12 @@ const OURS: [&str; 7] = [
     "stillwell_verdict",
 ];
 
-/// Writes the table; `judgements` belong to the analysis' comparisons, in their order.
+/// Writes the table.
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn write(
-    to: &mut impl Write,
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
-) -> io::Result<()> {
-    write_rows(to, record, analysis, judgements).map_err(io_error)
+pub fn write(to: &mut impl Write, judged: Judged<'_>) -> io::Result<()> {
+    write_rows(to, judged).map_err(io_error)
 }
 
 /// The I/O error inside an error of the csv crate: callers treat a closed pipe differently from a full disk.
@@ -43,16 +37,12 @@ pub(super) fn io_error(error: ::csv::Error) -> io::Error {
     }
 }
 
-fn write_rows(
-    to: &mut impl Write,
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
-) -> ::csv::Result<()> {
+fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
+    let Judged { record, analysis, .. } = judged;
     let plan = &record.header.plan;
     let metrics = exported::plan_metrics(record, analysis);
     let parameters = parameters(plan);
-    let ratios = ratios(analysis, judgements);
+    let ratios = ratios(judged);
     let mut table = ::csv::Writer::from_writer(to);
     table.write_record(header(&metrics, &parameters))?;
     for summary in results(analysis) {
@@ -115,9 +105,9 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// Ratio, interval ends and verdict of each arm, by the arm's index.
-fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
-    let mut found: Vec<[String; 4]> = vec![Default::default(); analysis.arms.len()];
-    for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
+fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
+    let mut found: Vec<[String; 4]> = vec![Default::default(); judged.analysis.arms.len()];
+    for (comparison, judgement) in judged.pairs() {
         let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
             (Some(shown), _) => (
                 [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
@@ -152,7 +142,8 @@ mod tests {
 
     fn written(record: &Record, analysis: &Analysis) -> String {
         let mut out = Vec::new();
-        write(&mut out, record, analysis, &judgements(record, analysis)).unwrap();
+        let judgements = &judgements(record, analysis);
+        write(&mut out, Judged { record, analysis, judgements }).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -197,7 +188,11 @@ mod tests {
         // The label is longer than the csv crate's buffer, so the write happens before the final flush.
         let record = record(&[&"x".repeat(100_000), "b"]);
         let analysis = analysis(&record, &[1e6, 2e6]);
-        let error = write(&mut ClosedPipe, &record, &analysis, &[]).unwrap_err();
+        let error = write(
+            &mut ClosedPipe,
+            Judged { record: &record, analysis: &analysis, judgements: &[] },
+        )
+        .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 

@@ -108,7 +108,7 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
         gone: result.gone,
         failing: result.failing,
         left_out: result.left_out,
-        record: result.measured.map(|(record, ..)| path_text(&record.path)),
+        record: result.measured.map(|it| path_text(&it.record.path)),
     };
     document::write(to, &body, conclusion(result), error(result).as_ref())
 }
@@ -122,8 +122,8 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
     };
     match result.measured {
         None => Conclusion::of(verdict),
-        Some((record, analysis, judgements)) => {
-            let found = of_session(record, analysis, judgements);
+        Some(judged) => {
+            let found = of_session(judged);
             // A verdict that is open is no matter for a gate that passes or fails.
             let next = found.next.filter(|_| verdict == FinalVerdict::Undecided);
             Conclusion { verdict, next, ..found }
@@ -133,7 +133,7 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
 
 /// What kept the gate from its end.
 fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
-    let n_timed_out = result.measured.map_or(0, |(record, ..)| n_timed_out(record));
+    let n_timed_out = result.measured.map_or(0, |it| n_timed_out(it.record));
     let are_timeouts = !result.failing.is_empty() && result.failing.len() == n_timed_out;
     let code = match result.code {
         exit_code::ERROR if are_timeouts => ErrorCode::Timeout,

@@ -8,17 +8,11 @@ use crate::t0;
 use crate::text::no_test;
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
-use analysis::verdict::{GateAnswer, Judgement, Verdict};
+use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
-use analysis::{
-    Analysis, ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval, against_ceiling,
-};
+use analysis::{ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval, against_ceiling};
 use model::values::{FailOn, exit_code};
-use record::Record;
 use record::plan::Plan;
-
-/// A record with its analysis and its verdicts.
-pub type Judged<'a> = (&'a Record, &'a Analysis, &'a [Judgement]);
 
 /// The result of a gate.
 #[derive(Clone, Copy, Debug)]
@@ -142,12 +136,11 @@ impl<'a> GateResult<'a> {
 
     /// All benchmarks that were measured.
     pub fn rows(&self) -> Vec<GateRow> {
-        let Some((record, analysis, judgements)) = self.measured else { return Vec::new() };
-        let times = ComparedTimes::of(analysis, judgements);
-        let pairs = analysis.comparisons.iter().zip(judgements);
-        pairs
-            .map(|(found, judgement)| self.row(&record.header.plan, &times, found, judgement))
-            .collect()
+        let Some(judged) = self.measured else { return Vec::new() };
+        let times = ComparedTimes::of(judged.analysis, judged.judgements);
+        let plan = &judged.record.header.plan;
+        let row = |(found, judgement)| self.row(plan, &times, found, judgement);
+        judged.pairs().map(row).collect()
     }
 
     /// The exit code of these rows.
@@ -221,8 +214,8 @@ impl<'a> GateResult<'a> {
 
     /// The answer for the value of an arm, and what is known of it.
     fn ceiling_of(&self, plan: &Plan, arm: usize) -> Option<(GateAnswer, String)> {
-        let (ceiling, (_, analysis, _)) = self.fail_on.above.zip(self.measured)?;
-        let answers = against_ceiling(plan, &analysis.arms, ceiling).ok()?;
+        let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
+        let answers = against_ceiling(plan, &judged.analysis.arms, ceiling).ok()?;
         let found = answers.into_iter().find(|it| it.arm == arm)?;
         Some((found.answer, at_most(&found, ceiling, &plan.arms[arm])))
     }
@@ -317,9 +310,8 @@ impl<'a> GateResult<'a> {
 
     /// How much the values of one program vary, and the smallest differences that were visible.
     pub(super) fn noise(&self, rows: &[GateRow]) -> Option<String> {
-        let (_, analysis, _) = self.measured?;
-        let mut cvs: Vec<f64> =
-            analysis.arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
+        let arms = &self.measured?.analysis.arms;
+        let mut cvs: Vec<f64> = arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
         cvs.sort_by(f64::total_cmp);
         let middle = *cvs.get(cvs.len() / 2)?;
         let visible: Vec<f64> = rows.iter().filter_map(|row| row.smallest_visible).collect();

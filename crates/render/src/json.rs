@@ -9,7 +9,7 @@ use crate::conclusion::of_session;
 use crate::document::{self, DocumentBody, ErrorObject};
 use crate::stats_table::Statistics;
 use analysis::series::ValueSeries;
-use analysis::verdict::Judgement;
+use analysis::verdict::{Judged, Judgement};
 use analysis::{Analysis, ArmSummary, Estimators};
 use host::{Facts, Gap};
 use model::values::TimShape;
@@ -44,17 +44,16 @@ impl DocumentBody for SessionBody<'_> {
     const NAME: &'static str = "session";
 }
 
-/// Writes the document; `judgements` belong to the analysis' comparisons, in their order.
+/// Writes the document.
 ///
 /// # Errors
 /// `to` cannot be written.
 pub fn write(
     to: &mut impl Write,
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
+    judged: Judged<'_>,
     error: Option<&ErrorObject>,
 ) -> io::Result<()> {
+    let Judged { record, analysis, judgements } = judged;
     let header = &record.header;
     let body = SessionBody {
         tool: &header.tool,
@@ -66,7 +65,7 @@ pub fn write(
         analysis,
         judgements,
     };
-    document::write(to, &body, of_session(record, analysis, judgements), error)
+    document::write(to, &body, of_session(judged), error)
 }
 
 #[derive(Serialize)]
@@ -155,7 +154,8 @@ mod tests {
         compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, f64::INFINITY)));
         analysis.arms[0].metrics[0].max = f64::NAN;
         let mut out = Vec::new();
-        write(&mut out, &record, &analysis, &judgements(&record, &analysis), None).unwrap();
+        let judgements = &judgements(&record, &analysis);
+        write(&mut out, Judged { record: &record, analysis: &analysis, judgements }, None).unwrap();
         assert!(out.ends_with(b"}\n"));
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let keys: Vec<&String> = document.as_object().unwrap().keys().collect();

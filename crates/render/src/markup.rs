@@ -9,7 +9,7 @@ use crate::t0;
 use crate::text::ratio_and_word;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of, unit_of_walls};
-use analysis::verdict::Judgement;
+use analysis::verdict::Judged;
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking, UncertainValue};
 use model::spec::run::TableOrder;
 use model::values::MetricChoice;
@@ -41,13 +41,8 @@ struct MarkupRow {
 
 /// A table of the candidates, as the terminal has it: the time, the means of the metrics that the user named, the ratio to
 /// the reference and the verdict. Times are net of the control's t0.
-pub fn table(
-    markup: Markup,
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
-) -> String {
-    let table = build(record, analysis, judgements);
+pub fn table(markup: Markup, judged: Judged<'_>) -> String {
+    let table = build(judged);
     match markup {
         Markup::Markdown => markdown(&table),
         Markup::Asciidoc => asciidoc(&table),
@@ -55,7 +50,8 @@ pub fn table(
     }
 }
 
-fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> MarkupTable {
+fn build(judged: Judged<'_>) -> MarkupTable {
+    let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
     let times = ComparedTimes::of(analysis, judgements);
     let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
@@ -66,8 +62,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Mark
         let time =
             times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
-        let mut pairs = analysis.comparisons.iter().zip(judgements);
-        let found = pairs.rfind(|(found, _)| found.arm == arm.arm);
+        let found = judged.pairs().rfind(|(found, _)| found.arm == arm.arm);
         let (ratio, verdict) = found.map_or_else(Default::default, |(found, judgement)| {
             ratio_and_word(&found.evidence, judgement, plan)
         });
@@ -220,7 +215,8 @@ mod tests {
         let mut analysis = analysis(&record, &[1.2e6, 12.345e6, 3e6, 0.5e6]);
         compare(&mut analysis, 1, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
         compare(&mut analysis, 2, too_few());
-        table(markup, &record, &analysis, &judgements(&record, &analysis))
+        let judgements = &judgements(&record, &analysis);
+        table(markup, Judged { record: &record, analysis: &analysis, judgements })
     }
 
     #[test]
@@ -248,7 +244,10 @@ mod tests {
         let found = &mut analysis.arms[0].metrics;
         found.retain(|metric| metric.name == "wall");
         found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
-        let text = table(Markup::Markdown, &record, &analysis, &[]);
+        let text = table(
+            Markup::Markdown,
+            Judged { record: &record, analysis: &analysis, judgements: &[] },
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"),
@@ -261,7 +260,10 @@ mod tests {
     fn arms_without_errors_or_runs() {
         let record = record(&["a", "b", "c"]);
         let analysis = of_times(&record, vec![Some(single(5.0)), None, Some(times(7.0))], 1);
-        let text = table(Markup::Markdown, &record, &analysis, &[]);
+        let text = table(
+            Markup::Markdown,
+            Judged { record: &record, analysis: &analysis, judgements: &[] },
+        );
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(rows[0], "| `a` | 5 |");
         assert_eq!(rows.len(), 2, "{text}");

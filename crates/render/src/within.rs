@@ -12,28 +12,21 @@ use crate::document::{self, DocumentBody};
 use crate::names::distinct;
 use crate::text::{answer, comparison};
 use crate::{Styles, closing, distributions};
-use analysis::Analysis;
-use analysis::verdict::Judgement;
-use record::Record;
+use analysis::verdict::Judged;
 
 /// Columns of a name.
 const NAME_MAX: usize = 30;
 
 /// The answer and its table, the numbers and deciles of each pair on request; then the closing lines of `show`.
-pub fn text(
-    record: &Record,
-    (analysis, judgements): (&Analysis, &[Judgement]),
-    pairs: &[ArmPair<'_>],
-    (detail, styles): (Depth, &Styles),
-) -> String {
-    let plan = &record.header.plan;
+pub fn text(judged: Judged<'_>, pairs: &[ArmPair<'_>], detail: Depth, styles: &Styles) -> String {
+    let plan = &judged.record.header.plan;
     let labels: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
     let short = distinct(&labels, NAME_MAX);
     let name = |arm: usize| {
         let at = plan.candidates().position(|(candidate, _)| candidate == arm);
         at.map_or_else(String::new, |at| short[at].clone())
     };
-    let mut out = answer(record, analysis, judgements, styles);
+    let mut out = answer(judged, styles);
     for pair in pairs {
         let [new, old] = [pair.comparison.arm, pair.comparison.reference].map(name);
         if detail == Depth::Verbose {
@@ -47,7 +40,7 @@ pub fn text(
             out.push('\n');
         }
     }
-    closing::lines(&mut out, record, (analysis, judgements), (detail, styles));
+    closing::lines(&mut out, judged, detail, styles);
     out
 }
 
@@ -68,12 +61,7 @@ impl DocumentBody for PairsBody<'_> {
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(
-    to: &mut impl io::Write,
-    record: &Record,
-    (analysis, judgements): (&Analysis, &[Judgement]),
-    pairs: &[ArmPair<'_>],
-) -> io::Result<()> {
-    let body = PairsBody { record: RecordDocument::of(record), pairs };
-    document::write(to, &body, of_session(record, analysis, judgements), None)
+pub fn json(to: &mut impl io::Write, judged: Judged<'_>, pairs: &[ArmPair<'_>]) -> io::Result<()> {
+    let body = PairsBody { record: RecordDocument::of(judged.record), pairs };
+    document::write(to, &body, of_session(judged), None)
 }

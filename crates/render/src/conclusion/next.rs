@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::budget::budget;
 use crate::budget::{more_blocks, to_decide};
 use crate::remedies::Audience;
-use analysis::verdict::{Judgement, Verdict};
-use analysis::{Comparison, DecisionEstimate, Evidence, PairedTest};
+use analysis::verdict::{Judged, Verdict};
+use analysis::{DecisionEstimate, Evidence, PairedTest};
 use model::spec::{complete, without_options};
 use model::words::{bytes_of, path_text, text_of};
 use record::Record;
@@ -48,14 +48,10 @@ pub enum ActionKind {
 }
 
 /// More blocks, if a comparison is open and it is known how many would decide it.
-pub fn measure_longer(
-    record: &Record,
-    comparisons: &[Comparison],
-    judgements: &[Judgement],
-) -> Option<NextAction> {
+pub fn measure_longer(judged: Judged<'_>) -> Option<NextAction> {
+    let record = judged.record;
     let plan = &record.header.plan;
-    let pairs = comparisons.iter().zip(judgements);
-    let open = pairs.filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
+    let open = judged.pairs().filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
     let known = open.filter_map(|(found, _)| match &found.evidence {
         Evidence::Paired(paired) => Some((paired, paired.to_decide?)),
         Evidence::Unpaired { .. } | Evidence::None { .. } => None,

@@ -3,7 +3,7 @@
 use crate::conclusion::next::{find_noise, measure_longer};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
 use crate::exported::net_t0;
-use analysis::verdict::{Judgement, Verdict};
+use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{
     Analysis, ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue,
     throughput,
@@ -15,8 +15,9 @@ use record::plan::Plan;
 /// Share of the time from which on it is worth knowing who took it.
 const TAKEN_MIN: f64 = 0.1;
 
-/// The conclusion of a session. `judgements` belong to the analysis' comparisons, in their order.
-pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Conclusion {
+/// The conclusion of a session.
+pub fn of_session(judged: Judged<'_>) -> Conclusion {
+    let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
     let arms = analysis.arms.iter().filter(|arm| !arm.is_hidden);
     let times = ComparedTimes::of(analysis, judgements);
@@ -30,12 +31,12 @@ pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]
     let is_taken = |found: &Disturbance| {
         found.is_limit_only || found.taken_share.is_some_and(|share| share >= TAKEN_MIN)
     };
-    let found = of_comparisons(plan, &analysis.comparisons, judgements);
+    let found = of_comparisons(judged);
     let verdict = match found.verdict {
         _ if measured.iter().all(|arm| arm.n_runs == 0) => FinalVerdict::NotMeasured,
         verdict => verdict,
     };
-    let next = measure_longer(record, &analysis.comparisons, judgements).or_else(|| {
+    let next = measure_longer(judged).or_else(|| {
         let is_alone = verdict == FinalVerdict::Measured;
         disturbance.as_ref().filter(|it| is_alone && is_taken(it)).map(|_| find_noise(record))
     });
@@ -43,15 +44,14 @@ pub fn of_session(record: &Record, analysis: &Analysis, judgements: &[Judgement]
 }
 
 /// The verdict on comparisons, with their effects.
-fn of_comparisons(plan: &Plan, comparisons: &[Comparison], judgements: &[Judgement]) -> Conclusion {
-    let pairs = comparisons.iter().zip(judgements);
-    let effects: Vec<Effect> = pairs
-        .map(|(found, judgement)| {
-            let names = [found.arm, found.reference].map(|arm| plan.full_label(arm));
-            comparison_effect(names, &found.evidence, judgement)
-        })
-        .collect();
-    Conclusion { effects, ..Conclusion::of(whole(judgements)) }
+fn of_comparisons(judged: Judged<'_>) -> Conclusion {
+    let plan = &judged.record.header.plan;
+    let effect = |(found, judgement): (&Comparison, &Judgement)| {
+        let names = [found.arm, found.reference].map(|arm| plan.full_label(arm));
+        comparison_effect(names, &found.evidence, judgement)
+    };
+    let effects = judged.pairs().map(effect).collect();
+    Conclusion { effects, ..Conclusion::of(whole(judged.judgements)) }
 }
 
 /// The verdict on all comparisons together.

@@ -119,7 +119,7 @@ pub(super) fn alone(
         class: "none",
         word: "t0",
         heading: (arm.arm + 1).to_string(),
-        sentence: placed(place, sentence_on(record, analysis, (arm, unit))),
+        sentence: placed(place, sentence_on(record, analysis, arm, unit)),
         numbers,
         details: Vec::new(),
     }

@@ -212,7 +212,8 @@ fn answers(
         return Vec::new();
     }
     let answer = |(at, it): (usize, &ReportRecord<'_>)| {
-        let said = signs(&sentence(it.input.record, it.input.analysis, it.judgements)?);
+        let ReportRecord { input: ReportInput { record, analysis, .. }, judgements } = *it;
+        let said = signs(&sentence(Judged { record, analysis, judgements })?);
         let file = groups.iter().find(|group| group.group.record == at);
         let file = file.filter(|_| !is_one).map(|group| format!("{}: ", group.file));
         Some(file.unwrap_or_default() + &said)

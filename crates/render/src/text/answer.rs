@@ -11,7 +11,7 @@ use crate::text::comparison::{margin, no_test};
 use crate::text::doubt::slow_text;
 use crate::uncertain;
 use crate::units::percent;
-use analysis::verdict::{GateAnswer, Judgement, Verdict};
+use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
 use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
 use model::values::{Clock, ValueUnit};
 use record::plan::Plan;
@@ -24,7 +24,7 @@ const NAMES_MAX: usize = 3;
 const FACTOR_FROM: f64 = 2.0;
 
 /// The sentence on all commands of a session. `None` where there is none to tell about.
-pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Option<String> {
+pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let analysis = page.analysis;
     let candidates: Vec<&ArmSummary> = page.candidates().collect();
     match (&candidates[..], &analysis.comparisons[..]) {
@@ -32,10 +32,10 @@ pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> O
         ([arm], _) => Some(alone(page, &page.names[arm.arm], arm)),
         (_, [found]) if candidates.len() == 2 => {
             let [new, old] = [found.arm, found.reference].map(|arm| &*page.names[arm]);
-            let judgement = judgements.first()?;
+            let judgement = page.judged.judgements.first()?;
             Some(pair([new, old], &found.evidence, judgement, page.plan))
         }
-        _ => several(page, &candidates, judgements),
+        _ => several(page, &candidates),
     }
 }
 
@@ -241,12 +241,9 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
 }
 
 /// The sentence on more than two commands, or on commands without a comparison each.
-fn several(
-    page: &SummaryContext<'_>,
-    candidates: &[&ArmSummary],
-    judgements: &[Judgement],
-) -> Option<String> {
-    let (analysis, plan) = (page.analysis, page.plan);
+fn several(page: &SummaryContext<'_>, candidates: &[&ArmSummary]) -> Option<String> {
+    let Judged { analysis, judgements, .. } = page.judged;
+    let plan = page.plan;
     let untested = analysis.comparisons.iter().map(|found| match found.evidence {
         Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
         Evidence::Paired(_) => None,

@@ -18,7 +18,7 @@ use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
 const NAME_MAX: usize = 30;
 
 /// Appends a line for each benchmark.
-pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let programs = programs(page);
     if page.analysis.comparisons.is_empty() {
         let rows = page.candidates().map(|arm| {
@@ -30,8 +30,8 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
         out.push('\n');
         return;
     }
-    let rows = page.analysis.comparisons.iter().zip(judgements);
-    let rows = rows.map(|(found, judgement)| compared(page, found, judgement, &programs));
+    let rows =
+        page.judged.pairs().map(|(found, judgement)| compared(page, found, judgement, &programs));
     let location = page.quantity.location(page.plan);
     let heading = match &programs[..] {
         [old, _] => format!("{location} of {}", shorten(old, 12)),
@@ -57,18 +57,15 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
 }
 
 /// How many benchmarks have which verdict, and the geometric mean of their ratios. `None` if nothing is compared.
-pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Option<String> {
+pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     if page.analysis.comparisons.is_empty() {
         return None;
     }
     let programs = programs(page);
-    let tested =
-        |index: &usize| matches!(page.analysis.comparisons[*index].evidence, Evidence::Paired(_));
-    let n_of = |verdict| {
-        let all = (0..judgements.len()).filter(tested);
-        all.filter(|&index| judgements[index].verdict == verdict).count()
-    };
-    let n_tested = (0..judgements.len()).filter(tested).count();
+    let is_tested = |found: &Comparison| matches!(found.evidence, Evidence::Paired(_));
+    let tested = || page.judged.pairs().filter(|(found, _)| is_tested(found));
+    let n_of = |verdict| tested().filter(|(_, it)| it.verdict == verdict).count();
+    let n = page.judged.judgements.len();
     let (slower, faster) =
         if page.quantity.is_time() { ("slower", "faster") } else { ("worse", "better") };
     let all = [
@@ -76,11 +73,10 @@ pub(super) fn sentence(page: &SummaryContext<'_>, judgements: &[Judgement]) -> O
         (n_of(Verdict::Faster), faster),
         (n_of(Verdict::Same), "the same"),
         (n_of(Verdict::Undecided), "undecided"),
-        (judgements.len() - n_tested, "without a verdict"),
+        (n - tested().count(), "without a verdict"),
     ];
     let said: Vec<String> =
         all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    let n = judgements.len();
     let what = if n == 1 { "benchmark" } else { "benchmarks" };
     let text = match &programs[..] {
         [old, new] => {
@@ -119,7 +115,7 @@ fn compared(
 }
 
 /// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
-pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     let has_programs = programs(page).len() > 1;
     let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
     draw(out, &["benchmark", page.quantity.location(page.plan), "median", "mean", "CV", "n"], rows);
@@ -133,7 +129,7 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>, judgements: &
             wrap(out, "counters: ", 6, &text);
         }
     }
-    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+    for (found, judgement) in page.judged.pairs() {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
             let text = format!("{}: {label}: {numbers}", compared_name(page, found));

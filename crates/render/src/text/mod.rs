@@ -19,7 +19,7 @@ use crate::quantity::QuantityWords;
 use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
-use analysis::verdict::{Judgement, judge};
+use analysis::verdict::{Judged, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Evidence, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
@@ -36,6 +36,7 @@ const BLOCKS_MAX: usize = 12;
 
 /// Shared input of all parts of the summary.
 struct SummaryContext<'a> {
+    judged: Judged<'a>,
     plan: &'a Plan,
     /// What the file of another program says beside its values.
     imported: Option<&'a ImportedFile>,
@@ -55,11 +56,8 @@ struct SummaryContext<'a> {
 }
 
 impl<'a> SummaryContext<'a> {
-    fn new(
-        record: &'a Record,
-        (analysis, judgements): (&'a Analysis, &[Judgement]),
-        styles: &'a Styles,
-    ) -> Self {
+    fn new(judged: Judged<'a>, styles: &'a Styles) -> Self {
+        let Judged { record, analysis, judgements } = judged;
         let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
         let names = ranked::names(plan, &analysis.arms);
         let row_names = names.iter().map(|(row, _)| row.clone()).collect();
@@ -73,6 +71,7 @@ impl<'a> SummaryContext<'a> {
         let quantity = QuantityWords::of(plan);
         let compared = ComparedTimes::of(analysis, judgements);
         Self {
+            judged,
             plan,
             imported,
             analysis,
@@ -106,15 +105,15 @@ impl<'a> SummaryContext<'a> {
     }
 
     /// The answer in a sentence. `None` where there is none to tell about.
-    fn sentence(&self, judgements: &[Judgement]) -> Option<String> {
+    fn sentence(&self) -> Option<String> {
         if self.plan.has_benchmarks() {
-            return benchmarks::sentence(self, judgements);
+            return benchmarks::sentence(self);
         }
         let comparisons = &self.analysis.comparisons;
         let has_verdict =
             || comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
         let is_told = !self.has_failed() || self.candidates().count() == 1 || has_verdict();
-        let mut text = answer::sentence(self, judgements).filter(|_| is_told)?;
+        let mut text = answer::sentence(self).filter(|_| is_told)?;
         if self.plan.order == Order::Listed && has_verdict() {
             text.push_str("; the order was fixed, not random");
         }
@@ -127,90 +126,75 @@ impl<'a> SummaryContext<'a> {
 }
 
 /// The summary: the answer, the statistics on request, notes and the path of the record. All lines but the path fit
-/// the terminal. `judgements` belong to the analysis' comparisons, in their order.
+/// the terminal.
 pub fn summary(
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
+    judged: Judged<'_>,
     histogram: Option<&Histogram>,
-    (detail, styles): (Depth, &Styles),
+    detail: Depth,
+    styles: &Styles,
 ) -> String {
-    let plan = &record.header.plan;
-    let page = SummaryContext::new(record, (analysis, judgements), styles);
+    let plan = &judged.record.header.plan;
+    let page = SummaryContext::new(judged, styles);
     let mut out = String::new();
-    append_answer(&mut out, &page, record, judgements);
+    append_answer(&mut out, &page);
     if detail == Depth::Brief {
-        metrics_asked_for(&mut out, &page, record);
+        metrics_asked_for(&mut out, &page);
     }
     if detail == Depth::Verbose {
         if plan.has_benchmarks() {
-            benchmarks::details(&mut out, &page, judgements);
+            benchmarks::details(&mut out, &page);
         } else if page.candidates().count() <= BLOCKS_MAX {
-            blocks(&mut out, &page, judgements, histogram);
+            blocks(&mut out, &page, histogram);
         } else {
             visible(&mut out, &page);
         }
         family(&mut out, &page);
     }
-    if let Some(found) = &analysis.self_check {
+    if let Some(found) = &judged.analysis.self_check {
         let judgement = judge(found, &plan.policy);
         out.push_str(&self_check(&found.evidence, &judgement, plan.policy, detail));
         out.push('\n');
     }
-    closing::lines(&mut out, record, (analysis, judgements), (detail, styles));
+    closing::lines(&mut out, judged, detail, styles);
     out
 }
 
 /// The sentence alone, as [`summary`] has it.
-pub(super) fn sentence(
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
-) -> Option<String> {
-    SummaryContext::new(record, (analysis, judgements), &Styles::default()).sentence(judgements)
+pub(super) fn sentence(judged: Judged<'_>) -> Option<String> {
+    SummaryContext::new(judged, &Styles::default()).sentence()
 }
 
 /// The sentence on the time of one command.
 pub(super) fn sentence_on(
     record: &Record,
     analysis: &Analysis,
-    (arm, unit): (&ArmSummary, DisplayUnit),
+    arm: &ArmSummary,
+    unit: DisplayUnit,
 ) -> String {
     let styles = Styles::default();
-    let page = SummaryContext::new(record, (analysis, &[]), &styles);
+    let page = SummaryContext::new(Judged { record, analysis, judgements: &[] }, &styles);
     answer::alone(&SummaryContext { unit, ..page }, &one_line(&arm.label), arm)
 }
 
 /// The answer alone: a failure, the sentence and the table.
-pub(super) fn answer(
-    record: &Record,
-    analysis: &Analysis,
-    judgements: &[Judgement],
-    styles: &Styles,
-) -> String {
-    let page = SummaryContext::new(record, (analysis, judgements), styles);
+pub(super) fn answer(judged: Judged<'_>, styles: &Styles) -> String {
     let mut out = String::new();
-    append_answer(&mut out, &page, record, judgements);
+    append_answer(&mut out, &SummaryContext::new(judged, styles));
     out
 }
 
-fn append_answer(
-    out: &mut String,
-    page: &SummaryContext<'_>,
-    record: &Record,
-    judgements: &[Judgement],
-) {
+fn append_answer(out: &mut String, page: &SummaryContext<'_>) {
     if page.has_failed() {
-        closing::failures(out, record, page.analysis.end, page.styles);
+        closing::failures(out, page.judged.record, page.analysis.end, page.styles);
     }
-    if let Some(text) = page.sentence(judgements) {
-        headline(out, page, judgements, &text);
+    if let Some(text) = page.sentence() {
+        headline(out, page, &text);
     }
     if page.plan.has_benchmarks() {
         if !page.analysis.comparisons.is_empty() {
             out.push('\n');
         }
-        benchmarks::append(out, page, judgements);
+        benchmarks::append(out, page);
         return;
     }
     let is_alone = page.candidates().count() == 1;
@@ -222,7 +206,7 @@ fn append_answer(
         }
         None => {
             out.push('\n');
-            ranked::append(out, page, judgements);
+            ranked::append(out, page);
         }
     }
     copies::append(out, page);
@@ -230,8 +214,8 @@ fn append_answer(
 }
 
 /// Appends the sentence, in the colour of the verdict if there is one verdict.
-fn headline(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement], text: &str) {
-    let style = match judgements {
+fn headline(out: &mut String, page: &SummaryContext<'_>, text: &str) {
+    let style = match page.judged.judgements {
         [judgement] => page.styles.verdict(judgement.verdict),
         _ => page.styles.headline,
     };
@@ -239,8 +223,8 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement
 }
 
 /// Appends the means of the metrics, if the user named some.
-fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>, record: &Record) {
-    let mut words = record.header.command_line.iter();
+fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>) {
+    let mut words = page.judged.record.header.command_line.iter();
     let is_asked_for = words.any(|word| word == "--metrics" || word.starts_with("--metrics="));
     if !is_asked_for || page.candidates().count() > BLOCKS_MAX {
         return;
@@ -288,12 +272,7 @@ fn family(out: &mut String, page: &SummaryContext<'_>) {
     out.push('\n');
 }
 
-fn blocks(
-    out: &mut String,
-    page: &SummaryContext<'_>,
-    judgements: &[Judgement],
-    histogram: Option<&Histogram>,
-) {
+fn blocks(out: &mut String, page: &SummaryContext<'_>, histogram: Option<&Histogram>) {
     let lines = histogram.map(histogram::lines).unwrap_or_default();
     let metrics = arms::MetricUnits::new(page);
     for arm in page.candidates() {
@@ -304,7 +283,7 @@ fn blocks(
             if lines.iter().any(|line| line.contains('+')) { "; + runs beyond it" } else { "" };
         writeln!(out, "   histogram: {axis}{beyond}\n").ok();
     }
-    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+    for (found, judgement) in page.judged.pairs() {
         let [new, old] = [found.arm, found.reference].map(|arm| &page.names[arm]);
         let heading = format!("{new} against {old}");
         out.push_str(&comparison(&heading, &found.evidence, judgement, page.plan, page.styles));

@@ -30,8 +30,8 @@ const CHOICES_MAX: usize = 16;
 type TableRow = ([String; N_COLUMNS], anstyle::Style);
 
 /// Appends the table of the candidates.
-pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
-    let found = by_arm(page, judgements);
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
+    let found = by_arm(page);
     let is_scan = scan_heading(page.plan).is_some();
     let is_listed = match page.table_order {
         TableOrder::Auto => is_scan,
@@ -79,12 +79,9 @@ fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
 }
 
 /// Ratio and verdict of the arms that are compared, by the arm's index.
-fn by_arm(
-    page: &SummaryContext<'_>,
-    judgements: &[Judgement],
-) -> Vec<Option<(String, Verdict, String)>> {
+fn by_arm(page: &SummaryContext<'_>) -> Vec<Option<(String, Verdict, String)>> {
     let mut found = vec![None; page.analysis.arms.len()];
-    for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+    for (comparison, judgement) in page.judged.pairs() {
         let (ratio, word) = ratio_and_word(&comparison.evidence, judgement, page.plan);
         if let Some(slot) = found.get_mut(comparison.arm) {
             *slot = Some((ratio, judgement.verdict, word));

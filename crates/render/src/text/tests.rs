@@ -34,7 +34,12 @@ fn in_depth(
     histogram: Option<&Histogram>,
 ) -> String {
     let judgements = judgements(record, analysis);
-    let text = summary(record, analysis, &judgements, histogram, (depth, &Styles::plain()));
+    let text = summary(
+        Judged { record, analysis, judgements: &judgements },
+        histogram,
+        depth,
+        &Styles::plain(),
+    );
     for line in text.lines() {
         assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
         assert_eq!(line.trim_end(), line);
@@ -314,10 +319,10 @@ fn colours_mark_the_verdict_and_the_headline() {
     let record = record(&["a", "b"]);
     let mut analysis = analysis(&record, &[1e6, 2e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
-    let judgements = judgements(&record, &analysis);
+    let judgements = &judgements(&record, &analysis);
+    let judged = Judged { record: &record, analysis: &analysis, judgements };
     for (depth, word) in [(Depth::Brief, "slower"), (Depth::Verbose, "SLOWER")] {
-        let text =
-            |styles: Styles| summary(&record, &analysis, &judgements, None, (depth, &styles));
+        let text = |styles: Styles| summary(judged, None, depth, &styles);
         let colored = text(Styles::colored());
         let red = format!("\u{1b}[1m\u{1b}[31m{word}\u{1b}[0m");
         assert!(host::terminal::escaped(&colored).contains(&red), "{colored:?}");

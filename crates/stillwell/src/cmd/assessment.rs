@@ -9,7 +9,7 @@ use crate::cmd::print::{fit_terminal, print};
 use analysis::convert::of_record;
 use analysis::histogram::Histogram;
 use analysis::suite::policy_of;
-use analysis::verdict::{Gate, GateAnswer, Judgement, judge};
+use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, judge};
 use analysis::{self, CeilingAnswer, against_ceiling, launches};
 use host::terminal;
 use model::values::{FailOn, exit_code};
@@ -49,6 +49,12 @@ impl Assessment {
         Self { record, analysis, judgements }
     }
 
+    /// What is shown of it.
+    pub fn judged(&self) -> Judged<'_> {
+        let Self { record, analysis, judgements } = self;
+        Judged { record, analysis, judgements }
+    }
+
     /// Whether the record has slices, warm-ups included.
     pub fn has_slices(&self) -> bool {
         self.record.slices.as_ref().is_some_and(|slices| slices.len() > 0)
@@ -71,8 +77,7 @@ impl Assessment {
         mut to: &mut dyn Write,
         error: Option<&ErrorObject>,
     ) -> Result<()> {
-        let Self { record, analysis, judgements } = self;
-        Ok(json::write(&mut to, record, analysis, judgements, error)?)
+        Ok(json::write(&mut to, self.judged(), error)?)
     }
 
     /// Prints the summary as text in this detail.
@@ -83,10 +88,7 @@ impl Assessment {
         // The terminal may have been resized during the session.
         fit_terminal();
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);
-        let (analysis, judgements) = (&self.analysis, &self.judgements);
-        let styles = Styles::colored();
-        let histogram = histogram.as_ref();
-        print(&text::summary(&self.record, analysis, judgements, histogram, (detail, &styles)))
+        print(&text::summary(self.judged(), histogram.as_ref(), detail, &Styles::colored()))
     }
 
     /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program.

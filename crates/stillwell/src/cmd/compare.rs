@@ -141,12 +141,11 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
         })
         .collect();
     if verb.json {
-        within::json(&mut terminal::data(), record, (analysis, judgements), &pairs)?;
+        within::json(&mut terminal::data(), assessment.judged(), &pairs)?;
     } else {
         fit_terminal();
         let detail = Depth::of(verb.verbose);
-        let styles = Styles::colored();
-        print(&within::text(record, (analysis, judgements), &pairs, (detail, &styles)))?;
+        print(&within::text(assessment.judged(), &pairs, detail, &Styles::colored()))?;
         assessment.print_gate(verb.fail_on, assessment.exit_code(verb.fail_on)?)?;
     }
     assessment.exit_code(verb.fail_on)

@@ -163,12 +163,11 @@ fn whole_analysis(assessment: &Assessment, to: &mut dyn Write) -> Result<()> {
 }
 
 fn comma_separated(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
-    Ok(csv::write(&mut to, &assessment.record, &assessment.analysis, &assessment.judgements)?)
+    Ok(csv::write(&mut to, assessment.judged())?)
 }
 
 fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<()> {
-    let table =
-        markup::table(markup, &assessment.record, &assessment.analysis, &assessment.judgements);
+    let table = markup::table(markup, assessment.judged());
     Ok(to.write_all(table.as_bytes())?)
 }
 

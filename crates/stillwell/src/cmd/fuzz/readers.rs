@@ -42,12 +42,11 @@ pub fn record(bytes: &[u8]) {
 fn show(record: Record) {
     drop(of_record::results(&record));
     let histogram = Histogram::of(&record, BINS);
-    let Assessment { record, analysis, judgements } = Assessment::of(record);
+    let assessment = Assessment::of(record);
     for detail in [Depth::Brief, Depth::Verbose] {
-        let styles = Styles::colored();
-        text::summary(&record, &analysis, &judgements, histogram.as_ref(), (detail, &styles));
+        text::summary(assessment.judged(), histogram.as_ref(), detail, &Styles::colored());
     }
-    let written = json::write(&mut Vec::new(), &record, &analysis, &judgements, None);
+    let written = json::write(&mut Vec::new(), assessment.judged(), None);
     assert!(written.is_ok(), "JSON can be written into memory");
 }
 

@@ -137,7 +137,7 @@ fn write_result(
     let result = GateResult {
         base: &trees.base,
         head: &trees.head,
-        measured: measured.times.as_ref().map(|it| (&it.record, &it.analysis, &it.judgements[..])),
+        measured: measured.times.as_ref().map(Assessment::judged),
         work: &measured.work.counted,
         counter: measured.work.counter.filter(|_| !measured.work.counted.is_empty()),
         uncounted: &measured.work.uncounted,
