@@ -27,7 +27,7 @@ pub struct GainTrial {
 
 impl GainTrial {
     /// A trial before any data. `alpha` covers both sides of the first test.
-    pub fn new(rule: &TrialRule, (alpha, seed): (f64, u64), estimand: Estimand) -> Self {
+    pub fn new(rule: &TrialRule, alpha: f64, seed: u64, estimand: Estimand) -> Self {
         let test = |gain: f64, alpha: f64| {
             SequentialTest::new(SequentialDesign {
                 spending: Spending { alpha, family: 1, n_min: 0 },

@@ -315,7 +315,8 @@ impl SessionComparisons {
         &self,
         walls: &Walls,
         decided: &[(&ArmComparison, f64)],
-        (limit, margin): (f64, f64),
+        limit: f64,
+        margin: f64,
     ) -> Result<bool, Invalid> {
         all_conclusions(walls, decided, |found| {
             let limit_or_same = limit.max(margin);

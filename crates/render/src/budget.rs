@@ -51,17 +51,25 @@ pub fn has_room(min: u32) -> String {
     )
 }
 
-/// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: the plan of
-/// each benchmark with its blocks so far and their time, ns; `spent_ns`: that of all so far. `None` if the fewest blocks fit.
+/// The blocks of a benchmark so far, and their time. None if they are not to be spoken of.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchmarkPace<'a> {
+    pub plan: &'a Plan,
+    pub n_blocks: u64,
+    pub span_ns: u64,
+}
+
+/// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: one of each
+/// benchmark; `spent_ns`: the time of all so far. `None` if the fewest blocks fit.
 pub fn short_budget_of_suite(
-    (budget_ns, spent_ns): (u64, u64),
-    paces: &[(&Plan, Option<(u64, u64)>)],
+    budget_ns: u64,
+    spent_ns: u64,
+    paces: &[BenchmarkPace<'_>],
 ) -> Option<String> {
-    let needed = |(plan, pace): &(&Plan, Option<(u64, u64)>)| {
+    let needed = |&BenchmarkPace { plan, n_blocks, span_ns }: &BenchmarkPace<'_>| {
         let (min, ..) = plan.blocks.bounds();
-        let (n_blocks, span_ns) = pace.filter(|(n_blocks, _)| *n_blocks > 0)?;
         let n_missing = u64::from(min).saturating_sub(n_blocks);
-        Some((n_missing, span_ns, span_ns / n_blocks * u64::from(min)))
+        Some((n_missing, span_ns, span_ns.checked_div(n_blocks)? * u64::from(min)))
     };
     let found: Vec<(u64, u64, u64)> = paces.iter().filter_map(needed).collect();
     let n_short = found.iter().filter(|(n_missing, ..)| *n_missing > 0).count();
@@ -72,9 +80,8 @@ pub fn short_budget_of_suite(
     let timed_ns: u64 = found.iter().map(|(_, span_ns, _)| span_ns).sum();
     // Warm-up, hooks and the starts of workers take their share of the time here too.
     let enough_ns = needed_ns as f64 * spent_ns as f64 / timed_ns.max(1) as f64;
-    let has_suspects = |(plan, _): &(&Plan, Option<(u64, u64)>)| {
-        plan.suite.as_ref().is_some_and(|suite| suite.has_suspects)
-    };
+    let has_suspects =
+        |pace: &BenchmarkPace<'_>| pace.plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
     let n_parts = if paces.iter().any(has_suspects) { SUSPECT_PARTS } else { 1 };
     let enough_ns = enough_ns * n_parts as f64;
     let (has, enough) = (budget(budget_ns as f64), budget(MARGIN * enough_ns));
@@ -86,8 +93,11 @@ pub fn short_budget_of_suite(
 
 /// The same of a gate that has ended, from its record. Its times had this share of the whole budget.
 pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Option<String> {
-    let pace = |part: &Record| {
-        let rows = &part.rows;
+    fn pace(part: &Record) -> BenchmarkPace<'_> {
+        let (plan, rows) = (&part.header.plan, &part.rows);
+        if end_reason(part) != Some(EndReason::Complete) {
+            return BenchmarkPace { plan, n_blocks: 0, span_ns: 0 };
+        }
         let timed = (0..rows.len()).filter(|&at| rows.block(at).is_some());
         let (mut started_ns, mut ended_ns, mut n_blocks) = (u64::MAX, 0, 0);
         for at in timed {
@@ -95,14 +105,13 @@ pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Opti
             ended_ns = ended_ns.max(rows.started_ns(at) + rows.span_ns(at).unwrap_or(0));
             n_blocks = n_blocks.max(rows.block(at).map_or(0, |block| block as u64 + 1));
         }
-        let is_open = end_reason(part) == Some(EndReason::Complete);
-        (n_blocks > 0 && is_open).then(|| (n_blocks, ended_ns.saturating_sub(started_ns)))
-    };
-    let paces: Vec<_> = record.parts.iter().map(|it| (&it.header.plan, pace(it))).collect();
-    let timed_ns = paces.iter().filter_map(|(_, pace)| *pace).map(|(_, span_ns)| span_ns).sum();
+        BenchmarkPace { plan, n_blocks, span_ns: ended_ns.saturating_sub(started_ns) }
+    }
+    let paces: Vec<_> = record.parts.iter().map(pace).collect();
+    let timed_ns = paces.iter().map(|pace| pace.span_ns).sum();
     // What the times had no room for, they had no room for in their share.
     let enough_for = |time_ns: u64| (time_ns as f64 / share) as u64;
-    short_budget_of_suite((budget_ns, enough_for(timed_ns)), &paces)
+    short_budget_of_suite(budget_ns, enough_for(timed_ns), &paces)
 }
 
 /// The number of blocks that would decide, with the options that make room for them.
@@ -222,8 +231,8 @@ mod tests {
         let mut plan = record(&["a", "b"]).header.plan;
         plan.blocks = BlockRule::Budget { budget_ns: SECOND_NS, min: 10, max: 500, firm: 1 };
         let text_of = |plan: &Plan, blocks: [u64; 2]| {
-            let paces = blocks.map(|n| (plan, Some((n, n * 2 * SECOND_NS))));
-            short_budget_of_suite((16 * SECOND_NS, 26 * SECOND_NS), &paces)
+            let pace = |n| BenchmarkPace { plan, n_blocks: n, span_ns: n * 2 * SECOND_NS };
+            short_budget_of_suite(16 * SECOND_NS, 26 * SECOND_NS, &blocks.map(pace))
         };
         // Twice ten blocks of 2 s, and a tenth more.
         let expected = "the budget of 16s has no room for the fewest blocks of 2 of 2 benchmarks; 44s would have";

@@ -152,14 +152,14 @@ fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text:
         }
     }
     let words = words.iter().map(String::as_str);
-    fill_after(out, (width(first), columns), indent, " ", words);
+    fill_after(out, width(first), columns, indent, " ", words);
 }
 
 fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
     let columns = columns();
     let n_columns = indent_of(indent, columns);
     out.extend(std::iter::repeat_n(' ', n_columns));
-    fill_after(out, (n_columns, columns), indent, between, items);
+    fill_after(out, n_columns, columns, indent, between, items);
 }
 
 /// An indent that leaves three quarters of a narrow terminal to the text.
@@ -170,7 +170,8 @@ fn indent_of(indent: usize, columns: usize) -> usize {
 /// Fills lines of at most `columns`; the first one already holds `n_columns`.
 fn fill_after<'a>(
     out: &mut String,
-    (n_columns, columns): (usize, usize),
+    n_columns: usize,
+    columns: usize,
     indent: usize,
     between: &str,
     items: impl Iterator<Item = &'a str>,

@@ -161,10 +161,7 @@ fn evidence(
     }
     if answer == GateAnswer::Pass {
         return (
-            format!(
-                "{interval}, {}",
-                why_fine(of_costs, judgement, (limit, [beyond, &above]), plan)
-            ),
+            format!("{interval}, {}", why_fine(of_costs, judgement, limit, [beyond, &above], plan)),
             String::new(),
         );
     }
@@ -194,7 +191,8 @@ fn evidence(
 fn why_fine(
     shown: RatioInterval,
     judgement: &Judgement,
-    (limit, [beyond, above]): (f64, [&str; 2]),
+    limit: f64,
+    [beyond, above]: [&str; 2],
     plan: &Plan,
 ) -> String {
     if judgement.verdict == Verdict::Faster {

@@ -57,7 +57,8 @@ pub fn beginning(
 pub fn round(
     race: &Race,
     step: &RaceStep,
-    (failed, counts): (&[(usize, String)], bool),
+    failed: &[(usize, String)],
+    counts: bool,
     labels: &[String],
 ) -> String {
     let mut out = String::new();

@@ -92,7 +92,8 @@ pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
 pub fn changes(
     all: &[Series],
     changes: &[SeriesChange<'_>],
-    (n_left_out, nearest): (usize, Option<&NearestChange>),
+    n_left_out: usize,
+    nearest: Option<&NearestChange>,
     styles: &Styles,
 ) -> String {
     let mut out = String::new();

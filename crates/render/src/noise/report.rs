@@ -22,7 +22,7 @@ const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 
 /// Formats the report: the answer, a line for each CPU, and where the lost time went; in depth also each CPU's own
 /// ledger, pauses and timeline, and how all of that is known.
-pub fn report(found: &NoiseReport, (depth, styles): (Depth, &Styles)) -> String {
+pub fn report(found: &NoiseReport, depth: Depth, styles: &Styles) -> String {
     let mut out = String::new();
     conclusion(&mut out, found, styles);
     out.push('\n');

@@ -112,7 +112,7 @@ pub(crate) fn pair(
                     let range = quantity.range(new, old, shown);
                     format!("{new} is not {limit} {slower} than {old}: {range}")
                 }
-                Verdict::Undecided => undecided(new, old, (paired, shown), plan),
+                Verdict::Undecided => undecided(new, old, paired, shown, plan),
             }
         }
         Evidence::Unpaired { ratio, because, .. } => {
@@ -192,7 +192,8 @@ fn as_fast(interval: RatioInterval) -> String {
 fn undecided(
     new: &str,
     old: &str,
-    (paired, shown): (&PairedTest, RatioInterval),
+    paired: &PairedTest,
+    shown: RatioInterval,
     plan: &Plan,
 ) -> String {
     if paired.doubt == Some(SameDoubt::HiddenTail)

@@ -75,7 +75,7 @@ fn gain_of(test: &SequentialTest, pairs: &SimulatedPairs, alpha: f64) -> Gain {
 /// A trial: outcome, gain and number of blocks.
 fn tried(levels: [f64; 2], stage: f64, weather: &mut Weather<'_>) -> (Option<TrialOutcome>, Gain) {
     let (seed, alpha) = (weather.stream.next_u64(), 2.0 * stage);
-    let mut trial = GainTrial::new(&RULE, (alpha, seed), Estimand::Adaptive);
+    let mut trial = GainTrial::new(&RULE, alpha, seed, Estimand::Adaptive);
     let mut main = test(alpha, seed);
     let points = by_pairs(BLOCKS_MAX);
     let mut pairs = SimulatedPairs::default();

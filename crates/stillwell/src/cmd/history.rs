@@ -305,8 +305,8 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         let body = shown::ChangesBody { changes: &changes, nearest: nearest.as_ref() };
         document::write(&mut terminal::data(), &body, shown::conclusion(&changes), None)?;
     } else {
-        let without = (n_left_out, nearest.as_ref());
-        print(&shown::changes(&found, &changes, without, &Styles::colored()))?;
+        let nearest = nearest.as_ref();
+        print(&shown::changes(&found, &changes, n_left_out, nearest, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
         let limit = fail_on.limit();

@@ -82,7 +82,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         document::write(&mut terminal::data(), &found.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
         let depth = Depth::of(verb.verbose);
-        print(&shown::report(&found.report, (depth, &Styles::colored())))?;
+        print(&shown::report(&found.report, depth, &Styles::colored()))?;
     }
     // The report is shown even if the raw data cannot be written.
     written?;

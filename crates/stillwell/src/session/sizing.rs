@@ -49,8 +49,8 @@ impl SessionState {
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
         let Some(watch) = &self.watch else { return Ok(true) };
         // A gate ends by the criterion that judges it; otherwise it could end without an answer.
-        let limits = (plan.slower_limit.ln_1p(), plan.policy.same_within.ln_1p());
-        if is_of_gate && !watch.is_answered(&self.walls, decided, limits)? {
+        let (limit, margin) = (plan.slower_limit.ln_1p(), plan.policy.same_within.ln_1p());
+        if is_of_gate && !watch.is_answered(&self.walls, decided, limit, margin)? {
             return Ok(false);
         }
         watch.is_sized(&self.walls, decided, share_max)

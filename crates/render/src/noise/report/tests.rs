@@ -53,7 +53,7 @@ fn found() -> NoiseReport {
 
 #[test]
 fn what_went_wrong_is_said() {
-    let text = |depth| report(&found(), (depth, &Styles::plain()));
+    let text = |depth| report(&found(), depth, &Styles::plain());
     insta::assert_snapshot!(text(Depth::Verbose));
     insta::assert_snapshot!("the_report_in_brief", text(Depth::Brief));
     assert!(text(Depth::Brief).lines().count() <= 25);
@@ -73,7 +73,7 @@ fn what_went_wrong_is_said_of_many_cpus() {
         ..found.cpus[0].clone()
     };
     found.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
-    let text = report(&found, (Depth::Verbose, &Styles::plain()));
+    let text = report(&found, Depth::Verbose, &Styles::plain());
     for part in [
         "   CPU 3: 7 pauses did not fit",
         "taken away",

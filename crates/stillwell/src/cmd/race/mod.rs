@@ -196,7 +196,7 @@ fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
         };
         measurer.replay(&mut race, &state.directory, &line)?;
         if is_told {
-            print(&page::round(&race, &step, (&line.failed, line.counts), &labels))?;
+            print(&page::round(&race, &step, &line.failed, line.counts, &labels))?;
         }
         state.keep(line)?;
     }

@@ -25,7 +25,7 @@ use measure::interrupt::Interrupt;
 use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use model::spec::workers::BenchSpec;
 use record::{EndReason, Layout, Readers, SuiteManifest};
-use render::budget::short_budget_of_suite;
+use render::budget::{BenchmarkPace, short_budget_of_suite};
 use render::one_line;
 
 /// Separates the random stream of the visits from those of the benchmarks.
@@ -177,13 +177,15 @@ impl SuiteSession<'_> {
 
     /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.
     fn warn_of_budget(&self) {
-        let pace = |entry: &SuiteEntry<'_>| {
-            let state = entry.state.as_ref().filter(|_| entry.is_open())?;
-            Some((state.n_blocks(), state.span_ns()))
-        };
-        let paces: Vec<_> = self.entries.iter().map(|it| (&it.member.plan, pace(it))).collect();
-        let time_ns = (self.manifest.suite.budget_ns, self.spent_ns());
-        let text = short_budget_of_suite(time_ns, &paces);
+        fn pace<'a>(entry: &'a SuiteEntry<'_>) -> BenchmarkPace<'a> {
+            let state = entry.state.as_ref().filter(|_| entry.is_open());
+            let [n_blocks, span_ns] =
+                state.map_or([0; 2], |state| [state.n_blocks(), state.span_ns()]);
+            BenchmarkPace { plan: &entry.member.plan, n_blocks, span_ns }
+        }
+        let paces: Vec<_> = self.entries.iter().map(pace).collect();
+        let budget_ns = self.manifest.suite.budget_ns;
+        let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces);
         if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !self.is_of_gate) {
             writeln!(terminal::stderr(), "stillwell: {text}").ok();
         }
