@@ -5,14 +5,13 @@
 
 use std::io::Write;
 
-use anyhow::{Context as _, Result};
-use minijinja::Environment;
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::bisect::track::{TrackPoint, track};
 use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
 use crate::columns::{for_page, one_line};
-use crate::report::policy;
+use crate::report::{filled, policy};
 use crate::units::{counted, short_time, signed_percent};
 use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 
@@ -21,8 +20,6 @@ const STYLE: &str = concat!(
     include_str!("../../assets/report/style.css"),
     include_str!("../../assets/bisect/curve.css")
 );
-/// Name of the template. minijinja escapes the output of templates that end in `.html`.
-const NAME: &str = "page.html";
 /// Margins of the curve: left, right, top without the names of commits, bottom.
 const MARGINS: [f64; 4] = [64.0, 16.0, 11.0, 40.0];
 /// Height of a line of names above the curve, and the width of a letter in it.
@@ -148,12 +145,7 @@ pub fn write(
     is_time: bool,
 ) -> Result<()> {
     let template = for_page(|| template(search, beginning, steps, is_time));
-    let what = "the template of the page";
-    let mut environment = Environment::new();
-    environment.add_template(NAME, TEMPLATE).context(what)?;
-    let page = environment.get_template(NAME).context(what)?;
-    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
-    Ok(to.write_all(html.as_bytes())?)
+    Ok(to.write_all(filled(TEMPLATE, &template)?.as_bytes())?)
 }
 
 fn template(

@@ -42,8 +42,6 @@ const SCRIPTS: [&str; 7] = [
     FIGURES,
     include_str!("../../assets/report/page.js"),
 ];
-/// Name of the template. minijinja escapes the output of templates that end in `.html`.
-const NAME: &str = "page.html";
 
 /// A record with its analysis and judgements.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +64,6 @@ pub fn write(
 ) -> Result<()> {
     let page = for_page(|| page::page(records, data, title));
     let script_data = ReportScriptData { data, words: ReportTexts { groups: &page.words } };
-    let mut environment = Environment::new();
-    environment.add_template(NAME, TEMPLATE).context("the template of the report")?;
     let whole = ReportTemplate {
         policy: policy(&SCRIPTS, STYLE),
         style: STYLE,
@@ -75,10 +71,15 @@ pub fn write(
         data: embedded(&script_data)?,
         page: &page,
     };
-    let template = environment.get_template(NAME).context("the template of the report")?;
-    let html =
-        template.render(minijinja::value::Serde(&whole)).context("the template of the report")?;
-    Ok(to.write_all(html.as_bytes())?)
+    Ok(to.write_all(filled(TEMPLATE, &whole)?.as_bytes())?)
+}
+
+/// A page: a template with these values in it.
+pub(super) fn filled(template: &str, values: &impl Serialize) -> Result<String> {
+    let values = minijinja::value::Serde(values);
+    // The name makes minijinja escape what it fills in.
+    let page = Environment::new().render_named_str("page.html", template, values);
+    page.context("the template of the page")
 }
 
 /// Input of the template.

@@ -5,12 +5,11 @@
 
 use std::io::Write;
 
-use anyhow::{Context as _, Result};
-use minijinja::Environment;
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::columns::{for_page, width};
-use crate::report::{embedded, policy};
+use crate::report::{embedded, filled, policy};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
 use crate::why::{N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees};
@@ -24,8 +23,6 @@ const STYLE: &str = concat!(
     include_str!("../../assets/report/style.css"),
     include_str!("../../assets/profile/flame.css")
 );
-/// Name of the template. minijinja escapes the output of templates that end in `.html`.
-const NAME: &str = "page.html";
 
 /// Columns of a command in the heading of a table.
 const ARM_IN_HEADING: usize = 16;
@@ -101,12 +98,7 @@ fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> R
         notes: notes(found),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let what = "the template of the page";
-    let mut environment = Environment::new();
-    environment.add_template(NAME, TEMPLATE).context(what)?;
-    let page = environment.get_template(NAME).context(what)?;
-    let html = page.render(minijinja::value::Serde(&template)).context(what)?;
-    Ok(to.write_all(html.as_bytes())?)
+    Ok(to.write_all(filled(TEMPLATE, &template)?.as_bytes())?)
 }
 
 /// How to read the flame graph.
