@@ -164,19 +164,17 @@ fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
 
 /// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
 pub(crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
-    let audience = Audience::of(plan);
     let n_pairs = to_decide.n_pairs;
+    let BlockRule::Budget { max, .. } = plan.blocks else {
+        return vec!["--runs".into(), n_pairs.to_string()];
+    };
+    let audience = Audience::of(plan);
     let longer = longer_budget(to_decide, plan).map(|time| format!("--budget {time}"));
-    let options: Vec<String> = match (plan.blocks, audience) {
-        (BlockRule::Exactly(_), _) => vec![audience.blocks(n_pairs)],
-        (BlockRule::Budget { max, .. }, _) => {
-            let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
-            match audience {
-                // The options exclude each other: a number of processes, or a budget.
-                Audience::Workers => beyond.or(longer).into_iter().collect(),
-                _ => longer.into_iter().chain(beyond).collect(),
-            }
-        }
+    let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
+    let options: Vec<String> = match audience {
+        // The options exclude each other: a number of processes, or a budget.
+        Audience::Workers => beyond.or(longer).into_iter().collect(),
+        _ => longer.into_iter().chain(beyond).collect(),
     };
     options.iter().flat_map(|option| option.split(' ')).map(str::to_owned).collect()
 }

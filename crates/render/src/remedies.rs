@@ -39,19 +39,11 @@ impl Audience {
         }
     }
 
-    /// The setting for exactly `n` blocks.
-    pub fn blocks(self, n: usize) -> String {
-        match self {
-            Self::Run | Self::Machine => format!("--runs {n}"),
-            Self::Workers | Self::Suite | Self::Gate => format!("--runs {n}"),
-        }
-    }
-
     /// The setting for at most `n` blocks. Workers accept only an exact number.
     pub fn blocks_max(self, n: usize) -> String {
         match self {
             Self::Run | Self::Machine => format!("--max-runs {n}"),
-            Self::Workers => self.blocks(n),
+            Self::Workers => format!("--runs {n}"),
             Self::Suite | Self::Gate => format!("`policy.max_blocks = {n}`"),
         }
     }
