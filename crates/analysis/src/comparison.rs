@@ -40,6 +40,16 @@ pub enum Evidence {
     },
 }
 
+impl Evidence {
+    /// The test, or why there is none.
+    pub fn test(&self) -> Result<&PairedTest, NoTest> {
+        match self {
+            Self::Paired(paired) => Ok(paired),
+            Self::Unpaired { because, .. } | Self::None { because } => Err(*because),
+        }
+    }
+}
+
 /// Reason why there is no calibrated verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]

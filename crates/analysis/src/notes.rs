@@ -305,11 +305,9 @@ fn too_short(arms: &[ArmSummary]) -> impl Iterator<Item = Note> {
 }
 
 fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
-    let n_dropped = comparisons.iter().filter_map(|comparison| match &comparison.evidence {
-        Evidence::Paired(paired) => Some(paired.n_warmup_pairs),
-        _ => None,
-    });
-    let n_blocks = n_dropped.max().filter(|&n_blocks| n_blocks >= 2)?;
+    let tests = comparisons.iter().filter_map(|comparison| comparison.evidence.test().ok());
+    let n_blocks =
+        tests.map(|paired| paired.n_warmup_pairs).max().filter(|&n_blocks| n_blocks >= 2)?;
     let n_warmups = (!record.header.plan.in_slices).then_some(n_blocks + 1);
     Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
 }

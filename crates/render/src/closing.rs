@@ -32,7 +32,7 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
     let plan = &record.header.plan;
     let is_verbose = detail == Depth::Verbose;
     // A session that failed has to be repeated, whatever its noise was.
-    let has_failed = matches!(analysis.end, Some(EndReason::Failed | EndReason::TimedOut));
+    let has_failed = is_failure(analysis.end);
     let is_open = !has_failed
         && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
     let is_shown = |note: &&Note| is_verbose || is_worth_reading(note, plan, is_open);
@@ -256,7 +256,7 @@ pub(super) fn failures(
 
 /// Appends the last failed run and the end of its stderr, if it ended the session.
 fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
-    if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
+    if !is_failure(reason) {
         return;
     }
     let (what, stderr) = last_failure(record);
@@ -272,17 +272,22 @@ fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles:
     }
 }
 
+/// Whether a command, a hook or the timeout ended a session.
+pub(super) fn is_failure(end: Option<EndReason>) -> bool {
+    matches!(end, Some(EndReason::Failed | EndReason::TimedOut))
+}
+
+fn failed_parts(suite: &Record) -> impl Iterator<Item = &Record> {
+    suite.parts.iter().filter(|part| is_failure(end_reason(part)))
+}
+
 /// The benchmarks of a suite that failed, each with what happened.
 pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
-    let has_failed =
-        |part: &&Record| matches!(end_reason(part), Some(EndReason::Failed | EndReason::TimedOut));
-    suite.parts.iter().filter(has_failed).map(|part| last_failure(part).0).collect()
+    failed_parts(suite).map(|part| last_failure(part).0).collect()
 }
 
 /// The benchmarks of a suite whose instructions were not counted, each with what was said last.
 pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
-    let has_failed =
-        |part: &&Record| matches!(end_reason(part), Some(EndReason::Failed | EndReason::TimedOut));
     let why = |part: &Record| {
         let (what, said) = last_failure(part);
         match said.trim_end().lines().last() {
@@ -290,7 +295,7 @@ pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
             None => what,
         }
     };
-    suite.parts.iter().filter(has_failed).map(why).collect()
+    failed_parts(suite).map(why).collect()
 }
 
 /// Of these benchmarks, those that ended because a run took too long.

@@ -134,10 +134,10 @@ fn evidence(
     plan: &Plan,
 ) -> (String, String) {
     let policy = plan.policy;
-    let paired = match evidence {
-        Evidence::Paired(paired) => paired,
-        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
-            return (format!("has no verdict: {}", no_test(*because, policy)), String::new());
+    let paired = match evidence.test() {
+        Ok(paired) => paired,
+        Err(because) => {
+            return (format!("has no verdict: {}", no_test(because, policy)), String::new());
         }
     };
     let limit = fail_on.limit();

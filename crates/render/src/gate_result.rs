@@ -10,7 +10,7 @@ use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
-use analysis::{ComparedTimes, Comparison, Evidence, PairedTest, RatioInterval, against_ceiling};
+use analysis::{ComparedTimes, Comparison, PairedTest, RatioInterval, against_ceiling};
 use model::values::{FailOn, exit_code};
 use record::plan::Plan;
 
@@ -163,10 +163,8 @@ impl<'a> GateResult<'a> {
         judgement: &Judgement,
     ) -> GateRow {
         let name = plan.arms[found.arm].benchmark.clone().unwrap_or_default();
-        let paired = match &found.evidence {
-            Evidence::Paired(paired) => Some(paired),
-            Evidence::Unpaired { .. } | Evidence::None { .. } => None,
-        };
+        let test = found.evidence.test();
+        let paired = test.ok();
         let ratio = paired.map(|paired| judgement.shown(paired));
         let work = self.work.iter().find(|(benchmark, _)| *benchmark == name).map(|it| it.1);
         let by_change = match self.fail_on.slower_pct {
@@ -187,12 +185,7 @@ impl<'a> GateResult<'a> {
             Some(unit.label(&t0::beside_ratio(unit, time)))
         };
         let [base, head] = [found.reference, found.arm].map(|arm| value(arm).unwrap_or_default());
-        let open = match &found.evidence {
-            Evidence::Unpaired { because, .. } | Evidence::None { because } => {
-                no_test(*because, plan.policy)
-            }
-            Evidence::Paired(_) => "undecided".into(),
-        };
+        let open = test.err().map_or("undecided".into(), |because| no_test(because, plan.policy));
         let row = GateRow {
             name,
             base,

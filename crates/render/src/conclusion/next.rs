@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::budget::budget;
 use crate::budget::{more_blocks, to_decide};
 use crate::remedies::Audience;
+use analysis::DecisionEstimate;
 use analysis::verdict::{Judged, Verdict};
-use analysis::{DecisionEstimate, Evidence, PairedTest};
 use model::spec::{complete, without_options};
 use model::words::{bytes_of, path_text, text_of};
 use record::Record;
@@ -52,13 +52,10 @@ pub fn measure_longer(judged: Judged<'_>) -> Option<NextAction> {
     let record = judged.record;
     let plan = &record.header.plan;
     let open = judged.pairs().filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
-    let known = open.filter_map(|(found, _)| match &found.evidence {
-        Evidence::Paired(paired) => Some((paired, paired.to_decide?)),
-        Evidence::Unpaired { .. } | Evidence::None { .. } => None,
-    });
+    let tests = open.filter_map(|(found, _)| found.evidence.test().ok());
+    let known = tests.filter_map(|paired| Some((paired, paired.to_decide?)));
     // All comparisons share the blocks, so the one that needs the most decides.
-    let (paired, needed): (&PairedTest, DecisionEstimate) =
-        known.max_by_key(|(_, needed)| needed.n_pairs)?;
+    let (paired, needed) = known.max_by_key(|(_, needed)| needed.n_pairs)?;
     Some(NextAction {
         action: ActionKind::MeasureLonger,
         why: to_decide(paired, plan),

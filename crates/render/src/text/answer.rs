@@ -245,10 +245,7 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
 fn several(page: &SummaryContext<'_>, candidates: &[&ArmSummary]) -> Option<String> {
     let Judged { analysis, judgements, .. } = page.judged;
     let plan = page.plan;
-    let untested = analysis.comparisons.iter().map(|found| match found.evidence {
-        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
-        Evidence::Paired(_) => None,
-    });
+    let untested = analysis.comparisons.iter().map(|found| found.evidence.test().err());
     let untested: Option<Vec<NoTest>> = untested.collect();
     if let Some(because) = untested.and_then(|all| all.first().copied()) {
         return Some(format!("no verdict: {}", no_test(because, plan.policy)));
@@ -300,12 +297,10 @@ fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> Strin
 
 /// What would decide the comparison that needs the most blocks, if one is open.
 fn hint(page: &SummaryContext<'_>) -> String {
-    let open = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
-        Evidence::Paired(paired) => paired.to_decide.map(|needed| (needed.n_pairs, paired)),
-        _ => None,
-    });
-    let most = open.max_by_key(|(n_pairs, _)| *n_pairs);
-    most.map_or_else(String::new, |(_, paired)| format!("; {}", to_decide(paired, page.plan)))
+    let tests = page.analysis.comparisons.iter().filter_map(|found| found.evidence.test().ok());
+    let open = tests.filter(|paired| paired.to_decide.is_some());
+    let most = open.max_by_key(|paired| paired.to_decide.map(|needed| needed.n_pairs));
+    most.map_or_else(String::new, |paired| format!("; {}", to_decide(paired, page.plan)))
 }
 
 /// How much the only command was disturbed, in one line.

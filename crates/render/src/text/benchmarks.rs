@@ -12,7 +12,7 @@ use crate::text::{SummaryContext, arms, ranked};
 use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
 use analysis::verdict::{Judgement, Verdict};
-use analysis::{ArmSummary, Comparison, Evidence, geometric_mean};
+use analysis::{ArmSummary, Comparison, geometric_mean};
 
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
@@ -46,11 +46,8 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     if !names.is_empty() {
         wrap(out, "in one program only: ", 6, &names.join(", "));
     }
-    let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
-        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
-        Evidence::Paired(_) => None,
-    });
-    if let Some(because) = reasons.next() {
+    let mut comparisons = page.analysis.comparisons.iter();
+    if let Some(because) = comparisons.find_map(|found| found.evidence.test().err()) {
         wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
     }
     out.push('\n');
@@ -62,8 +59,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
         return None;
     }
     let programs = programs(page);
-    let is_tested = |found: &Comparison| matches!(found.evidence, Evidence::Paired(_));
-    let tested = || page.judged.pairs().filter(|(found, _)| is_tested(found));
+    let tested = || page.judged.pairs().filter(|(found, _)| found.evidence.test().is_ok());
     let n_of = |verdict| tested().filter(|(_, it)| it.verdict == verdict).count();
     let n = page.judged.judgements.len();
     let (slower, faster) =

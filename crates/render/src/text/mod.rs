@@ -20,11 +20,11 @@ use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, judge};
-use analysis::{Analysis, ArmSummary, ComparedTimes, Evidence, Ranking};
+use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
 use record::plan::Plan;
-use record::{EndReason, ImportedBenchmark, ImportedFile, Record};
+use record::{ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::{differs, pair};
 use comparison::self_check;
@@ -101,7 +101,7 @@ impl<'a> SummaryContext<'a> {
     }
 
     fn has_failed(&self) -> bool {
-        matches!(self.analysis.end, Some(EndReason::Failed | EndReason::TimedOut))
+        closing::is_failure(self.analysis.end)
     }
 
     /// The answer in a sentence. `None` where there is none to tell about.
@@ -110,8 +110,7 @@ impl<'a> SummaryContext<'a> {
             return benchmarks::sentence(self);
         }
         let comparisons = &self.analysis.comparisons;
-        let has_verdict =
-            || comparisons.iter().any(|it| matches!(it.evidence, Evidence::Paired(_)));
+        let has_verdict = || comparisons.iter().any(|it| it.evidence.test().is_ok());
         let is_told = !self.has_failed() || self.candidates().count() == 1 || has_verdict();
         let mut text = answer::sentence(self).filter(|_| is_told)?;
         if self.plan.order == Order::Listed && has_verdict() {
@@ -243,11 +242,9 @@ fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>) {
 
 /// Appends the range of the smallest differences that the comparisons could have seen.
 fn visible(out: &mut String, page: &SummaryContext<'_>) {
-    let of = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
-        Evidence::Paired(paired) => Some(paired.smallest_visible),
-        _ => None,
-    });
-    let visible: Vec<f64> = of.filter(|visible| visible.is_finite()).collect();
+    let tests = page.analysis.comparisons.iter().filter_map(|found| found.evidence.test().ok());
+    let visible = tests.map(|paired| paired.smallest_visible);
+    let visible: Vec<f64> = visible.filter(|visible| visible.is_finite()).collect();
     let Some(least) = visible.iter().copied().reduce(f64::min) else { return };
     let most = visible.iter().copied().fold(least, f64::max);
     let (least, most) = (percent(least), percent(most));
@@ -258,11 +255,8 @@ fn visible(out: &mut String, page: &SummaryContext<'_>) {
 
 /// Appends the meaning of the error rate, if several comparisons share it.
 fn family(out: &mut String, page: &SummaryContext<'_>) {
-    let family = page.analysis.comparisons.iter().find_map(|found| match &found.evidence {
-        Evidence::Paired(paired) if paired.family > 1 => Some(paired.family),
-        _ => None,
-    });
-    let Some(n) = family else { return };
+    let mut tests = page.analysis.comparisons.iter().filter_map(|it| it.evidence.test().ok());
+    let Some(n) = tests.find_map(|it| Some(it.family).filter(|n| *n > 1)) else { return };
     let alpha = uncertain::trimmed(page.plan.policy.alpha * 100.0, 6);
     let text = format!(
         "{n} comparisons, judged together (Holm): by chance, any of them is called different in at most {alpha} % of \
@@ -288,7 +282,7 @@ fn blocks(out: &mut String, page: &SummaryContext<'_>, histogram: Option<&Histog
         let heading = format!("{new} against {old}");
         out.push_str(&comparison(&heading, &found.evidence, judgement, page.plan, page.styles));
         let by_cpu = page.analysis.cpu_comparisons.iter().find(|by_cpu| by_cpu.arm == found.arm);
-        if let Some(Evidence::Paired(paired)) = by_cpu.map(|by_cpu| &by_cpu.evidence) {
+        if let Some(paired) = by_cpu.and_then(|by_cpu| by_cpu.evidence.test().ok()) {
             out.push_str(&comparison::by_cpu(paired));
         }
         out.push('\n');
