@@ -1,5 +1,8 @@
 //! The result of a gate, and what it says of each benchmark by times and by instructions.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
 use crate::gate::at_most;
@@ -15,29 +18,34 @@ use model::values::{FailOn, exit_code};
 use record::plan::Plan;
 
 /// The result of a gate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct GateResult<'a> {
     /// What the old build is.
     pub base: &'a str,
     /// What the new build is.
     pub head: &'a str,
     /// What was measured; `None` if nothing had to be.
+    #[serde(skip)]
     pub measured: Option<Judged<'a>>,
     /// The work of benchmarks by their names, if it was counted.
+    #[serde(skip)]
     pub work: &'a [(String, WorkCounted)],
-    /// What counted the work.
+    /// What counted instructions; null if nothing did.
     pub counter: Option<&'a str>,
-    /// Benchmarks whose work was to be counted and was not, with the reason.
+    /// Benchmarks whose instructions were to be counted and were not, with the reason.
     pub uncounted: &'a [String],
     /// What the budget was too short for.
     pub short_budget: Option<&'a str>,
     /// The slowdowns that fail.
+    #[serde(skip)]
     pub fail_on: FailOn,
     /// The exit code of the gate.
+    #[serde(rename = "exit_code")]
     pub code: u8,
     /// Programs that are the same, byte for byte.
     pub same: &'a [String],
     /// Programs that differ only in the directory and the number of the build, and in what is not loaded.
+    #[serde(rename = "same_but_for_build")]
     pub same_loaded: &'a [String],
     /// Programs and benchmarks that only the new build has.
     pub new: &'a [String],
@@ -45,25 +53,36 @@ pub struct GateResult<'a> {
     pub gone: &'a [String],
     /// Programs that do not list their benchmarks and benchmarks that failed, with the reason.
     pub failing: &'a [String],
-    /// Benchmarks that the user leaves out.
+    /// Benchmarks that --only or --skip leaves out.
     pub left_out: &'a [String],
 }
 
-/// One benchmark.
+/// A benchmark of a gate.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct GateRow {
     /// Its name.
     pub(super) name: String,
+    #[serde(skip)]
     pub(super) base: String,
+    #[serde(skip)]
     pub(super) head: String,
+    /// New ÷ old; null without an estimate.
     pub(super) ratio: Option<RatioInterval>,
+    #[serde(skip)]
     pub(super) numbers: String,
     /// What it means, in a few words.
+    #[serde(skip)]
     pub(super) meaning: String,
+    /// Its verdict.
     pub(super) verdict: Verdict,
-    /// Its answer by times and work together.
+    /// Whether it passes, by times and work together.
     pub answer: GateAnswer,
+    /// What the answer rests on.
     pub(super) by: DecidedBy,
+    /// The instructions, if they were counted.
+    #[serde(rename = "instructions")]
     pub(super) work: Option<WorkCounted>,
+    /// Smallest difference that was visible, as a fraction.
     pub(super) smallest_visible: Option<f64>,
 }
 
