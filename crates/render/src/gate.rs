@@ -8,8 +8,8 @@ use crate::text::{margin, no_test};
 use crate::uncertain;
 use crate::units::unit_of_arm;
 use analysis::ceilings::worst;
-use analysis::verdict::{Gate, GateAnswer, Judgement, Verdict};
-use analysis::{Analysis, CeilingAnswer, Evidence, RatioInterval};
+use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
+use analysis::{CeilingAnswer, Evidence, RatioInterval};
 use model::values::{Better, Ceiling, FailOn};
 use record::plan::{Arm, Plan};
 use stats::Interval;
@@ -17,23 +17,12 @@ use stats::Interval;
 /// Columns of a name.
 const NAME_MAX: usize = 30;
 
-/// The comparisons that the gate is about.
-#[derive(Clone, Copy, Debug)]
-pub struct GateInput<'a> {
-    /// The plan of the session.
-    pub plan: &'a Plan,
-    /// Its analysis.
-    pub analysis: &'a Analysis,
-    /// The judgement of each comparison.
-    pub judgements: &'a [Judgement],
-    /// What is known of each value that has a ceiling.
-    pub ceilings: &'a [CeilingAnswer],
-}
-
 /// A line for each question of the gate: how much slower, and how much at most.
-pub fn lines(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
-    let of_slowdowns = Gate::of(input.judgements, fail_on).answer;
-    let answers = input.ceilings.iter().map(|it| it.answer);
+/// `ceilings`: what is known of each value that has one.
+pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, code: u8) -> String {
+    let plan = &judged.record.header.plan;
+    let of_slowdowns = Gate::of(judged.judgements, fail_on).answer;
+    let answers = ceilings.iter().map(|it| it.answer);
     if code != answers.fold(of_slowdowns, GateAnswer::and).exit_code() {
         return format!(
             "gate: not decided: the session did not come to its end, exit code {code}\n"
@@ -41,18 +30,18 @@ pub fn lines(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
     }
     let mut text = String::new();
     if fail_on.slower_pct.is_some() {
-        text += &line(input, fail_on, code);
+        text += &line(judged, fail_on, code);
     }
-    if let (Some(ceiling), Some(worst)) = (fail_on.above, worst(input.ceilings)) {
+    if let (Some(ceiling), Some(worst)) = (fail_on.above, worst(ceilings)) {
         let [name, of] = [
-            shorten(&input.plan.full_label(worst.arm), NAME_MAX),
-            match input.ceilings.len() {
+            shorten(&plan.full_label(worst.arm), NAME_MAX),
+            match ceilings.len() {
                 1 => String::new(),
                 n => format!(" (the largest of {n})"),
             },
         ];
         let word = word(worst.answer);
-        let about = at_most(worst, ceiling, &input.plan.arms[worst.arm]);
+        let about = at_most(worst, ceiling, &plan.arms[worst.arm]);
         text += &format!("gate: {word}: {name}{of} {about}, exit code {code}\n");
     }
     text
@@ -98,23 +87,25 @@ pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
 
 /// The line about slowdowns. `code` is the exit code of the whole program: a session that failed or was interrupted has
 /// one of its own, and then the gate is not decided.
-fn line(input: GateInput<'_>, fail_on: FailOn, code: u8) -> String {
-    let gate = Gate::of(input.judgements, fail_on);
+fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
+    let Judged { record, analysis, judgements } = judged;
+    let plan = &record.header.plan;
+    let gate = Gate::of(judgements, fail_on);
     let word = word(gate.answer);
     let Some(at) = gate.by else {
         return format!("gate: {word}: nothing is compared, exit code {code}\n");
     };
-    let (found, judgement) = (&input.analysis.comparisons[at], &input.judgements[at]);
-    let name = |arm: usize| shorten(&input.plan.full_label(arm), NAME_MAX);
+    let (found, judgement) = (&analysis.comparisons[at], &judgements[at]);
+    let name = |arm: usize| shorten(&plan.full_label(arm), NAME_MAX);
     let (new, old) = (name(found.arm), name(found.reference));
-    let of = match input.judgements.len() {
+    let of = match judgements.len() {
         1 => String::new(),
-        n if QuantityWords::of(input.plan).is_time() => {
+        n if QuantityWords::of(plan).is_time() => {
             format!(" (the slowest of {n} comparisons)")
         }
         n => format!(" (the worst of {n} comparisons)"),
     };
-    let (by, remedy) = evidence(&found.evidence, judgement, gate.answer, fail_on, input.plan);
+    let (by, remedy) = evidence(&found.evidence, judgement, gate.answer, fail_on, plan);
     format!("gate: {word}: {new} against {old}{of} {by}, exit code {code}{remedy}\n")
 }
 

@@ -16,7 +16,6 @@ use model::values::{FailOn, exit_code};
 use record::Record;
 use render::depth::Depth;
 use render::document::ErrorObject;
-use render::gate::GateInput;
 use render::{Styles, activity, gate, json, results, text};
 
 /// Bins of the histograms in a summary: one character each.
@@ -97,10 +96,7 @@ impl Assessment {
     /// Standard output cannot be written; or as for [`Self::exit_code`].
     pub fn print_gate(&self, fail_on: Option<FailOn>, code: u8) -> Result<()> {
         let Some(fail_on) = fail_on else { return Ok(()) };
-        let (plan, analysis) = (&self.record.header.plan, &self.analysis);
-        let ceilings = self.ceilings(fail_on)?;
-        let input = GateInput { plan, analysis, judgements: &self.judgements, ceilings: &ceilings };
-        print(&gate::lines(input, fail_on, code))
+        print(&gate::lines(self.judged(), &self.ceilings(fail_on)?, fail_on, code))
     }
 
     /// What is known of each value that `--fail-on above:VALUE` limits.
