@@ -43,7 +43,7 @@ impl GainTrial {
 
     /// The trial of a plan, if it has one.
     pub(super) fn of(plan: &Plan, estimand: Estimand, seed: u64) -> Option<Self> {
-        Some(Self::new(plan.trial.as_ref()?, (plan.policy.alpha, seed), estimand))
+        Some(Self::new(plan.trial.as_ref()?, plan.policy.alpha, seed, estimand))
     }
 
     /// Takes the looks that are due (see [`SequentialTest::take`]). Errors: the times are unfit for a test.

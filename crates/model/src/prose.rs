@@ -130,16 +130,6 @@ impl From<Prose> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::in_prose;
-
-    #[test]
-    fn an_error_keeps_the_options_that_it_names() {
-        let n = 3;
-        let error = anyhow::anyhow!(prose!["CPU {n}: check " Affinity]).context("cannot start");
-        let spelled = in_prose(&error).spelled(|option| format!("<{}>", option.words()));
-        assert_eq!(spelled, "cannot start: CPU 3: check <affinity>");
-        assert_eq!(in_prose(&error).to_string(), "cannot start: CPU 3: check --affinity");
-    }
 
     /// Old records may have the names of options in brackets.
     #[test]

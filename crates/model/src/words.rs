@@ -106,6 +106,15 @@ mod tests {
     }
 
     #[test]
+    fn an_error_keeps_the_options_that_it_names() {
+        let n = 3;
+        let error = anyhow!(prose!["CPU {n}: check " Affinity]).context("cannot start");
+        let spelled = in_prose(&error).spelled(|option| format!("<{}>", option.words()));
+        assert_eq!(spelled, "cannot start: CPU 3: check <affinity>");
+        assert_eq!(in_prose(&error).to_string(), "cannot start: CPU 3: check --affinity");
+    }
+
+    #[test]
     fn errors_of_the_kernel_have_no_number() {
         let missing = || std::io::Error::from_raw_os_error(libc::ENOENT);
         assert_eq!(reason(missing()), "No such file or directory");

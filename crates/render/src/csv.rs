@@ -138,6 +138,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
     use crate::fixture::{ClosedPipe, analysis, compare, judgements, paired, too_few};
+    use analysis::Analysis;
+    use record::Record;
     use record::fixture::{record, run};
 
     fn written(record: &Record, analysis: &Analysis) -> String {

@@ -12,6 +12,7 @@ use crate::plan::arms::Arms;
 use crate::plan::deciding::Deciding;
 use crate::plan::request::SessionRequest;
 use host::{Facts, Host, cores_first};
+use model::prose::prose;
 use model::values::{Clock, DecideOn, read_cpu_list};
 
 /// The copies that are one run, from the first start to the last end.
@@ -63,8 +64,9 @@ fn clock(decide_on: Option<DecideOn>, clock: Clock) -> Result<Clock> {
     if let Some(chosen) = decide_on {
         ensure!(
             !refused.contains(&chosen),
-            "⟦decide-on⟧ {}: that is known of a single copy alone, not of several at a time",
-            chosen.name()
+            prose![
+                DecideOn " " (chosen.name()) ": that is known of a single copy alone, not of several at a time"
+            ]
         );
     }
     Ok(if decide_on.is_none() { Clock::Wall } else { clock })

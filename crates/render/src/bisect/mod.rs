@@ -347,7 +347,7 @@ mod tests {
         search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
         assert_eq!(so_far(&search), "");
         let words = |is_time| {
-            let text = text(&search, (0, 1), is_time);
+            let text = text(&search, is_time);
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert!(

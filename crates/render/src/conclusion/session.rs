@@ -5,11 +5,9 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
 use crate::exported::net_t0;
 use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{
-    Analysis, ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue,
-    throughput,
+    ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue, throughput,
 };
 use model::values::DecideOn;
-use record::Record;
 use record::plan::Plan;
 
 /// Share of the time from which on it is worth knowing who took it.

@@ -15,7 +15,7 @@ use model::values::{Order, ProcessValue};
 use record::fixture::{from_spec, record, run};
 use record::ledger::{LedgerEntry, NoiseSource};
 use record::plan::{ShellReason, SuiteMembership, ValueRule};
-use record::{EndReason, Event};
+use record::{EndReason, Event, Record};
 
 /// The brief text.
 fn brief(record: &Record, analysis: &Analysis) -> String {

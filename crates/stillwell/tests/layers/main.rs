@@ -33,11 +33,16 @@ fn modules() -> &'static Modules {
     &MODULES
 }
 
+/// Tests may use what stands above.
+fn is_test(path: &[String]) -> bool {
+    path.iter().any(|name| name == "tests" || name == "fixture")
+}
+
 /// Returns the imports between files. A file may use items of the modules around it (`super::`); those are not
 /// imports here.
 fn file_imports(modules: &Modules) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
     let mut graph: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
-    for (path, module) in modules {
+    for (path, module) in modules.iter().filter(|(path, _)| !is_test(path)) {
         let around: Vec<&PathBuf> =
             (0..=path.len()).filter_map(|n| Some(&modules.get(&path[..n])?.file)).collect();
         let imported = graph.entry(module.file.clone()).or_default();
@@ -100,9 +105,6 @@ fn rings_of_directories(modules: &Modules) -> Vec<String> {
     let key_of: BTreeMap<&PathBuf, &Vec<String>> =
         modules.iter().rev().map(|(path, module)| (&module.file, path)).collect();
     let mut imports: BTreeSet<(&[String], &[String])> = BTreeSet::new();
-    // Tests may use what stands above.
-    let is_test =
-        |path: &&Vec<String>| path.iter().any(|name| name == "tests" || name == "fixture");
     for (path, module) in modules.iter().filter(|(path, _)| !is_test(path)) {
         let files = module.paths.iter().filter_map(|to| defining_file(modules, to));
         imports.extend(files.map(|file| (&path[..], &key_of[&file][..])));

@@ -30,6 +30,6 @@ fn several_copies_are_compared_by_wall_time() {
     assert_eq!((several.policy.clock, several.evidence), (Clock::Wall, false));
     assert_eq!(plan(2, Some(DecideOn::Cpu)).unwrap().policy.clock, Clock::Cpu);
     let error = plan(2, Some(DecideOn::Cycles)).unwrap_err().to_string();
-    assert!(error.starts_with("⟦decide-on⟧ cycles: that is known of a single copy"), "{error}");
+    assert!(error.starts_with("--decide-on cycles: that is known of a single copy"), "{error}");
     assert!(plan(2, Some(DecideOn::Clean)).is_err() && plan(1, Some(DecideOn::Clean)).is_ok());
 }
