@@ -25,10 +25,7 @@ pub fn count<'a>(
     let mut plans: Vec<&mut Plan> = plans.collect();
     let is_stepped = plans.iter().any(|plan| plan.needs_stepped_clock());
     let by_clock = "a framework that chooses its iterations by the clock is counted by valgrind";
-    ensure!(
-        !(is_stepped && choice == CounterChoice::Pmu),
-        prose![Counter " pmu: {by_clock}"]
-    );
+    ensure!(!(is_stepped && choice == CounterChoice::Pmu), prose![Counter " pmu: {by_clock}"]);
     let pmu = || if is_stepped { Err(by_clock.to_owned()) } else { can_count_instructions() };
     let counter = choose(choice, pmu, valgrind)?;
     plans.iter_mut().for_each(|plan| plan.count_by(counter.clone()));
