@@ -3,9 +3,7 @@
 use crate::columns::shorten;
 use crate::remedies::Audience;
 use crate::{noise, t0, uncertain, units};
-use analysis::{
-    Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, UncertainValue, WorkCount,
-};
+use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, WorkCount};
 use model::prose::{Prose, prose};
 use model::values::Clock;
 use record::ShortSlice;
@@ -54,7 +52,9 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "{} shows no lower limit of its time; its t0 is the smallest run",
             command(plan, *arm)
         ),
-        Finding::TooShort { arm, t0 } => too_short(plan, *arm, *t0),
+        Finding::TooShort { arm, t0 } => {
+            format!("{} is {}", command(plan, *arm), t0::too_short(plan, *t0))
+        }
         Finding::Unstable { arm, flags: raised, .. } => {
             format!("the times of {} are not stable: {}", command(plan, *arm), flags(raised))
         }
@@ -143,10 +143,6 @@ fn workers_waited(share: f64, clock: Clock) -> String {
         "the processes waited for a CPU for {} of the time of their slices; {leaves_out}",
         percent(share)
     )
-}
-
-fn too_short(plan: &Plan, arm: usize, t0: UncertainValue) -> String {
-    format!("{} is {}", command(plan, arm), t0::too_short(plan, t0))
 }
 
 fn major_faults(n: f64) -> String {
@@ -252,8 +248,8 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::NoFloor { .. } if audience == Audience::Gate => "a longer --budget".into(),
         Finding::Lost { parts, .. } => {
             let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
-            let more = "`stillwell noise` shows more";
-            return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
+            let advice = advice.map_or_else(String::new, |advice| advice + "; ");
+            prose!["{advice}`stillwell noise` shows more"]
         }
         Finding::NotMixed => "--prepare before each run, or a suite".into(),
         Finding::ListedOrder => "--order interleave, the default, averages it".into(),
@@ -293,9 +289,9 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::NiceInTerminal { .. } => {
             prose![Isolate ", or `stillwell system tune --only autogroup`"]
         }
-        Finding::RealTimePauses { .. } => prose![
-            Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"
-        ],
+        Finding::RealTimePauses { .. } => {
+            prose![Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"]
+        }
         Finding::OneLayout => "a script with a Runner, and stillwell bench".into(),
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }

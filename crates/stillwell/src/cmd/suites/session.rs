@@ -80,7 +80,9 @@ pub fn measure(
     let shown = directory.display();
     let kept = || format!("the finished runs are in {shown}; go on with --resume {shown}");
     match measured.and(closed) {
-        Err(error) if session.entries.iter().any(|it| it.path.exists()) => Err(error.context(kept())),
+        Err(error) if session.entries.iter().any(|it| it.path.exists()) => {
+            Err(error.context(kept()))
+        }
         Err(error) => Err(error),
         Ok(()) => Ok(code),
     }
