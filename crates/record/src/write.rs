@@ -129,3 +129,21 @@ impl Writer {
         Ok(self.file.set_len(len - bytes)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_line_and_the_end_of_an_interrupted_session_are_cut() {
+        let line = |event: &Event| [serde_json::to_vec(event).unwrap(), b"\n".to_vec()].concat();
+        let row = b"[0,1]\n".to_vec();
+        let end = |reason| line(&Event::End { reason });
+        assert_eq!(kept_len(&[&row[..], b"[0,"].concat()), row.len());
+        let interrupted = end(crate::EndReason::Interrupted);
+        assert_eq!(kept_len(&[&row[..], &interrupted].concat()), row.len());
+        let complete = [&row[..], &end(crate::EndReason::Complete)].concat();
+        assert_eq!(kept_len(&complete), complete.len());
+        assert_eq!(kept_len(b""), 0);
+    }
+}

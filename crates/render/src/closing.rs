@@ -1,6 +1,7 @@
 //! The end of the summary: notes, and unusual facts about the session.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::columns::{COLUMNS, shorten, wrap};
 use crate::depth::Depth;
@@ -63,9 +64,19 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
             1 => " and another note".into(),
             n => format!(" and {n} further notes"),
         };
-        let p = if analysis.comparisons.is_empty() { "" } else { "p, " };
-        wrap(out, "details: ", 9, &format!("`stillwell show -v` has {p}means, histograms{notes}"));
+        let has_p = analysis.comparisons.iter().any(|it| it.evidence.test().is_ok());
+        let p = if has_p { "p, " } else { "" };
+        let show = show_command(&record.path);
+        wrap(out, "details: ", 9, &format!("`{show}` has {p}means, histograms{notes}"));
     }
+}
+
+/// What shows a record again. The one of the last session, which is in our own directory, needs no name.
+fn show_command(path: &Path) -> String {
+    let is_own = path.is_absolute() && path.parent().is_some_and(|it| it.ends_with("stillwell"));
+    let words = ["stillwell", "show", "-v"].map(String::from).into_iter();
+    let name = (!is_own).then(|| path.to_string_lossy().into_owned());
+    shell_words::join(words.chain(name))
 }
 
 fn whole_note(out: &mut String, note: &Note, plan: &Plan) {

@@ -25,7 +25,7 @@ use model::spec::convert::TableStyle;
 use model::values::FileStatistic;
 
 const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
-                          them interleaved with stillwell bench or timeit";
+                          them interleaved with stillwell run, bench or timeit";
 
 /// A file of the comparison.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -156,26 +156,28 @@ fn evidence(
             String::new(),
         );
     }
-    let why = if judgement.is_within(limit) {
-        let hi = judgement.mean_hi.unwrap_or(f64::INFINITY);
-        match judgement.better {
-            _ if hi.is_infinite() => "but its mean has no upper limit yet".into(),
-            Better::Lower if quantity.is_time() => {
-                format!("but its mean may be {} times as long", uncertain::significant(hi, 3))
-            }
-            _ => format!(
-                "but its mean may be worse by a factor of {}",
-                uncertain::significant(hi, 3)
-            ),
-        }
-    } else {
-        format!("so {more} than {above} is not excluded")
+    let why = match judgement.is_within(limit) {
+        true => open_mean(judgement, &quantity),
+        false => format!("so {more} than {above} is not excluded"),
     };
     let remedy = match judgement.verdict {
         Verdict::Undecided => format!("; {}", to_decide(paired, plan)),
         _ => "; a longer --budget would decide".into(),
     };
     (format!("{interval}, {why}"), remedy)
+}
+
+/// Why a ratio within the limit does not pass: rare slow runs may make its mean worse.
+pub(super) fn open_mean(judgement: &Judgement, quantity: &QuantityWords) -> String {
+    let hi = judgement.mean_hi.unwrap_or(f64::INFINITY);
+    let shown = uncertain::significant(hi, 3);
+    match judgement.better {
+        _ if hi.is_infinite() => "but its mean has no upper limit yet".into(),
+        Better::Lower if quantity.is_time() => {
+            format!("but its mean may be {shown} times as long")
+        }
+        _ => format!("but its mean may be worse by a factor of {shown}"),
+    }
 }
 
 /// The reason why a comparison passes.

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::closing::failing_prefix;
 use crate::columns::one_line;
-use crate::gate::at_most;
+use crate::gate::{at_most, open_mean};
+use crate::quantity::QuantityWords;
 use crate::ratios::{change, exact_percent, is_exact, tested_ratio};
 use crate::t0;
 use crate::text::no_test;
@@ -55,6 +56,8 @@ pub struct GateResult<'a> {
     pub failing: &'a [String],
     /// Benchmarks that --only or --skip leaves out.
     pub left_out: &'a [String],
+    /// Benchmarks of both builds without a finished run. With one of them the gate does not pass.
+    pub unmeasured: &'a [String],
 }
 
 /// A benchmark of a gate.
@@ -132,6 +135,7 @@ impl<'a> GateResult<'a> {
             work: &[],
             counter: None,
             uncounted: &[],
+            unmeasured: &[],
             short_budget: None,
             fail_on,
             code: exit_code::SUCCESS,
@@ -151,6 +155,12 @@ impl<'a> GateResult<'a> {
             exit_code::UNDECIDED => "not decided",
             _ => "error",
         }
+    }
+
+    /// Whether all that was measured passes, and something was not.
+    pub(super) fn is_open_only_for_time(&self) -> bool {
+        let passes = |row: &GateRow| row.answer == GateAnswer::Pass;
+        !self.unmeasured.is_empty() && self.rows().iter().all(passes)
     }
 
     /// All benchmarks that were measured.
@@ -218,10 +228,18 @@ impl<'a> GateResult<'a> {
             work,
             smallest_visible: paired.map(|it| it.smallest_visible).filter(|it| it.is_finite()),
         };
-        match ceiling {
-            Some((_, meaning)) if by == DecidedBy::Ceiling => GateRow { meaning, ..row },
-            _ => GateRow { meaning: self.meaning(&row), ..row },
-        }
+        let has_open_mean = answer == GateAnswer::Undecided
+            && matches!(by, DecidedBy::Time | DecidedBy::Nothing)
+            && judgement.is_within(self.fail_on.limit());
+        let meaning = match ceiling {
+            Some((_, meaning)) if by == DecidedBy::Ceiling => meaning,
+            _ if has_open_mean => {
+                let open = open_mean(judgement, &QuantityWords::of(plan));
+                format!("{}, {open}", self.meaning(&row))
+            }
+            _ => self.meaning(&row),
+        };
+        GateRow { meaning, ..row }
     }
 
     /// The answer for the value of an arm, and what is known of it.
@@ -365,11 +383,12 @@ impl<'a> GateResult<'a> {
     }
 
     /// What was not measured, each with its heading.
-    pub(super) fn lists(&self) -> [(&'static str, &[String]); 7] {
+    pub(super) fn lists(&self) -> [(&'static str, &[String]); 8] {
         [
             ("Failing", self.failing),
             ("New, nothing to compare with", self.new),
             ("Gone", self.gone),
+            ("Not measured in the budget", self.unmeasured),
             ("Left out by --only and --skip", self.left_out),
             ("Not measured, the same byte for byte", self.same),
             ("Not measured, the same but for directory and number of the build", self.same_loaded),

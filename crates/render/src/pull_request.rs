@@ -28,6 +28,8 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         "the session did not come to its end".into()
     } else if result.measured.is_none() {
         "nothing was measured".into()
+    } else if result.is_open_only_for_time() {
+        "some benchmarks were not measured in the budget".into()
     } else {
         last_words(result)
     };
@@ -198,7 +200,12 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{analysis, compare, judgements};
+    use analysis::Evidence;
+    use analysis::fixture::paired;
+    use analysis::verdict::Judged;
     use model::values::FailOn;
+    use record::fixture::record;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
         let code = if failing.is_empty() { 0 } else { 2 };
@@ -222,6 +229,29 @@ mod tests {
             "{text}"
         );
         assert!(remarks(&found).ends_with("gate: pass: nothing was measured, exit code 0\n"));
+    }
+
+    /// The last lines of a gate of 20 % whose ratio is about 1, and whose mean is below this.
+    fn said_of(mean_hi: f64, unmeasured: &[String]) -> String {
+        let record = record(&["old", "new"]);
+        let mut analysis = analysis(&record, &[12e6, 12.1e6]);
+        let mut test = paired(1.0, 0.99, 1.01);
+        test.mean_ratio.hi = mean_hi;
+        compare(&mut analysis, 1, Evidence::Paired(test));
+        let judgements = judgements(&record, &analysis);
+        let measured =
+            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let empty = GateResult::empty(["old", "new"], FailOn::slower(20.0));
+        remarks(&GateResult { code: 3, measured, unmeasured, ..empty })
+    }
+
+    #[test]
+    fn what_is_open_within_the_limit_is_said() {
+        let said = said_of(1.4, &[]);
+        assert!(said.contains("undecided, but its mean may be 1.40 times as long"), "{said}");
+        let said = said_of(1.01, &["slow".to_owned()]);
+        assert!(said.contains("gate: not decided: some benchmarks were not measured"), "{said}");
+        assert!(said.contains("not measured in the budget: slow"), "{said}");
     }
 
     #[test]

@@ -161,9 +161,9 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
     if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
         let size = size(ends);
         let more = if is_time {
-            "Runs that take longer or a quieter machine show smaller differences; so does a longer --budget, up to 400 blocks."
+            "Runs that take longer or a quieter machine show smaller differences; a longer --budget does where fewer than 400 blocks were measured."
         } else {
-            "A longer --budget shows smaller differences, up to 400 blocks."
+            "A longer --budget shows smaller differences where fewer than 400 blocks were measured."
         };
         say(
             "",
@@ -356,7 +356,7 @@ mod tests {
             words(true)
         );
         assert!(words(false).ends_with(
-            "search yet. A longer --budget shows smaller differences, up to 400 blocks."
+            "A longer --budget shows smaller differences where fewer than 400 blocks were measured."
         ));
     }
 

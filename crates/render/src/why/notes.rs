@@ -118,7 +118,7 @@ fn without_symbols(found: &Breakdown) -> Option<String> {
     let files = files.into_iter().collect::<Vec<_>>();
     let has = if files.len() == 1 { "has" } else { "have" };
     let text = format!(
-        "{} {has} no symbols, so the functions have no names: build with -g, or install the debug package.",
+        "{} {has} no symbols for some functions: build with -g, or install the debug package.",
         files.join(", ")
     );
     (!files.is_empty()).then_some(text)

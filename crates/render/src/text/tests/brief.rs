@@ -156,7 +156,9 @@ fn notes_that_change_nothing_are_counted() {
     let clear = brief(&record, &analysis);
     assert_eq!(clear.matches("note: ").count(), 1, "{clear}");
     assert!(clear.contains("note: 3 of 60 runs of b exited with a failure"), "{clear}");
-    assert!(clear.contains("histograms and 2 further notes"), "{clear}");
+    let words = clear.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("histograms and 2 further notes"), "{clear}");
+    assert!(words.contains("`stillwell show -v /tmp/a.swell`"), "a record elsewhere: {clear}");
     analysis.comparisons[0].evidence = Evidence::Paired(paired(1.01, 0.98, 1.04));
     assert!(brief(&record, &analysis).contains("note: a shows no lower limit"));
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);

@@ -31,7 +31,7 @@ use render::gate_result::GateResult;
 use render::pull_request;
 
 use counting::{Counting, Work};
-use pairs::Changes;
+use pairs::{Changes, Pair};
 use suite::{SuiteRequest, measure};
 use trees::Trees;
 use unknown::refuse_unknown;
@@ -134,6 +134,8 @@ fn write_result(
 ) -> Result<u8> {
     let mut failing = changes.failing;
     failing.extend(measured.times.iter().flat_map(|it| failed_benchmarks(&it.record)));
+    let unmeasured = measured.times.as_ref().map(|it| unmeasured(&changes.pairs, it));
+    let unmeasured = unmeasured.unwrap_or_default();
     let result = GateResult {
         base: &trees.base,
         head: &trees.head,
@@ -150,6 +152,7 @@ fn write_result(
         gone: &changes.gone,
         failing: &failing,
         left_out: &changes.left_out,
+        unmeasured: &unmeasured,
     };
     let is_answer = [exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&measured.code);
     let code = match (failing.is_empty(), is_answer && measured.times.is_some()) {
@@ -157,10 +160,26 @@ fn write_result(
         (true, true) => GateResult::code_of(&result.rows()),
         (true, false) => measured.code,
     };
+    // What was not measured may be slower.
+    let is_open = code == exit_code::SUCCESS && !unmeasured.is_empty();
+    let code = if is_open { exit_code::UNDECIDED } else { code };
     let result = GateResult { code, ..result };
     print(&pull_request::remarks(&result))?;
     write_files(verb, &result)?;
     Ok(code)
+}
+
+/// The benchmarks of both builds that the session came to no run of.
+fn unmeasured(pairs: &[Pair], timed: &Assessment) -> Vec<String> {
+    let arms = &timed.record.header.plan.arms;
+    let is_measured = |name: &str| arms.iter().any(|arm| arm.benchmark.as_deref() == Some(name));
+    let names = pairs.iter().flat_map(|pair| {
+        pair.common[0].iter().map(|listed| match pairs.len() {
+            1 => listed.name.clone(),
+            _ => format!("{}/{}", pair.name, listed.name),
+        })
+    });
+    names.filter(|name| !is_measured(name)).collect()
 }
 
 /// Writes the files about a gate that could not begin.

@@ -334,13 +334,14 @@ fn listed(
     (builder, known): (&Builder, &KnownPrograms),
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, only } = &candidate.kind else { return Ok(Vec::new()) };
-    if let Some(found) = known.of(arms) {
-        return Ok(found);
-    }
     let workers = &spec.session.workers;
     let user = host::user_of_commands(workers.machine.rights.as_root);
     let timeout = workers.timeout.or(candidate.policy.timeout);
-    if let Some(mut found) = frameworks::listed(arms, user.as_ref(), timeout)? {
+    let programs = match known.of(arms) {
+        None => frameworks::listed(arms, user.as_ref(), timeout)?,
+        known => known,
+    };
+    if let Some(mut found) = programs {
         let decides = spec.session.judgement.decide_on.or(candidate.policy.decide_on);
         if decides == Some(DecideOn::Instructions) && !spec.list {
             let all = programs::names(only, &found)?.into_iter();
