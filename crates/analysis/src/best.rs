@@ -154,7 +154,7 @@ fn axes(arms: &[(usize, &Arm)]) -> Vec<Axis> {
             None => axes.push(axis),
         }
     }
-    // The n-th arm with the same parameters is that of the n-th command.
+    // Arms with the same parameters differ in the command.
     let assignments: HashSet<_> = arms.iter().map(|(_, arm)| &arm.parameters).collect();
     if assignments.len() < arms.len() {
         let values: Vec<String> = arms.iter().map(|(_, arm)| arm.label().to_owned()).collect();

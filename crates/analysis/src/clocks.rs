@@ -72,7 +72,7 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
 
 /// Whether the compared quantity has a noise-free lowest value, as times do. Imported values may be anything; they keep
 /// being treated as times.
-pub(super) fn compares_times(plan: &Plan) -> bool {
+pub fn compares_times(plan: &Plan) -> bool {
     let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
     plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
 }

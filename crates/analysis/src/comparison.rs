@@ -24,8 +24,8 @@ pub enum Evidence {
     Paired(PairedTest),
     /// The runs were not interleaved: an estimate, no test.
     Unpaired {
-        /// Ratio of the t0, by first-order propagation of their errors. With several past sessions, the median t0 of
-        /// those counts and the ratio has no error.
+        /// Ratio of the t0, by first-order propagation of their errors. With several past sessions it is the ratio to the
+        /// median of their t0, and has no error.
         ratio: UncertainValue,
         /// Reason why there is no test.
         because: NoTest,

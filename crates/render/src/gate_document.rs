@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::closing::n_timed_out;
 use crate::conclusion::{Conclusion, FinalVerdict, of_session};
 use crate::document::{self, DocumentBody, ErrorCode, ErrorObject};
-use crate::gate_result::{GateResult, GateRow};
+use crate::gate_result::GateResult;
+use crate::gate_row::GateRow;
 use model::values::{Ceiling, exit_code};
 use model::words::path_text;
 

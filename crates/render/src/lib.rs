@@ -29,6 +29,7 @@ pub mod fixture;
 pub mod gate;
 pub mod gate_document;
 pub mod gate_result;
+pub mod gate_row;
 pub mod histogram;
 pub mod history;
 #[cfg(test)]

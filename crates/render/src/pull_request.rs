@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::columns::{one_line, wrap};
-use crate::gate_result::{GateResult, GateRow};
+use crate::gate_result::GateResult;
+use crate::gate_row::GateRow;
 use crate::uncertain::signs;
 use crate::units::counted;
 use analysis::verdict::GateAnswer;

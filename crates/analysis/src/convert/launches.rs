@@ -79,8 +79,8 @@ fn by_import(
     }
 }
 
-/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the next launch;
-/// those before the first launch calibrated the loops.
+/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the next launch.
+/// Warm-ups before the first launch calibrated the loops.
 fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<OpenLaunch>> = vec![None; made.len()];

@@ -34,7 +34,6 @@ mod noise;
 mod open;
 mod output_file;
 mod parameter_files;
-mod parameter_table;
 mod pool;
 mod print;
 mod program_files;

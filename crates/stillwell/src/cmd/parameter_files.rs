@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use csv::{ReaderBuilder, StringRecord, Trim};
 
-use crate::cmd::parameter_table::{TableRow, rows};
 use host::user_files::read_text;
 use model::spec::Verb;
 use model::spec::run::ArmOptions;
@@ -54,38 +54,52 @@ fn of_lines(path: &str, text: &str) -> Result<String> {
 
 /// The values of some columns, row by row.
 fn of_table(path: &str, text: &str, names: &str) -> Result<String> {
-    let table = rows(text).map_err(|why| anyhow!("{path}:{why}"))?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let table = lines.map(|(number, line)| {
+        fields(line).map(|fields| (number, fields)).map_err(|why| anyhow!("{path}:{number}: {why}"))
+    });
+    let table: Vec<(usize, StringRecord)> = table.collect::<Result<_>>()?;
     let Some((header, rows)) = table.split_first() else {
         bail!("{path} is empty; its first line names the columns");
     };
     let columns = names.split(',').map(|name| column(path, header, name));
     let columns = columns.collect::<Result<Vec<usize>>>()?;
     let mut values = Vec::new();
-    for TableRow { line, fields } in rows {
-        let (n, n_columns) = (fields.len(), header.fields.len());
+    for (line, fields) in rows {
+        let (n, n_columns) = (fields.len(), header.1.len());
         ensure!(
             n == n_columns,
             "{path}:{line}: {n} field{}, but the first line has {n_columns}; a value with a comma is in quotes",
             if n == 1 { "" } else { "s" }
         );
         for &column in &columns {
-            let place = format!("{path}:{line}: field {} ({})", column + 1, header.fields[column]);
+            let place = format!("{path}:{line}: field {} ({})", column + 1, &header.1[column]);
             values.push(element(&fields[column], &place)?);
         }
     }
     joined(path, values)
 }
 
-fn column(path: &str, header: &TableRow, name: &str) -> Result<usize> {
-    let mut found = (0..header.fields.len()).filter(|&at| header.fields[at] == name.trim());
+/// The fields of a line of CSV. A value of a parameter has no line break, so a quote that is open at the end is a mistake.
+fn fields(line: &str) -> Result<StringRecord> {
+    ensure!(
+        line.matches('"').count().is_multiple_of(2),
+        "a quote is not closed; write \"\" for a quote in a quoted field"
+    );
+    let mut reader = ReaderBuilder::new();
+    let mut reader = reader.has_headers(false).trim(Trim::All).from_reader(line.as_bytes());
+    Ok(reader.records().next().transpose()?.unwrap_or_default())
+}
+
+fn column(path: &str, (line, header): &(usize, StringRecord), name: &str) -> Result<usize> {
+    let mut found = (0..header.len()).filter(|&at| &header[at] == name.trim());
     let (first, second) = (found.next(), found.next());
-    ensure!(second.is_none(), "{path}:{}: two columns are called {name:?}", header.line);
+    ensure!(second.is_none(), "{path}:{line}: two columns are called {name:?}");
     first.with_context(|| {
-        let columns: Vec<String> = header.fields.iter().map(|name| format!("{name:?}")).collect();
+        let columns: Vec<String> = header.iter().map(|name| format!("{name:?}")).collect();
         let columns = columns.join(", ");
         format!(
-            "{path}:{}: no column is called {name:?}; the first line has, between commas, {columns}",
-            header.line
+            "{path}:{line}: no column is called {name:?}; the first line has, between commas, {columns}"
         )
     })
 }
@@ -148,6 +162,10 @@ mod tests {
         );
         check("a,b\n", "a,b", Err("there is no value in f"));
         check("", "a,b", Err("f is empty; its first line names the columns"));
-        check("a\n\"", "a", Err("f:2: field 1 has a quote that nothing closes"));
+        check(
+            "a\n\"",
+            "a",
+            Err("f:2: a quote is not closed; write \"\" for a quote in a quoted field"),
+        );
     }
 }

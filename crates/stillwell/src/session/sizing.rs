@@ -7,6 +7,7 @@ use stats::Invalid;
 
 use crate::session::SessionState;
 use analysis::ceilings::{answer, around};
+use analysis::compares_times;
 use analysis::verdict::GateAnswer;
 use analysis::watch::{ArmComparison, SessionComparisons};
 use record::plan::{Plan, Stopping};
@@ -58,8 +59,7 @@ impl SessionState {
 
     /// Whether the time of each of these is known to be above, or not above, its ceiling.
     fn is_below_or_above(&self, plan: &Plan, decided: &[(&ArmComparison, f64)]) -> bool {
-        let are_times = plan.policy.decide_on.is_none_or(|it| it.clock().is_some());
-        let Some(ceiling) = plan.ceiling.filter(|_| are_times) else { return true };
+        let Some(ceiling) = plan.ceiling.filter(|_| compares_times(plan)) else { return true };
         decided.iter().all(|(tested, _)| {
             // t0 is not above the lowest run. With workers, these are slices.
             let most = self.live.min_ns(tested.arm).filter(|_| plan.workers.is_none());

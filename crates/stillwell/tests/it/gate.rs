@@ -209,11 +209,17 @@ fn another_metric_can_decide() {
 #[test]
 fn a_benchmark_can_be_limited() {
     let bench = builds(1300);
-    gate(&bench, &["--fail-on", "above:1200ns"]).ends_with(1);
+    // The error of t0 has the speed of this machine's cores in it, so it may leave the answer open.
+    let ran = gate(&bench, &["--fail-on", "above:1200ns"]);
+    let (answer, place) = match ran.code {
+        Some(1) => ("1 above the limit", "all of it above 1.2 µs"),
+        Some(3) => ("1 undecided", "more than 1.2 µs is not excluded"),
+        _ => panic!("1.3 µs is not below: {ran:#?}"),
+    };
     let comment = bench.read("c.md");
-    assert!(comment.contains("1 above the limit"), "{comment}");
+    assert!(comment.contains(answer), "{comment}");
     let row = comment.lines().find(|line| line.starts_with("| `BM_fib/8`")).unwrap();
-    assert!(row.contains("all of it above 1.2 µs"), "{comment}");
+    assert!(row.contains(place), "{comment}");
     let found = json(&bench);
     assert_eq!(found["benchmarks"][0]["by"], "ceiling", "{found:#}");
     assert_eq!(found["above"]["value"], 1200.0, "{found:#}");

@@ -148,8 +148,7 @@ impl Counting {
                     uncounted.push(format!("{}: {} needs valgrind", timed.name, harness.name()));
                 } else if expected_ns > left_ns {
                     let seconds = (expected_ns / 1e9).ceil();
-                    uncounted
-                        .push(format!("{}: no time is left for it, some {seconds} s", timed.name));
+                    uncounted.push(format!("{}: counting needs some {seconds} s", timed.name));
                 } else {
                     left_ns -= expected_ns;
                     kept.push((listed.name.clone(), timed.iteration_ns));

@@ -143,7 +143,8 @@ fn write_result(
         work: &measured.work.counted,
         counter: measured.work.counter.filter(|_| !measured.work.counted.is_empty()),
         uncounted: &measured.work.uncounted,
-        short_budget: measured.short_budget.as_deref(),
+        // It counts only the benchmarks that have runs.
+        short_budget: measured.short_budget.as_deref().filter(|_| unmeasured.is_empty()),
         fail_on: fail_on(verb),
         code: measured.code,
         same: &changes.same,

@@ -1,0 +1,91 @@
+//! What a gate says of one benchmark.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ratios::{exact_percent, is_exact, tested_ratio};
+use crate::uncertain;
+use crate::units::percent;
+use analysis::verdict::{GateAnswer, Verdict};
+use analysis::work::{DecidedBy, WorkCounted};
+use analysis::{PairedTest, RatioInterval};
+
+/// A benchmark of a gate.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GateRow {
+    /// Its name.
+    pub(super) name: String,
+    #[serde(skip)]
+    pub(super) base: String,
+    #[serde(skip)]
+    pub(super) head: String,
+    /// New ÷ old; null without an estimate.
+    pub(super) ratio: Option<RatioInterval>,
+    #[serde(skip)]
+    pub(super) numbers: String,
+    /// What it means, in a few words.
+    #[serde(skip)]
+    pub(super) meaning: String,
+    /// Its verdict.
+    pub(super) verdict: Verdict,
+    /// Whether it passes, by times and work together.
+    pub answer: GateAnswer,
+    /// What the answer rests on.
+    pub(super) by: DecidedBy,
+    /// The instructions, if they were counted.
+    #[serde(rename = "instructions")]
+    pub(super) work: Option<WorkCounted>,
+    /// Smallest difference that was visible, as a fraction.
+    pub(super) smallest_visible: Option<f64>,
+}
+
+impl GateRow {
+    /// By how much it is worse, for the order of rows with the same answer.
+    pub(super) fn badness(&self) -> f64 {
+        let work = self.work.filter(|_| self.by == DecidedBy::MoreWork);
+        work.map(|work| work.ratio).or(self.ratio).map_or(0.0, |ratio| ratio.ratio)
+    }
+
+    /// The instructions in the table: `+9.6 %`, `the same`.
+    pub(super) fn instructions(&self) -> String {
+        let Some(work) = &self.work else { return String::new() };
+        match (work.ratio, work.is_known) {
+            (ratio, _) if is_exact(ratio) && ratio.ratio.total_cmp(&1.0).is_eq() => {
+                "the same".into()
+            }
+            (ratio, true) => format!("{}{}", sign(ratio.ratio), work_percent(ratio)),
+            (ratio, false) => format!("about {}{}", sign(ratio.ratio), work_percent(ratio)),
+        }
+    }
+
+    /// Whether it belongs into the first table.
+    pub(super) fn is_remarkable(&self) -> bool {
+        self.answer == GateAnswer::Fail
+            || matches!(self.verdict, Verdict::Slower | Verdict::Faster)
+            || self.by == DecidedBy::TimeInSpiteOfWork
+    }
+}
+
+fn sign(ratio: f64) -> &'static str {
+    if ratio < 1.0 { "-" } else { "+" }
+}
+
+pub(super) fn work_percent(ratio: RatioInterval) -> String {
+    let share = (ratio.ratio - 1.0).abs();
+    if is_exact(ratio) { exact_percent(share) } else { percent(share) }
+}
+
+/// A ratio with its interval, or how little is known of it.
+pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
+    if (ratio.hi - ratio.lo).is_finite() || ratio.lo >= 1.0 {
+        return tested_ratio(paired, ratio);
+    }
+    format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
+}
+
+/// To how much a time was told, if there is an interval.
+pub(super) fn told_to(ratio: Option<RatioInterval>) -> Option<String> {
+    let ratio = ratio?;
+    let share = (ratio.hi - 1.0).max(1.0 - ratio.lo);
+    (share.is_finite() && share > 0.0).then(|| percent(share))
+}
