@@ -127,9 +127,6 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
 }
 
 /// Writes the pairs as one JSON document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json<'a>(
     to: &mut impl io::Write,
     old: &[SessionRecord<'a>],

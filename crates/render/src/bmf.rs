@@ -6,10 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{ResultUnit, Results, statistics::summary};
 use serde_json::{Map, Value, json};
 
-/// Writes the object; times are in ns, as Bencher's measure `latency` is.
-///
-/// # Errors
-/// A benchmark has no number that stands for all, two have one name, or `to` cannot be written.
+/// Writes the object; times are in ns, as Bencher's measure `latency` is. Errors: a benchmark has no number that stands
+/// for all, or two have one name.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     let mut all = Map::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {

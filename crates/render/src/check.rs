@@ -48,9 +48,6 @@ impl DocumentBody for CheckBody<'_> {
 }
 
 /// Writes the check as one JSON document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
     let header = &record.header;
     let (tool, created) = (&header.tool, &header.created);

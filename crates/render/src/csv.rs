@@ -22,9 +22,6 @@ const OURS: [&str; 7] = [
 ];
 
 /// Writes the table.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(to: &mut impl Write, judged: Judged<'_>) -> io::Result<()> {
     write_rows(to, judged).map_err(io_error)
 }

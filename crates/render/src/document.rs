@@ -51,9 +51,6 @@ impl<'a, Body: DocumentBody> Document<'a, Body> {
 }
 
 /// Writes a document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write<Body: DocumentBody>(
     to: &mut impl Write,
     body: &Body,
@@ -78,9 +75,6 @@ pub struct ErrorDocument {
 pub const ERROR_SCHEMA: (&str, u32) = ("error", 1);
 
 /// Writes a document that has only an error.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write_error(to: &mut impl Write, error: ErrorObject) -> io::Result<()> {
     let (schema, version) = ERROR_SCHEMA;
     pretty(to, &ErrorDocument { schema, version, error })

@@ -16,9 +16,6 @@ fn metrics(record: &Record) -> Vec<Metric> {
 }
 
 /// Writes a line of column names, then each row. A cell without a value is empty.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn csv(to: &mut impl Write, record: &Record) -> io::Result<()> {
     csv_rows(to, record).map_err(io_error)
 }
@@ -93,9 +90,6 @@ fn signed(value: Option<u64>) -> Option<i128> {
 }
 
 /// Writes each row as an object with the record's column names. A missing value is null.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json_lines(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let metrics = metrics(record);
     let mut to = BufWriter::new(to);

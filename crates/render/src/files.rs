@@ -348,9 +348,6 @@ fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
 }
 
 /// Writes the comparison as one JSON document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json(
     to: &mut impl io::Write,
     sides: &[BenchmarkFile],

@@ -35,9 +35,6 @@ impl DocumentBody for GateBody<'_> {
 }
 
 /// Writes the result for programs.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()> {
     let body = GateBody {
         answer: result.word(),

@@ -22,9 +22,6 @@ const HYPERFINE_VERSION: &str = "2.0.0";
 const PRIMARY: &str = "time_wall_clock";
 
 /// Writes schema 2. It writes the rows one by one, so memory use does not grow with them.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
     struct DocumentV2<'a> {
@@ -51,9 +48,6 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
 }
 
 /// Writes the schema of versions 1.x.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
     struct DocumentV1<'a> {

@@ -45,9 +45,6 @@ impl DocumentBody for SessionBody<'_> {
 }
 
 /// Writes the document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(
     to: &mut impl Write,
     judged: Judged<'_>,
@@ -89,9 +86,6 @@ struct ArmStatistics<'a> {
 }
 
 /// Writes the statistics of `stats`; times are in ns.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io::Result<()> {
     let arms = found.arms.iter().zip(found.estimators);
     let document = StatisticsDocument {

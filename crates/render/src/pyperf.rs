@@ -54,19 +54,13 @@ enum PyperfNumber {
     Whole(u64),
 }
 
-/// Writes a suite.
-///
-/// # Errors
-/// pyperf's format cannot hold it (a rate, a time of 0, a summary without values), or `to` cannot be written.
+/// Writes a suite. Errors: pyperf's format cannot hold it (a rate, a time of 0, a summary without values).
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     serde_json::to_writer(&mut *to, &suite(results)?)?;
     Ok(to.write_all(b"\n")?)
 }
 
-/// Writes a suite with an indent of four spaces, as `pyperf convert --indent` does.
-///
-/// # Errors
-/// As [`write`].
+/// Writes a suite with an indent of four spaces, as `pyperf convert --indent` does. Errors: see [`write`].
 pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut *to, formatter);

@@ -42,9 +42,6 @@ pub fn loops(n: u64) -> String {
 }
 
 /// Writes each launch of each benchmark: its purpose, warm-ups and values. `raw`: times are of all loops together.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn launches(to: &mut impl Write, results: &Results, raw: bool) -> io::Result<()> {
     let labels = results.labels();
     for (index, (benchmark, label)) in results.benchmarks.iter().zip(&labels).enumerate() {

@@ -12,9 +12,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Writes one line for each finished run, in the order of execution. Warm-ups are included, since tim keeps them too and
 /// skips them when it reads. Times are in seconds, to the nanosecond, as measured. Runs that the timeout ended have no
 /// time. The twin of the reference is left out: it is no command of its own.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let names = names(&record.header.plan);
     let rows = &record.rows;

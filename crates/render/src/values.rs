@@ -15,9 +15,6 @@ const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "un
 
 /// Writes one line for each value. Launches and values count from 1; `loops` are outer times inner loops. Warm-ups and
 /// calibrations are left out.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
     let mut table = ::csv::Writer::from_writer(to);
     table.write_record(HEADER).map_err(io_error)?;

@@ -58,9 +58,6 @@ impl DocumentBody for PairsBody<'_> {
 }
 
 /// Writes the pairs as one JSON document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, judged: Judged<'_>, pairs: &[ArmPair<'_>]) -> io::Result<()> {
     let body = PairsBody { record: RecordDocument::of(judged.record), pairs };
     document::write(to, &body, of_session(judged), None)

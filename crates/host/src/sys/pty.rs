@@ -7,10 +7,8 @@ use rustix::fs::OFlags;
 use rustix::io::FdFlags;
 
 /// Opens a pseudo-terminal of this size: the side that reads what a program writes, without waiting, and the terminal
-/// for the program. It becomes the controlling terminal of no process.
-///
-/// # Errors
-/// There is no devpts, or there are too many of them.
+/// for the program. It becomes the controlling terminal of no process. Errors: there is no devpts, or there are too
+/// many of them.
 pub fn open_pty(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let (mut reader, mut terminal) = (-1, -1);

@@ -187,9 +187,7 @@ impl CallListener {
     }
 
     /// Ends a call with success in the place of the kernel, after these bytes are written to an address of its process.
-    ///
-    /// # Errors
-    /// The process has ended meanwhile, or its memory may not be written.
+    /// Errors: the process has ended meanwhile, or its memory may not be written.
     pub fn answer(&self, call: StoppedCall, address: u64, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: the kernel reads `bytes`, checks the other address, and reads a struct of this type, for which zeros are valid.
         unsafe {

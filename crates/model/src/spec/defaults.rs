@@ -55,10 +55,8 @@ impl From<String> for DefaultsMistake {
 /// An option of any verb with its words; none if it is switched off.
 type Found<'a> = (&'a Arg, Vec<String>);
 
-/// The words with the options of the variable and of the file (its name and text), and those that were taken.
-///
-/// # Errors
-/// An option has a mistake. Mistakes of the command line itself are found later.
+/// The words with the options of the variable and of the file (its name and text), and those that were taken. Errors:
+/// an option has a mistake. Mistakes of the command line itself are found later.
 pub fn with_defaults(
     words: Vec<OsString>,
     variable: Option<&str>,

@@ -53,11 +53,9 @@ fn copies(asked: Option<u32>) -> Option<Copies> {
     Some(Copies { n, n_cpus: 0, cpus: Vec::new() })
 }
 
-/// The clock of several copies. The kernel's records of one process tree, which clean time and the counts of the processor
-/// are made of, do not say which copy held up the last one.
-///
-/// # Errors
-/// The user asks for a quantity that is known of a single copy alone.
+/// The clock of several copies. The kernel's records of one process tree, which clean time and the counts of the
+/// processor are made of, do not say which copy held up the last one. Errors: the user asks for a quantity that is
+/// known of a single copy alone.
 fn clock(decide_on: Option<DecideOn>, clock: Clock) -> Result<Clock> {
     use DecideOn::{Clean, Cycles, Instructions, TreeMemory, Value};
     let refused = [Clean, Cycles, Instructions, TreeMemory, Value];

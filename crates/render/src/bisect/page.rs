@@ -134,9 +134,6 @@ struct FailedRow {
 
 /// Writes the page of a search that is over. `beginning` is the same search before its first step. `is_time`: a time is
 /// compared.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(
     to: &mut dyn Write,
     search: &BisectSearch,

@@ -134,9 +134,6 @@ struct StatusDocument<'a> {
 }
 
 /// Writes the progress of a pool as JSON.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &PoolProgress) -> io::Result<()> {
     let document = StatusDocument {
         pool: &pool.folder,

@@ -53,9 +53,6 @@ pub struct ReportRecord<'a> {
 }
 
 /// Writes the page.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(
     to: &mut dyn Write,
     records: &[ReportRecord<'_>],

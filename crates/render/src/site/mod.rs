@@ -98,9 +98,6 @@ pub fn assets() -> Vec<SiteFile> {
 }
 
 /// All pages. The index comes last, so its links work from the start.
-///
-/// # Errors
-/// The template has a mistake.
 pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<SiteFile>> + 'a> {
     let frame = Rc::new(PageFrame::new()?);
     let of_index = Rc::clone(&frame);

@@ -11,9 +11,6 @@ use host::{BootAdvice, BootParameter, BootState};
 use model::values::{format_cpu_list, name_cpus};
 
 /// Writes the advice as one document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
     pretty(to, advice)
 }

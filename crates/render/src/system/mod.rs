@@ -37,9 +37,6 @@ impl DocumentBody for SystemBody<'_> {
 }
 
 /// Writes all findings as one document.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
     let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
     let body = SystemBody { tool, system: report };

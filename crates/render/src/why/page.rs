@@ -53,9 +53,6 @@ struct WhyTemplate<'a> {
 }
 
 /// Writes the page.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
     for_page(|| write_in_full(to, found, graph))
 }

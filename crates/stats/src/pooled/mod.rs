@@ -164,10 +164,8 @@ impl RandomEffects {
         }
     }
 
-    /// Test of "the mean is 0", by Student's t with `df` degrees of freedom.
-    ///
-    /// # Errors
-    /// The numbers are too large for the computation.
+    /// Test of "the mean is 0", by Student's t with `df` degrees of freedom. Errors: the numbers are too large for the
+    /// computation.
     pub fn test(&self) -> Result<TTest, Invalid> {
         t_test(self.mean, self.err, self.df)
     }

@@ -71,11 +71,8 @@ impl StratifiedRelabelling {
         Ok(Self { groups: groups.into(), center, unit, orbit: Orbit::new(n_units, draws, seed)? })
     }
 
-    /// The test of "every group has the log ratio `theta`". Its p-value is exact for 0. For another
-    /// ratio it is exact if that ratio holds in every pair.
-    ///
-    /// # Errors
-    /// `theta` is not finite.
+    /// The test of "every group has the log ratio `theta`". Its p-value is exact for 0. For another ratio it is exact
+    /// if that ratio holds in every pair. Errors: `theta` is not finite.
     pub fn test(&self, theta: f64) -> Result<StratifiedTest, Invalid> {
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
         let scores = self.unit_scores(theta);

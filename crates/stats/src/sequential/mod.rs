@@ -150,12 +150,9 @@ impl SequentialTest {
         self.looks.last().map_or(0, |look| look.n_pairs)
     }
 
-    /// Takes every look that these points permit and that was not taken yet. `points` are all so
-    /// far, with the earlier ones unchanged; `pairs` are all so far. Returns whether there was a
-    /// new look.
-    ///
-    /// # Errors
-    /// The test cannot be made on these times.
+    /// Takes every look that these points permit and that was not taken yet. `points` are all so far, with the earlier
+    /// ones unchanged; `pairs` are all so far. Returns whether there was a new look. Errors: the test cannot be made on
+    /// these times.
     pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<bool, Invalid> {
         let n_before = self.looks.len();
         let looks = self.design.spending.looks(points);
@@ -281,11 +278,8 @@ impl SequentialTest {
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
-    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first
-    /// look. `pairs` are the pairs of the last [`SequentialTest::take`], or more.
-    ///
-    /// # Errors
-    /// The test cannot be made on these times.
+    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first look. `pairs` are the
+    /// pairs of the last [`SequentialTest::take`], or more. Errors: the test cannot be made on these times.
     pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
         let Some(last) = self.last else { return Ok(None) };
         let level = self.level(share);

@@ -33,9 +33,6 @@ pub struct Assessment {
 
 impl Assessment {
     /// Reads, analyses and judges a record.
-    ///
-    /// # Errors
-    /// The record cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self::of(launches::gather(Record::read(path)?)))
     }
@@ -60,17 +57,11 @@ impl Assessment {
     }
 
     /// Prints the whole analysis as JSON, with what ended the session early.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub fn print_document(&self, error: Option<&ErrorObject>) -> Result<()> {
         self.write_document(&mut terminal::data(), error)
     }
 
     /// Writes the whole analysis as JSON.
-    ///
-    /// # Errors
-    /// `to` cannot be written.
     pub fn write_document(
         &self,
         mut to: &mut dyn Write,
@@ -80,9 +71,6 @@ impl Assessment {
     }
 
     /// Prints the summary as text in this detail.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub fn print(&self, detail: Depth) -> Result<()> {
         // The terminal may have been resized during the session.
         fit_terminal();
@@ -90,10 +78,8 @@ impl Assessment {
         print(&text::summary(self.judged(), histogram.as_ref(), detail, &Styles::colored()))
     }
 
-    /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program.
-    ///
-    /// # Errors
-    /// Standard output cannot be written; or as for [`Self::exit_code`].
+    /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program. Errors: standard
+    /// output cannot be written; or as for [`Self::exit_code`].
     pub fn print_gate(&self, fail_on: Option<FailOn>, code: u8) -> Result<()> {
         let Some(fail_on) = fail_on else { return Ok(()) };
         print(&gate::lines(self.judged(), &self.ceilings(fail_on)?, fail_on, code))
@@ -107,9 +93,6 @@ impl Assessment {
     }
 
     /// Prints the counts of the runs and their rates, for each command.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub fn print_counts(&self) -> Result<()> {
         let parts = if self.record.parts.is_empty() {
             std::slice::from_ref(&self.record)
@@ -133,17 +116,11 @@ impl Assessment {
     }
 
     /// Prints the values of each process on a line.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub fn print_processes(&self) -> Result<()> {
         print(&results::processes(&of_record::results(&self.record)))
     }
 
-    /// The exit code that `--fail-on` asks for.
-    ///
-    /// # Errors
-    /// The values are none that `--fail-on above:VALUE` can limit.
+    /// The exit code that `--fail-on` asks for. Errors: the values are none that `--fail-on above:VALUE` can limit.
     pub fn exit_code(&self, fail_on: Option<FailOn>) -> Result<u8> {
         let Some(fail_on) = fail_on else { return Ok(exit_code::SUCCESS) };
         let answers = self.ceilings(fail_on)?.into_iter().map(|it| it.answer);

@@ -107,10 +107,7 @@ fn started<T>(
     act(start)
 }
 
-/// The benchmarks of a program.
-///
-/// # Errors
-/// No program can be started at all. The text within is about this one alone.
+/// The benchmarks of a program. Errors: no program can be started at all. The text within is about this one alone.
 pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
     let commands = std::slice::from_ref(program);
     let workers = &verb.spec.session.workers;
@@ -130,9 +127,6 @@ pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBe
 
 /// Measures benchmarks of programs that were listed, and shows nothing but progress. Returns the record, and the end of
 /// the session.
-///
-/// # Errors
-/// The session cannot start, or the record cannot be written.
 pub fn measure_at(
     verb: &BenchVerb,
     programs: &[Arm],

@@ -34,18 +34,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of the current directory.
-    ///
-    /// # Errors
-    /// It is in no repository.
+    /// The place of the current directory. Errors: it is in no repository.
     pub fn here() -> Result<Self> {
         Self::of(Path::new("."))
     }
 
-    /// The place of a directory.
-    ///
-    /// # Errors
-    /// It is in no repository.
+    /// The place of a directory. Errors: it is in no repository.
     pub fn of(directory: &Path) -> Result<Self> {
         let top = git(directory, &["rev-parse", "--show-toplevel"])
             .context("revisions are those of the git repository around the current directory")?;
@@ -53,10 +47,7 @@ impl Place {
         Ok(Self { top: top.into(), prefix: prefix.trim_end_matches('/').into() })
     }
 
-    /// The commits that these words name, in order.
-    ///
-    /// # Errors
-    /// A revision is unknown, or two are the same commit.
+    /// The commits that these words name, in order. Errors: a revision is unknown, or two are the same commit.
     pub fn named(&self, words: &[String]) -> Result<Vec<NamedCommit>> {
         let mut found: Vec<NamedCommit> = Vec::new();
         for word in words {
@@ -83,10 +74,7 @@ impl Place {
         Ok(found)
     }
 
-    /// The id of a revision.
-    ///
-    /// # Errors
-    /// There is no such commit.
+    /// The id of a revision. Errors: there is no such commit.
     pub fn commit(&self, revision: &str) -> Result<String> {
         let wanted = format!("{revision}^{{commit}}");
         let found = git(&self.top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
@@ -136,9 +124,6 @@ impl Place {
     }
 
     /// A commit with a patch, as a commit of no branch. `git apply` reads the patch.
-    ///
-    /// # Errors
-    /// The patch does not apply.
     pub fn patched(&self, base: &str, patch: &Path) -> Result<String> {
         let absolute = std::path::absolute(patch).context("cannot find the current directory")?;
         let path = absolute.to_str().context("the path of the patch is not UTF-8")?;
@@ -148,10 +133,7 @@ impl Place {
             .with_context(|| format!("cannot apply {} to {short}", patch.display()))
     }
 
-    /// A commit with the changes between two others, as a commit of no branch.
-    ///
-    /// # Errors
-    /// They do not apply.
+    /// A commit with the changes between two others, as a commit of no branch. Errors: they do not apply.
     pub fn replayed(&self, base: &str, (from, to): (&str, &str)) -> Result<String> {
         let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
@@ -186,9 +168,6 @@ impl Place {
     }
 
     /// Makes a reference to a commit, which git then keeps.
-    ///
-    /// # Errors
-    /// Git cannot write it.
     pub fn refer(&self, name: &str, commit: &str) -> Result<()> {
         git(&self.top, &["update-ref", name, commit]).map(drop)
     }

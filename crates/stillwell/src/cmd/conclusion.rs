@@ -56,9 +56,6 @@ impl<'a> Presentation<'a> {
 }
 
 /// Measures, then shows. Returns the record and the exit code.
-///
-/// # Errors
-/// The session cannot start, or the record or the output cannot be written.
 pub fn measure_and_show(
     start: SessionStart<'_>,
     presentation: &Presentation<'_>,
@@ -77,9 +74,6 @@ fn note_on_rights(record: &Record) -> Option<String> {
 }
 
 /// Shows all finished runs, also after a failure. Returns the exit code.
-///
-/// # Errors
-/// The record cannot be read, or the output cannot be written.
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
     let Presentation { output, pyperf, fail_on, is_verbose } = *presentation;
     let assessment = Assessment::read(path)?;

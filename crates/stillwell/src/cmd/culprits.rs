@@ -46,9 +46,7 @@ pub fn changed<'a>(
 }
 
 /// Searches between the last result before a change and the first one after it. Returns the exit code of `bisect`.
-///
-/// # Errors
-/// The commits or the command are not known, or as [`bisect::begin`].
+/// Errors: the commits or the command are not known, or as [`bisect::begin`].
 pub fn search(
     verb: &HistoryChanges,
     store: &HistoryStore,

@@ -18,10 +18,8 @@ use model::words::reason;
 /// More than this is no file with options.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The words of the command line with the defaults of a verb that measures.
-///
-/// # Errors
-/// An option has a mistake, or the file cannot be read.
+/// The words of the command line with the defaults of a verb that measures. Errors: an option has a mistake, or the
+/// file cannot be read.
 pub fn filled_in(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if !takes_defaults(&words) {
         return Ok(words);

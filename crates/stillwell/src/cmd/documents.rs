@@ -26,9 +26,6 @@ pub fn help(verb: &VerbName) -> Result<u8> {
 }
 
 /// Prints a text that clap has made, such as the help. Returns the exit code.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn print_answer(answer: &clap::Error) -> Result<u8> {
     answer.print().and_then(|()| terminal::flush()).context(NOT_PRINTED)?;
     Ok(u8::try_from(answer.exit_code()).unwrap_or(exit_code::ERROR))

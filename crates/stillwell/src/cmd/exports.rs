@@ -71,9 +71,7 @@ pub fn use_stdout(options: &ExportOptions) -> bool {
 }
 
 /// Refuses exports that cannot be written later, before the session starts. With `as_json` standard output is taken.
-///
-/// # Errors
-/// The first file whose directory does not exist.
+/// Errors: the first file whose directory does not exist.
 pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
     ensure!(
         !(as_json && use_stdout(options)),
@@ -89,10 +87,8 @@ pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The options of a session, with the file of -o as an export if its name says so.
-///
-/// # Errors
-/// This file exists. -o never replaces a file.
+/// The options of a session, with the file of -o as an export if its name says so. Errors: this file exists. -o never
+/// replaces a file.
 pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     let (options, file) = options.by_suffix();
     if let Some(path) = file {
@@ -105,10 +101,7 @@ pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     Ok(options)
 }
 
-/// Writes all requested exports.
-///
-/// # Errors
-/// The first file that cannot be written.
+/// Writes all requested exports. Errors: the first file that cannot be written.
 pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
     for (option, path, export) in wanted(options)? {
         let shown = path.display();
@@ -172,10 +165,8 @@ fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<
 }
 
 /// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of
-/// both.
-///
-/// # Errors
-/// The file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be written.
+/// both. Errors: the file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be
+/// written.
 pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
     let ours = of_record::results(&assessment.record);

@@ -17,11 +17,8 @@ use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Plan};
 
-/// Finds out how long an iteration of these benchmarks takes, by one process of the first program that has each. So many
-/// iterations are counted as take some milliseconds.
-///
-/// # Errors
-/// A program does not end in time.
+/// Finds out how long an iteration of these benchmarks takes, by one process of the first program that has each. So
+/// many iterations are counted as take some milliseconds. Errors: a program does not end in time.
 pub fn time_iterations(
     programs: &[Arm],
     found: &mut [Vec<ProgramBenchmark>],
@@ -83,9 +80,6 @@ impl KnownPrograms {
     }
 
     /// Makes the links in the directory of the results.
-    ///
-    /// # Errors
-    /// One cannot be made.
     pub fn link_into(&self, directory: &Path) -> Result<()> {
         for (place, file) in &self.links {
             let link = directory.join(place);
@@ -109,9 +103,7 @@ impl KnownPrograms {
 }
 
 /// The benchmarks of each program; `None` if no program is of a known framework, so that all speak the worker protocol.
-///
-/// # Errors
-/// Only some programs are of a framework, or one has no benchmark or does not answer in time.
+/// Errors: only some programs are of a framework, or one has no benchmark or does not answer in time.
 pub fn listed(
     programs: &[Arm],
     user: Option<&User>,

@@ -6,18 +6,12 @@ use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
 
-/// The output of git, without the newline.
-///
-/// # Errors
-/// There is no git, or it fails.
+/// The output of git, without the newline. Errors: there is no git, or it fails.
 pub fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
     git_with(directory, arguments, &[])
 }
 
-/// The same with these variables.
-///
-/// # Errors
-/// As [`git`].
+/// The same with these variables. Errors: see [`git`].
 pub fn git_with(
     directory: &Path,
     arguments: &[&str],

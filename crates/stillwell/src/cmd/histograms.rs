@@ -31,10 +31,8 @@ fn is_locale_ascii() -> bool {
     })
 }
 
-/// `hist`: draws all files on one scale, each benchmark on its own.
-///
-/// # Errors
-/// A file cannot be read, or has no finished run.
+/// `hist`: draws all files on one scale, each benchmark on its own. Errors: a file cannot be read, or has no finished
+/// run.
 pub fn hist(verb: &HistVerb) -> Result<u8> {
     let bins = if verb.extend { terminal::lines().map(bins_in) } else { verb.bins };
     let n_bins = bins.unwrap_or(defaults::HISTOGRAM_BINS).into();

@@ -26,9 +26,6 @@ pub struct MadeUpTimes {
 
 impl MadeUpTimes {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut found = Self { programs: HashMap::new(), factors: Vec::new() };
@@ -43,10 +40,7 @@ impl MadeUpTimes {
         Ok(found)
     }
 
-    /// Whether a program builds.
-    ///
-    /// # Errors
-    /// The file does not have it.
+    /// Whether a program builds. Errors: the file does not have it.
     pub fn builds(&self, key: &str) -> Result<bool> {
         Ok(!self.times(key)?.is_empty())
     }
@@ -58,10 +52,8 @@ impl MadeUpTimes {
         }
     }
 
-    /// The script of a session of these programs, in a file that is removed when it is dropped.
-    ///
-    /// # Errors
-    /// The file of the times does not have one of them, or no file can be made.
+    /// The script of a session of these programs, in a file that is removed when it is dropped. Errors: the file of the
+    /// times does not have one of them, or no file can be made.
     pub fn script(&self, keys: &[&str], seed: u64) -> Result<NamedTempFile> {
         let mut text = String::new();
         if !self.factors.is_empty() {

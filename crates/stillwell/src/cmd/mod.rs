@@ -87,10 +87,7 @@ pub fn audience_of(request: &Request) -> Audience {
     }
 }
 
-/// Does what the command line asks for; the value is the exit code.
-///
-/// # Errors
-/// As [`run_verb`].
+/// Does what the command line asks for; the value is the exit code. Errors: see [`run_verb`].
 pub fn answer(request: Request) -> Result<u8> {
     match request {
         Request::Verb(cli) => run_verb(cli.verb),
@@ -102,10 +99,8 @@ pub fn answer(request: Request) -> Result<u8> {
     }
 }
 
-/// Executes the verb of this process; the value is the exit code.
-///
-/// # Errors
-/// Any error of the verb. The program prints it and exits with 2.
+/// Executes the verb of this process; the value is the exit code. Errors: any error of the verb. The program prints it
+/// and exits with 2.
 fn run_verb(mut verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();

@@ -22,9 +22,7 @@ const START_BYTES: u64 = 64 << 10;
 
 /// The named file, or those that a pattern stands for. All results below a folder are named with it. A folder with
 /// nothing but criterion's files is one result, and so is one with nothing that can be read: opening it says why.
-///
-/// # Errors
-/// A pattern has no match, or a folder cannot be read.
+/// Errors: a pattern has no match, or a folder cannot be read.
 pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
     let text = named.to_string_lossy();
     if text.contains(['*', '?']) && named.symlink_metadata().is_err() {

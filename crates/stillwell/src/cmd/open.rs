@@ -48,10 +48,8 @@ pub enum FileContent {
     Foreign(Results, Option<FileFormat>),
 }
 
-/// Opens a file: a path, `-` for standard input, or a directory of criterion or asv.
-///
-/// # Errors
-/// The file cannot be read, its format is unknown, or it has none of the selected benchmarks.
+/// Opens a file: a path, `-` for standard input, or a directory of criterion or asv. Errors: the file cannot be read,
+/// its format is unknown, or it has none of the selected benchmarks.
 pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<InputFile> {
     limit_unpacked(options.kind.max_unpacked.unwrap_or_else(unpacked_max));
     let created = created(path);
@@ -67,10 +65,7 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Input
 /// The most values of a file that is read line by line: its statistics need no more, and it may have any length.
 pub const VALUES_MAX: usize = 4 << 20;
 
-/// Opens all files of a verb, one after another.
-///
-/// # Errors
-/// As [`records`].
+/// Opens all files of a verb, one after another. Errors: see [`records`].
 pub fn all(
     verb: &FilesVerb,
     detail: Detail,
@@ -79,10 +74,8 @@ pub fn all(
     records(&verb.files, &input, detail)
 }
 
-/// The files that the user named, those in the folders, or else the newest of our own records.
-///
-/// # Errors
-/// There is none, or as [`open`].
+/// The files that the user named, those in the folders, or else the newest of our own records. Errors: there is none,
+/// or as [`open`].
 pub fn records(
     files: &[PathBuf],
     options: &InputOptions,
@@ -103,10 +96,7 @@ pub fn records(
 }
 
 impl InputFile {
-    /// The file as a record with one row for each run, and with its slices.
-    ///
-    /// # Errors
-    /// The file has no values.
+    /// The file as a record with one row for each run, and with its slices. Errors: the file has no values.
     pub fn into_record(self) -> Result<Record> {
         self.into_record_with(ImportOptions::default())
     }
@@ -165,10 +155,7 @@ impl InputFile {
         }
     }
 
-    /// The file as a record and as results.
-    ///
-    /// # Errors
-    /// The file has no values.
+    /// The file as a record and as results. Errors: the file has no values.
     pub fn into_both(self) -> Result<(Record, Results)> {
         match self.content {
             FileContent::Own(record) => {
@@ -239,9 +226,6 @@ fn command_line() -> Vec<String> {
 }
 
 /// All benchmarks of a suite in one record; `None` while nothing has been measured.
-///
-/// # Errors
-/// One of its files cannot be read.
 pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
     let manifest = SuiteManifest::read(path)?;
     let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();

@@ -16,10 +16,8 @@ use host::terminal;
 use host::user_files::directory_of;
 use host::{UserDirectory, invoking_user};
 
-/// Refuses a file whose directory does not exist, and keeps the directory open for [`write_one`].
-///
-/// # Errors
-/// The directory does not exist, or the path is a directory.
+/// Refuses a file whose directory does not exist, and keeps the directory open for [`write_one`]. Errors: the directory
+/// does not exist, or the path is a directory.
 pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
@@ -40,9 +38,6 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
 }
 
 /// Writes a file as a whole: it is complete or not there at all. A file whose name ends with .gz is compressed.
-///
-/// # Errors
-/// The file cannot be written, or `export` fails.
 pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "gz") {
         return write_plain(path, |to| {
@@ -55,10 +50,7 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
     write_plain(path, export)
 }
 
-/// Writes a file that must not exist yet.
-///
-/// # Errors
-/// As [`write_one`], or the file exists.
+/// Writes a file that must not exist yet. Errors: as [`write_one`], or the file exists.
 pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     ensure!(path.symlink_metadata().is_err(), io::Error::from(io::ErrorKind::AlreadyExists));
     write_one(path, export)

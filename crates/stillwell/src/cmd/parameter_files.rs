@@ -10,10 +10,7 @@ use host::user_files::read_text;
 use model::spec::Verb;
 use model::spec::run::ArmOptions;
 
-/// Puts the values in files in the place of `@FILE`.
-///
-/// # Errors
-/// A file cannot be read, or has no value.
+/// Puts the values in files in the place of `@FILE`. Errors: a file cannot be read, or has no value.
 pub fn read(verb: &mut Verb) -> Result<()> {
     match verb {
         Verb::Run(verb) => fill_in(&mut verb.spec.arms),

@@ -9,9 +9,6 @@ use render::{fit_into, keep_names};
 pub const NOT_PRINTED: &str = "cannot write to standard output";
 
 /// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn print(text: &str) -> Result<()> {
     terminal::write_text(text).context(NOT_PRINTED)
 }

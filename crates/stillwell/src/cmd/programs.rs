@@ -12,10 +12,7 @@ use anyhow::{Result, bail};
 /// How an executable file begins: ELF, and a script.
 const STARTS: [&[u8]; 2] = [b"\x7fELF", b"#!"];
 
-/// Refuses a program that is named in place of a record.
-///
-/// # Errors
-/// The file is a program.
+/// Refuses a program that is named in place of a record. Errors: the file is a program.
 pub fn refuse_program(path: &Path) -> Result<()> {
     if is_program(path) {
         let shown = path.display();
@@ -24,10 +21,8 @@ pub fn refuse_program(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses programs and commands where all files are such.
-///
-/// # Errors
-/// Every file is a program, or is not there and has a blank, as `sleep 1` has.
+/// Refuses programs and commands where all files are such. Errors: every file is a program, or is not there and has a
+/// blank, as `sleep 1` has.
 pub fn refuse_commands(files: &[PathBuf]) -> Result<()> {
     let is_command = |path: &PathBuf| is_program(path) || is_command_line(path);
     if !files.is_empty() && files.iter().all(is_command) {

@@ -68,9 +68,7 @@ const FILES: &[(&str, &str)] = files![
 ];
 
 /// Lets scripts import this package as pyperf. A script that is named without an interpreter gets the usual one.
-///
-/// # Errors
-/// The package cannot be written into the cache.
+/// Errors: the package cannot be written into the cache.
 pub fn prepare(arms: &mut [Arm]) -> Result<()> {
     let path = python_path()?;
     for arm in arms {
@@ -83,10 +81,8 @@ pub fn prepare(arms: &mut [Arm]) -> Result<()> {
 }
 
 /// The text of a suite of the benchmarks that all these interpreters can run. Those that are left out are told on
-/// standard error. Of scripts that cannot have the benchmarks `only`, none is asked.
-///
-/// # Errors
-/// No interpreter has the package pyperformance, or none of its scripts works in all of them.
+/// standard error. Of scripts that cannot have the benchmarks `only`, none is asked. Errors: no interpreter has the
+/// package pyperformance, or none of its scripts works in all of them.
 pub fn suite_of_pyperformance(pythons: &[String], only: &[String]) -> Result<String> {
     let first = pythons.first().map_or(PYTHON, String::as_str);
     let words = shell_words::split(first).with_context(|| format!("the interpreter {first:?}"))?;

@@ -104,9 +104,6 @@ fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
 }
 
 /// Writes the page of the records.
-///
-/// # Errors
-/// `to` cannot be written.
 pub fn write(to: &mut dyn std::io::Write, all: &[Assessment], title: Option<&str>) -> Result<()> {
     let inputs: Vec<ReportInput<'_>> =
         all.iter().map(|it| ReportInput { record: &it.record, analysis: &it.analysis }).collect();

@@ -8,10 +8,8 @@ use model::spec::RevisionOptions;
 use record::plan::BuiltRevision;
 use record::plan::suite::VariantBuild;
 
-/// The revisions in work trees of their own, built. Empty if the command line has none.
-///
-/// # Errors
-/// A revision is unknown, or a build fails.
+/// The revisions in work trees of their own, built. Empty if the command line has none. Errors: a revision is unknown,
+/// or a build fails.
 pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
     if options.revisions.is_empty() {
         return Ok(Vec::new());

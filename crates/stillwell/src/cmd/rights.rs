@@ -11,11 +11,9 @@ use model::spec::campaign::CampaignAction;
 use model::spec::groups::RightsOptions;
 use model::spec::{FairPlayAction, PoolAction, ShieldAction, SystemAction, Verb};
 
-/// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`host`] opens
-/// those of the machine as root. Any other verb becomes the caller for good.
-///
-/// # Errors
-/// It is not known who called, or the kernel refuses.
+/// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`host`] opens those
+/// of the machine as root. Any other verb becomes the caller for good. Errors: it is not known who called, or the
+/// kernel refuses.
 pub fn settle(verb: &Verb) -> Result<()> {
     if is_hook(verb) {
         return Ok(());
@@ -42,10 +40,8 @@ pub fn on_machine<T>(root: &Path, act: impl FnOnce() -> T) -> T {
 }
 
 /// Gives the commands of kept work the rights that this command line gives them. The work was begun with the rights in
-/// `began`, which come from a file of the user: whatever runs as the user may have written it.
-///
-/// # Errors
-/// The commands ran as root, and would not any more.
+/// `began`, which come from a file of the user: whatever runs as the user may have written it. Errors: the commands ran
+/// as root, and would not any more.
 pub fn take_for_kept(now: RightsOptions, began: &mut RightsOptions, work: &str) -> Result<()> {
     ensure!(
         now.as_root || !began.as_root || invoking_user().is_none(),

@@ -29,10 +29,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory, or makes it.
-    ///
-    /// # Errors
-    /// The directory cannot be made, or has files that are not ours.
+    /// Opens a directory, or makes it. Errors: the directory cannot be made, or has files that are not ours.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
         make(path).with_context(|| format!("-o {shown}: cannot make the directory"))?;
@@ -53,10 +50,8 @@ impl Folder {
         Ok(Self { path: path.into(), old, new: BTreeSet::new(), n_written: 0 })
     }
 
-    /// Lists the new files before they are written, so that a killed report leaves a directory that is ours.
-    ///
-    /// # Errors
-    /// A file exists and is not ours, or the list cannot be written.
+    /// Lists the new files before they are written, so that a killed report leaves a directory that is ours. Errors: a
+    /// file exists and is not ours, or the list cannot be written.
     pub fn announce(&mut self, names: impl Iterator<Item = String>) -> Result<()> {
         self.new = names.collect();
         for name in self.new.difference(&self.old) {
@@ -81,9 +76,6 @@ impl Folder {
     }
 
     /// Writes a file as a whole, unless it has this text already.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<()> {
         assert!(self.new.contains(name), "{name} was not announced");
         let path = self.path.join(name);
@@ -98,9 +90,6 @@ impl Folder {
     }
 
     /// Removes the old files of an earlier report. Returns the number of files that were written.
-    ///
-    /// # Errors
-    /// A file cannot be removed.
     pub fn finish(self) -> Result<usize> {
         for name in self.old.difference(&self.new) {
             let path = self.path.join(name);

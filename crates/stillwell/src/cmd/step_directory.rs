@@ -82,10 +82,7 @@ pub(super) fn has_ended(directory: &Path) -> bool {
     directory.join(ENDED).exists()
 }
 
-/// Reads the manifest of a directory; `None` if there is none.
-///
-/// # Errors
-/// It is of other work, or of a later program.
+/// Reads the manifest of a directory; `None` if there is none. Errors: it is of other work, or of a later program.
 pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>> {
     let files = M::FILES;
     let path = directory.join(files.manifest);
@@ -119,10 +116,7 @@ pub(super) fn usual_directory<V: Args + Serialize>(
     Ok(record.with_file_name(format!("{name}-{hash}")))
 }
 
-/// Work that is asked for once more has to be the same.
-///
-/// # Errors
-/// It differs; the error names the options.
+/// Work that is asked for once more has to be the same. Errors: it differs; the error names the options.
 pub(super) fn require_same_request<V: Args + Serialize>(
     before_and_now: (&V, &V),
     files: StepFiles,
@@ -148,10 +142,7 @@ pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     message
 }
 
-/// Work that goes on keeps its rules.
-///
-/// # Errors
-/// The command line has an option that would change nothing.
+/// Work that goes on keeps its rules. Errors: the command line has an option that would change nothing.
 pub(super) fn refuse_with_resume(option: Option<String>, work: &str) -> Result<()> {
     let Some(option) = option else { return Ok(()) };
     Err(ErrorCode::Usage.error(format!(
@@ -160,10 +151,8 @@ pub(super) fn refuse_with_resume(option: Option<String>, work: &str) -> Result<(
 }
 
 impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
-    /// Opens a directory, and makes it if it is not there.
-    ///
-    /// # Errors
-    /// It cannot be made or read, or another process works there.
+    /// Opens a directory, and makes it if it is not there. Errors: it cannot be made or read, or another process works
+    /// there.
     pub(super) fn open(directory: PathBuf, make: impl FnOnce() -> Result<M>) -> Result<Self> {
         let files = M::FILES;
         let shown = directory.display().to_string();
@@ -202,10 +191,8 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         Ok(Self { directory, manifest, lines, file })
     }
 
-    /// What a directory has, to look at while another process may work there.
-    ///
-    /// # Errors
-    /// There is no such work, or a file cannot be read.
+    /// What a directory has, to look at while another process may work there. Errors: there is no such work, or a file
+    /// cannot be read.
     pub(super) fn look(directory: &Path) -> Result<(M, Vec<L>)> {
         let manifest = manifest_in(directory)?.ok_or_else(|| M::FILES.missing(directory))?;
         let path = directory.join(M::FILES.steps);
@@ -220,9 +207,6 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     }
 
     /// Keeps a finished step.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(super) fn keep(&mut self, line: L) -> Result<()> {
         let text = format!("{}\n", serde_json::to_string(&line)?);
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
@@ -232,9 +216,6 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     }
 
     /// Marks the work as one that has come to its end.
-    ///
-    /// # Errors
-    /// The mark cannot be written.
     pub(super) fn mark_ended(&self) -> Result<()> {
         let path = self.directory.join(ENDED);
         replace(&path, 0o666, b"").with_context(|| format!("cannot write {}", path.display()))

@@ -48,8 +48,7 @@ fn bare(variant: Variant) -> VariantBuild {
 }
 
 impl KeptSuite {
-    /// # Errors
-    /// The file cannot be read, or has no benchmarks that can be measured together.
+    /// Errors: the file cannot be read, or has no benchmarks that can be measured together.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -59,10 +58,8 @@ impl KeptSuite {
         Ok(Self { path, text, directory })
     }
 
-    /// The names of its benchmarks.
-    ///
-    /// # Errors
-    /// The file has a mistake, or a benchmark that cannot be measured with the others.
+    /// The names of its benchmarks. Errors: the file has a mistake, or a benchmark that cannot be measured with the
+    /// others.
     pub fn names(&self) -> Result<Vec<String>> {
         Ok(self.commands(&[])?.names)
     }
@@ -73,9 +70,6 @@ impl KeptSuite {
     }
 
     /// Its own variants.
-    ///
-    /// # Errors
-    /// The file has a mistake.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let file: SuiteFile = parse(self.text())?;
         Ok(file.variants.iter().map(|variant| Variant::clone(variant)).collect())
@@ -92,10 +86,7 @@ impl KeptSuite {
         candidates(self.text(), &file, variants, &self.directory)
     }
 
-    /// The session of these programs.
-    ///
-    /// # Errors
-    /// As [`Self::names`].
+    /// The session of these programs. Errors: see [`Self::names`].
     pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
         let nothing = [bare(Variant::default())];
         let programs = if programs.is_empty() { &nothing } else { programs };

@@ -26,9 +26,6 @@ pub enum Unmeasured {
 
 /// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure is
 /// that of program 0.
-///
-/// # Errors
-/// Git fails, or a directory cannot be written.
 pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
     Ok(match suites::attempted(variant, top)? {
         suites::BuildAttempt::Built(built) => {
@@ -41,10 +38,8 @@ pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, boo
     })
 }
 
-/// Why a session did not come to its end; `Ok(())` if it did.
-///
-/// # Errors
-/// It failed, and not for the fault of one of its programs.
+/// Why a session did not come to its end; `Ok(())` if it did. Errors: it failed, and not for the fault of one of its
+/// programs.
 pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>> {
     match end.reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise => Ok(Ok(())),

@@ -63,10 +63,7 @@ pub struct AdviceSession<'a> {
 }
 
 impl<'a> AdviceSession<'a> {
-    /// A session without visits.
-    ///
-    /// # Errors
-    /// There is no temporary directory for its records.
+    /// A session without visits. Errors: there is no temporary directory for its records.
     pub fn new(verb: &'a SystemAdvise, seed: u64, interrupt: &'a Interrupt) -> Result<Self> {
         let command = match &verb.command[..] {
             [command] => command.clone(),
@@ -97,9 +94,6 @@ impl<'a> AdviceSession<'a> {
     }
 
     /// Takes a step once, to see whether and how fast that works.
-    ///
-    /// # Errors
-    /// The record of the visit cannot be read.
     pub fn try_out(&mut self, step: &AdviceStep) -> Result<Trial> {
         let is_first = step.changes.is_empty();
         let started_ns = monotonic_ns();
@@ -147,10 +141,8 @@ impl<'a> AdviceSession<'a> {
         )
     }
 
-    /// Visits all steps in random order, block by block. Returns whether ^C came.
-    ///
-    /// # Errors
-    /// A step that worked at first fails now, or a record cannot be read.
+    /// Visits all steps in random order, block by block. Returns whether ^C came. Errors: a step that worked at first
+    /// fails now, or a record cannot be read.
     pub fn measure(&mut self, steps: &[AdviceStep]) -> Result<bool> {
         let bar = self.progress();
         for _ in 0..self.n_blocks {

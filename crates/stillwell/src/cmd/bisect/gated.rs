@@ -9,10 +9,8 @@ use crate::cmd::open::whole_suite;
 use analysis::verdict::Verdict;
 use model::spec::BisectVerb;
 
-/// The search with the commits and the benchmark of the gate in place of `--gate`.
-///
-/// # Errors
-/// The directory has no gate, no benchmark of it changed, or its builds are of no commits.
+/// The search with the commits and the benchmark of the gate in place of `--gate`. Errors: the directory has no gate,
+/// no benchmark of it changed, or its builds are of no commits.
 pub(super) fn search_of(verb: &BisectVerb, directory: &Path) -> Result<BisectVerb> {
     let shown = directory.display();
     let whole = whole_suite(directory)?.with_context(|| format!("{shown} has no results"))?;

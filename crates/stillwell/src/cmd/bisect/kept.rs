@@ -10,10 +10,8 @@ use search::history::culprits::StoredCulprit;
 use search::history::extract;
 use search::history::store::HistoryStore;
 
-/// Keeps the commits that a search found in the history of `--history`.
-///
-/// # Errors
-/// The history cannot be written, or a record of the search cannot be read.
+/// Keeps the commits that a search found in the history of `--history`. Errors: the history cannot be written, or a
+/// record of the search cannot be read.
 pub(super) fn keep(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
     let culprits = &search.outcome().culprits;
     let Some(path) = verb.history.as_deref().filter(|_| !culprits.is_empty()) else {

@@ -8,9 +8,6 @@ use crate::cmd::unmeasured::Unmeasured;
 use search::bisection::{BisectSearch, LayoutFinding, Observation};
 
 /// Builds both in several link orders, and measures them in turns. `None` after ^C.
-///
-/// # Errors
-/// The session cannot start or be recorded.
 pub(super) fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,

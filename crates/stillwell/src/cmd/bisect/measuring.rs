@@ -54,8 +54,7 @@ pub(super) struct MeasuredArms {
 }
 
 impl<'a> BisectMeasurer<'a> {
-    /// # Errors
-    /// `--script` cannot be read.
+    /// Errors: `--script` cannot be read.
     pub(super) fn new(verb: &'a BisectVerb, place: &'a Place, seed: u64) -> Result<Self> {
         let made_up = verb.script.as_deref().map(MadeUpTimes::read).transpose()?;
         let (built, relinked) = (HashMap::new(), HashMap::new());
@@ -69,9 +68,6 @@ impl<'a> BisectMeasurer<'a> {
     }
 
     /// Builds a commit, or finds its build. Returns the seconds that it took; `None` if it is known already.
-    ///
-    /// # Errors
-    /// Git fails, or a directory cannot be written.
     pub(super) fn build(&mut self, commit: &Commit) -> Result<Result<Option<f64>, Unmeasured>> {
         if self.built.contains_key(&commit.id) {
             return Ok(Ok(None));
@@ -99,10 +95,8 @@ impl<'a> BisectMeasurer<'a> {
         }
     }
 
-    /// Builds a commit in the first `n` link orders. Returns whether its build links anything that can have another order.
-    ///
-    /// # Errors
-    /// The build has no commit.
+    /// Builds a commit in the first `n` link orders. Returns whether its build links anything that can have another
+    /// order. Errors: the build has no commit.
     pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<Result<bool, Unmeasured>> {
         Ok(match self.attempt(commit, Some(n)) {
             Ok(Ok((revision, is_relinked))) => {
@@ -141,9 +135,6 @@ impl<'a> BisectMeasurer<'a> {
     }
 
     /// Measures built commits in turns, the first as the reference, into this record.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded.
     pub(super) fn measure(
         &mut self,
         commits: &[&Commit],
@@ -170,9 +161,6 @@ impl<'a> BisectMeasurer<'a> {
 
     /// Measures two relinked commits in turns, to the last block. Returns the second against the first over link orders
     /// like these, and the seconds.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded.
     pub(super) fn measure_layouts(
         &mut self,
         commits: [&Commit; 2],

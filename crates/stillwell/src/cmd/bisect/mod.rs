@@ -75,10 +75,8 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     search(&asked, state)
 }
 
-/// Begins a search in this directory of a repository, or goes on with it.
-///
-/// # Errors
-/// A revision is unknown, an end cannot be built, or the search cannot be kept.
+/// Begins a search in this directory of a repository, or goes on with it. Errors: a revision is unknown, an end cannot
+/// be built, or the search cannot be kept.
 pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;

@@ -22,10 +22,7 @@ pub(super) struct ProgramMeasurer {
 }
 
 impl ProgramMeasurer {
-    /// The program of the command line, if it has one.
-    ///
-    /// # Errors
-    /// An option has no meaning for programs.
+    /// The program of the command line, if it has one. Errors: an option has no meaning for programs.
     pub(super) fn of(verb: &BisectVerb) -> Result<Option<Self>> {
         let Some(program) = &verb.program else { return Ok(None) };
         let name = verb.only.as_ref().context("--program needs --only")?;
@@ -47,10 +44,8 @@ impl ProgramMeasurer {
         Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 
-    /// Lists the program of a build. The error is why it cannot be measured there.
-    ///
-    /// # Errors
-    /// No program can be started at all.
+    /// Lists the program of a build. The error is why it cannot be measured there. Errors: no program can be started at
+    /// all.
     pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<Result<(), String>> {
         let programs = self.programs(std::slice::from_ref(revision))?;
         let found = bench::listed_at(&self.verb, &programs[0])?;
@@ -69,9 +64,6 @@ impl ProgramMeasurer {
     }
 
     /// Measures builds that were listed in turns. Returns the record, and the end of the session.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded.
     pub(super) fn measure(
         &mut self,
         (record, seed): (&Path, u64),

@@ -70,10 +70,8 @@ pub fn is_search(directory: &Path) -> bool {
     directory.join(BisectManifest::FILES.manifest).is_file()
 }
 
-/// The record of the largest change that a search has confirmed: the commit and the one before it.
-///
-/// # Errors
-/// The search cannot be read, or has confirmed none.
+/// The record of the largest change that a search has confirmed: the commit and the one before it. Errors: the search
+/// cannot be read, or has confirmed none.
 pub fn confirmed(directory: &Path) -> Result<PathBuf> {
     let shown = directory.display();
     let (_, lines) = BisectState::look(directory)?;

@@ -66,8 +66,7 @@ pub(super) struct CampaignOptions {
 }
 
 impl CampaignOptions {
-    /// # Errors
-    /// An option is out of range.
+    /// Errors: an option is out of range.
     pub(super) fn of(new: CampaignNew) -> Result<Self> {
         let share = |given: Option<Percent>, default: f64| {
             given.map_or(default, |percent| percent.0) / 100.0
@@ -99,10 +98,7 @@ impl CampaignOptions {
 }
 
 impl CampaignFolder {
-    /// Opens a campaign.
-    ///
-    /// # Errors
-    /// There is none, or another process works there.
+    /// Opens a campaign. Errors: there is none, or another process works there.
     pub(super) fn open(directory: PathBuf, rights: RightsOptions) -> Result<Self> {
         let missing = CampaignManifest::FILES.missing(&directory);
         let folder: StepDirectory<CampaignManifest, CampaignEvent> =
@@ -115,10 +111,7 @@ impl CampaignFolder {
         Ok(opened)
     }
 
-    /// The repository of the campaign, if it has one.
-    ///
-    /// # Errors
-    /// It is gone.
+    /// The repository of the campaign, if it has one. Errors: it is gone.
     pub(super) fn place(&self) -> Result<Option<Place>> {
         let here = &self.folder.manifest.here;
         let place = self.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
@@ -137,10 +130,7 @@ impl CampaignFolder {
         Ok(())
     }
 
-    /// What is measured against has to be what was accepted.
-    ///
-    /// # Errors
-    /// A program of the campaign was replaced.
+    /// What is measured against has to be what was accepted. Errors: a program of the campaign was replaced.
     pub(super) fn require_same_programs(&self) -> Result<()> {
         let here = Path::new(&self.folder.manifest.here);
         let known = [
@@ -159,19 +149,13 @@ impl CampaignFolder {
         Ok(())
     }
 
-    /// A campaign to look at.
-    ///
-    /// # Errors
-    /// There is none.
+    /// A campaign to look at. Errors: there is none.
     pub(super) fn look(directory: &Path) -> Result<(CampaignOptions, Campaign)> {
         let (manifest, lines) = StepDirectory::<CampaignManifest, CampaignEvent>::look(directory)?;
         state(&manifest, &lines).with_context(|| format!("in {}", directory.display()))
     }
 
     /// Keeps an event.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(super) fn keep(&mut self, event: CampaignEvent) -> Result<()> {
         self.campaign.take(&event);
         self.folder.keep(event)

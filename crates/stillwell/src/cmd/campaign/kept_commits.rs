@@ -12,9 +12,6 @@ use crate::cmd::campaign::folder::CampaignFolder;
 const PARENT: &str = "refs/stillwell/campaigns";
 
 /// Makes a reference to the commit of the attempt that was accepted last.
-///
-/// # Errors
-/// Git cannot make it.
 pub(super) fn keep_last(work: &CampaignFolder) -> Result<()> {
     let Some((index, attempt)) = work.campaign.accepted().last() else { return Ok(()) };
     let Some(commit) = &attempt.program.commit else { return Ok(()) };

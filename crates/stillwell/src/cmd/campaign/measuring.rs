@@ -86,9 +86,6 @@ impl<'a> CampaignMeasurer<'a> {
     }
 
     /// Builds a program, or finds its build, and lists its benchmarks if they are what decides.
-    ///
-    /// # Errors
-    /// Git fails, or a directory cannot be written.
     pub(super) fn build(
         &self,
         name: &str,
@@ -122,9 +119,6 @@ impl<'a> CampaignMeasurer<'a> {
 
     /// Measures programs in turns. The first is the accepted state. With three, the second is the reference, so that the
     /// two others are compared with it.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded.
     pub(super) fn measure(
         &mut self,
         programs: &[&Runnable],

@@ -17,10 +17,8 @@ use record::plan::programs::{ProgramBenchmark, names, programs};
 use record::plan::{Arm, BlockRule, Plan, across};
 use search::campaign::Program;
 
-/// The benchmarks that decide, as the program of the beginning lists them; none without `--program`.
-///
-/// # Errors
-/// It cannot be built or listed, or lacks a benchmark that is named.
+/// The benchmarks that decide, as the program of the beginning lists them; none without `--program`. Errors: it cannot
+/// be built or listed, or lacks a benchmark that is named.
 pub(super) fn benchmarks(
     options: &CampaignOptions,
     place: Option<Place>,
@@ -38,11 +36,8 @@ pub(super) fn benchmarks(
 }
 
 impl CampaignMeasurer<'_> {
-    /// The benchmarks of a program that decide. The text says why it cannot be measured. Before the campaign has any, all
-    /// of them.
-    ///
-    /// # Errors
-    /// No program can be started at all.
+    /// The benchmarks of a program that decide. The text says why it cannot be measured. Before the campaign has any,
+    /// all of them. Errors: no program can be started at all.
     pub(super) fn list(
         &self,
         runnable: &Runnable,
@@ -80,9 +75,6 @@ impl CampaignMeasurer<'_> {
     }
 
     /// Measures the benchmarks of programs in turns. Returns the record, and the end of the session.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded.
     pub(super) fn measure_programs(
         &self,
         runnables: &[&Runnable],

@@ -50,10 +50,8 @@ struct Runs<'a> {
 
 impl FairPlay {
     /// Runs two commands of `spec`, the reference `first_arm` and the attempt after it, some times, untimed and mostly
-    /// undercover. `record` is the session in which they were measured, and `change` what it made of the plan.
-    ///
-    /// # Errors
-    /// A command cannot be started, or the record cannot be read.
+    /// undercover. `record` is the session in which they were measured, and `change` what it made of the plan. Errors:
+    /// a command cannot be started, or the record cannot be read.
     pub fn audit(
         &self,
         (spec, first_arm): (&RunSpec, usize),

@@ -79,10 +79,8 @@ pub struct FairPlay {
 }
 
 impl FairPlay {
-    /// Makes the directories. `spec` has the commands: of each benchmark those of `n_programs` programs, the reference first.
-    ///
-    /// # Errors
-    /// A directory of the options cannot be used, or there are too few inputs.
+    /// Makes the directories. `spec` has the commands: of each benchmark those of `n_programs` programs, the reference
+    /// first. Errors: a directory of the options cannot be used, or there are too few inputs.
     pub fn begin(
         options: &FairPlayOptions,
         side: Side,
@@ -185,9 +183,6 @@ impl FairPlay {
     }
 
     /// Says what the session showed, after its end.
-    ///
-    /// # Errors
-    /// The record or our own files cannot be read.
     pub fn verdict(&self, record: &Path) -> Result<AuditReport> {
         let record = Record::read(record)?;
         let mut report = AuditReport::default();
@@ -269,10 +264,8 @@ fn now_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Whether the files of `--input-set` can be used.
-///
-/// # Errors
-/// They are too few, or a name has characters that mean something to a shell.
+/// Whether the files of `--input-set` can be used. Errors: they are too few, or a name has characters that mean
+/// something to a shell.
 pub fn check_inputs(directory: &Path) -> Result<()> {
     inputs_of(directory).map(drop)
 }

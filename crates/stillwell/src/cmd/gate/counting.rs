@@ -52,10 +52,7 @@ pub(super) struct Work {
 }
 
 impl Counting {
-    /// How to count; `None` if nothing is counted.
-    ///
-    /// # Errors
-    /// The user asks for counts, and nothing counts here.
+    /// How to count; `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
         let when = verb.instructions.unwrap_or_default();
         let counts_slowdowns = fail_on(verb).slower_pct.is_some();
@@ -82,9 +79,6 @@ impl Counting {
     }
 
     /// Counts the instructions of benchmarks whose times are open, or of all, in what is left of the budget.
-    ///
-    /// # Errors
-    /// The session cannot start.
     pub(super) fn count(
         &self,
         verb: &GateVerb,

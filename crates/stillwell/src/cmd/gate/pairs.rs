@@ -65,10 +65,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Finds the programs, or those that the user names.
-    ///
-    /// # Errors
-    /// A named program is in neither build, or there is no program at all.
+    /// Finds the programs, or those that the user names. Errors: a named program is in neither build, or there is no
+    /// program at all.
     pub(super) fn find(trees: &Trees, verb: &GateVerb) -> Result<Self> {
         let mut all = Self::default();
         let [old, new] = [0, 1].map(|side| BuiltFiles::below(&trees.directories[side]));
@@ -107,10 +105,7 @@ impl Changes {
         Ok(all)
     }
 
-    /// Leaves out the benchmarks that --only or --skip does.
-    ///
-    /// # Errors
-    /// None is left.
+    /// Leaves out the benchmarks that --only or --skip does. Errors: none is left.
     fn leave_out(&mut self, verb: &GateVerb) -> Result<()> {
         let is_wanted = |name: &str| {
             (verb.only.is_empty() || verb.only.iter().any(|it| it.is_in(name)))

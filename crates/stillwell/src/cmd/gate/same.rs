@@ -49,9 +49,6 @@ impl Libraries {
 
     /// Compares two builds of a program, and the libraries of the trees whose names are in it. A script may load
     /// anything, so it is never the same.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub(super) fn compare(&self, [old, new]: [&Path; 2]) -> Result<Sameness> {
         let mut found = Sameness::Bytes;
         let (mut left, mut seen) = (vec![[old.to_owned(), new.to_owned()]], BTreeSet::new());

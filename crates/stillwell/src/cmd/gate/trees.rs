@@ -14,10 +14,7 @@ use model::spec::suite::{Build, LinkOrder, Variant};
 
 use super::SIDES;
 
-/// The merge base of a revision and HEAD.
-///
-/// # Errors
-/// There is no repository, no such revision, or no common commit.
+/// The merge base of a revision and HEAD. Errors: there is no repository, no such revision, or no common commit.
 fn merge_base(here: &Path, revision: &str) -> Result<String> {
     git(here, &["rev-parse", "--git-dir"]).context(
         "--base: this directory is in no git repository; --old and --new name two builds",
@@ -47,10 +44,8 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// The builds that the command line names. Those of revisions are checked out and built.
-    ///
-    /// # Errors
-    /// A directory is not there, a revision is unknown, or a build fails.
+    /// The builds that the command line names. Those of revisions are checked out and built. Errors: a directory is not
+    /// there, a revision is unknown, or a build fails.
     pub(super) fn of(verb: &GateVerb) -> Result<Self> {
         if let (Some(old), Some(new)) = (&verb.old, &verb.new) {
             let directory = |path: &Path| {

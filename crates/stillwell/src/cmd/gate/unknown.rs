@@ -15,9 +15,7 @@ use super::files::file_named;
 use super::{fail_on, timeout};
 
 /// Refuses a program of no framework before anything is built, if it can be asked here. What is not built yet cannot.
-///
-/// # Errors
-/// There is one.
+/// Errors: there is one.
 pub(super) fn refuse_unknown(verb: &GateVerb) -> Result<()> {
     let here = Path::new(".");
     for name in verb.programs.iter().filter(|_| verb.base.is_some()) {

@@ -39,9 +39,6 @@ pub struct Call {
 
 impl Call {
     /// Starts it. The kernel ends it with this process.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(id: Value, asked: &Invocation) -> Result<Self> {
         let program = sys::own_path().context("cannot find this program")?.into_os_string();
         let words = asked.words.iter().map(|word| word.clone().into());

@@ -32,10 +32,7 @@ pub enum Message {
     Response,
 }
 
-/// Reads a message.
-///
-/// # Errors
-/// It is none; the value is the answer that says so.
+/// Reads a message. Errors: it is none; the value is the answer that says so.
 pub fn message(line: &[u8]) -> Result<Message, Value> {
     let invalid = |id: Value, why: &str| error(id, INVALID_REQUEST, why);
     let value: Value = serde_json::from_slice(line)

@@ -136,10 +136,8 @@ pub fn list() -> Value {
     ])
 }
 
-/// The command line of a call. `None` if there is no such tool.
-///
-/// # Errors
-/// The arguments are not those of the tool; the message says why.
+/// The command line of a call. `None` if there is no such tool. Errors: the arguments are not those of the tool; the
+/// message says why.
 pub fn invocation(tool: &str, arguments: Value) -> Option<Result<Invocation, String>> {
     Some(match tool {
         "measure" => read(arguments).and_then(measure),

@@ -19,10 +19,8 @@ use render::units::counted;
 /// Fewest and most arms.
 const ARMS: std::ops::RangeInclusive<usize> = 2..=200;
 
-/// The commands and their names. A command without a name has itself as its name, if any has one.
-///
-/// # Errors
-/// The file of `--arms-from` cannot be read, or a line of it is empty of a command.
+/// The commands and their names. A command without a name has itself as its name, if any has one. Errors: the file of
+/// `--arms-from` cannot be read, or a line of it is empty of a command.
 pub(super) fn asked(
     verb: &RaceVerb,
     suite: Option<&KeptSuite>,
@@ -77,10 +75,8 @@ pub(super) struct RaceSuite {
 }
 
 impl RaceSuite {
-    /// The variants of the suite, built; or the arms of the plan, each of which the commands begin with.
-    ///
-    /// # Errors
-    /// A build fails, or a command cannot be split into words.
+    /// The variants of the suite, built; or the arms of the plan, each of which the commands begin with. Errors: a
+    /// build fails, or a command cannot be split into words.
     pub(super) fn new(verb: &RaceVerb, kept: KeptSuite, plan: &Plan) -> Result<Self> {
         let variants = if races_variants(verb) {
             built(&kept.variants()?, kept.directory())?
@@ -92,18 +88,12 @@ impl RaceSuite {
     }
 
     /// The commands of the suite for these arms of the race.
-    ///
-    /// # Errors
-    /// The suite has a mistake.
     pub(super) fn commands(&self, arms: &[usize]) -> Result<SuiteCommands> {
         let variants: Vec<_> = arms.iter().map(|&arm| self.variants[arm].clone()).collect();
         self.kept.commands(&variants)
     }
 
     /// Digests of the programs of all commands.
-    ///
-    /// # Errors
-    /// The suite has a mistake.
     pub(super) fn digests(&self) -> Result<Vec<Option<String>>> {
         let all = self.kept.commands(&self.variants)?;
         Ok(all.placed().map(|(command, place)| digest_of(command, Path::new(place))).collect())
@@ -132,10 +122,8 @@ pub(super) fn spec(verb: &RaceVerb, commands: &[String], names: &[String]) -> Ru
     spec
 }
 
-/// The arms with all their options, as a session of `run` would have them.
-///
-/// # Errors
-/// They contradict themselves, or are too few or too many.
+/// The arms with all their options, as a session of `run` would have them. Errors: they contradict themselves, or are
+/// too few or too many.
 pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) -> Result<Plan> {
     ensure!(
         verb.arms.subtract.is_none(),

@@ -46,10 +46,7 @@ pub(super) enum MeasuredRound {
 }
 
 impl<'a> RaceMeasurer<'a> {
-    /// Before the first round.
-    ///
-    /// # Errors
-    /// The script of a test cannot be read.
+    /// Before the first round. Errors: the script of a test cannot be read.
     pub(super) fn new(
         verb: &'a RaceVerb,
         manifest: &'a RaceManifest,
@@ -59,10 +56,8 @@ impl<'a> RaceMeasurer<'a> {
         Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })
     }
 
-    /// Measures these arms in so many blocks, into this record.
-    ///
-    /// # Errors
-    /// The session cannot start or be recorded, or the reference fails.
+    /// Measures these arms in so many blocks, into this record. Errors: the session cannot start or be recorded, or the
+    /// reference fails.
     pub(super) fn measure(
         &self,
         race: &Race,
@@ -125,10 +120,7 @@ impl<'a> RaceMeasurer<'a> {
         Ok(MeasuredRound::Round(RaceLine { record, arms, failed, counts, seconds }))
     }
 
-    /// Hands a finished round to the race.
-    ///
-    /// # Errors
-    /// Its record cannot be read, or its times are unfit for a test.
+    /// Hands a finished round to the race. Errors: its record cannot be read, or its times are unfit for a test.
     pub(super) fn replay(
         &mut self,
         race: &mut Race,
@@ -216,10 +208,7 @@ fn failing(record: &Record, rules: &[Option<Vec<i32>>], n_arms: usize) -> Vec<(u
     found
 }
 
-/// The arm that ended a session, with the reason.
-///
-/// # Errors
-/// No arm did, or one of them is not to blame.
+/// The arm that ended a session, with the reason. Errors: no arm did, or one of them is not to blame.
 fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
     let Some(failure) = end.failure else {
         bail!("the round ended early; its runs are in {}", record.path.display())

@@ -16,9 +16,6 @@ pub(super) struct PlayedTimes {
 
 impl PlayedTimes {
     /// Reads a script.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let is_arm = |line: &&str| !line.is_empty() && !line.starts_with('#');
@@ -27,10 +24,7 @@ impl PlayedTimes {
         Ok(Self { n_taken: vec![0; arms.len()], arms })
     }
 
-    /// Writes the script of a round.
-    ///
-    /// # Errors
-    /// It cannot be written, or has no line for an arm.
+    /// Writes the script of a round. Errors: it cannot be written, or has no line for an arm.
     pub(super) fn write(&self, round: &[usize], path: &Path) -> Result<PathBuf> {
         let mut text = String::new();
         for &arm in round {

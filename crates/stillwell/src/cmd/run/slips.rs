@@ -20,10 +20,8 @@ const INTERPRETERS: [&str; 10] =
 /// Words that do something only if a shell reads them.
 const OPERATORS: [&str; 9] = ["&&", "||", "|", "&", ";", ">", ">>", "<", "2>"];
 
-/// Refuses a command line with a slip. `words` is the command line of this process.
-///
-/// # Errors
-/// It has one; the error says what was probably meant.
+/// Refuses a command line with a slip. `words` is the command line of this process. Errors: it has one; the error says
+/// what was probably meant.
 pub(super) fn refuse(spec: &RunSpec, words: &[String]) -> Result<()> {
     refuse_operators(spec)?;
     let has_placeholders = !spec.revisions.revisions.is_empty()

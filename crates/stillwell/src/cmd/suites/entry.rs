@@ -40,9 +40,6 @@ pub struct SuiteEntry<'a> {
 
 impl<'a> SuiteEntry<'a> {
     /// The entry of a benchmark, with the record of an earlier session if there is one.
-    ///
-    /// # Errors
-    /// That record cannot be read.
     pub fn find(member: &'a SuiteMember, path: PathBuf) -> Result<Self> {
         let mut entry = Self {
             member,
@@ -75,10 +72,7 @@ impl<'a> SuiteEntry<'a> {
         Ok(entry)
     }
 
-    /// Checks that the directories of its builds exist.
-    ///
-    /// # Errors
-    /// One is gone.
+    /// Checks that the directories of its builds exist. Errors: one is gone.
     pub fn has_its_builds(&self) -> Result<()> {
         let mut directories = self.member.plan.arms.iter().flat_map(|arm| &arm.directories);
         let gone = directories.find(|directory| !Path::new(directory).is_dir());
@@ -102,9 +96,6 @@ impl<'a> SuiteEntry<'a> {
     }
 
     /// Opens its record, or creates it.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn keep(
         &self,
         create: impl FnOnce(&Path) -> Result<(Writer, RecordTail, Vec<String>)>,
@@ -118,9 +109,6 @@ impl<'a> SuiteEntry<'a> {
     }
 
     /// Notes in its record that it is a suspect.
-    ///
-    /// # Errors
-    /// The record cannot be written.
     pub fn suspect(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.is_suspect, true) {
             return Ok(());
@@ -128,10 +116,7 @@ impl<'a> SuiteEntry<'a> {
         Writer::open(&self.path)?.append_event(&Event::Suspect)
     }
 
-    /// Visits the benchmark with a runner. `Some` when it is done.
-    ///
-    /// # Errors
-    /// The runner failed.
+    /// Visits the benchmark with a runner. `Some` when it is done. Errors: the runner failed.
     pub fn go(
         &mut self,
         runner: &mut dyn Runner,
@@ -156,9 +141,6 @@ impl<'a> SuiteEntry<'a> {
     }
 
     /// Executes the cleanup hook if it is due, and records the end.
-    ///
-    /// # Errors
-    /// The record cannot be written.
     pub fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
         if self.state.is_none() || self.is_closed {
             return Ok(());

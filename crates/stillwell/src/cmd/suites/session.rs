@@ -32,9 +32,6 @@ use render::one_line;
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
 /// Measures the unfinished benchmarks, then shows all. Returns the exit code.
-///
-/// # Errors
-/// A record or the output cannot be written.
 pub fn measure(
     spec: &BenchSpec,
     manifest: &SuiteManifest,

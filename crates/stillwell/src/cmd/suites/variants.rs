@@ -12,10 +12,8 @@ use model::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
 use record::plan::suite::VariantBuild;
 
-/// Checks variants out and builds them. They are those of a suite in this directory.
-///
-/// # Errors
-/// A revision is unknown, a build fails, or ^C came.
+/// Checks variants out and builds them. They are those of a suite in this directory. Errors: a revision is unknown, a
+/// build fails, or ^C came.
 pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>> {
     let builder = Builder::new()?;
     let built = |variant: &Variant| {
@@ -28,10 +26,7 @@ pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>
     variants.iter().map(built).collect()
 }
 
-/// The same, for variants of the current directory.
-///
-/// # Errors
-/// As [`built`].
+/// The same, for variants of the current directory. Errors: see [`built`].
 pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
     built(variants, &std::env::current_dir().context("cannot find the current directory")?)
 }
@@ -58,10 +53,7 @@ pub enum BuildAttempt {
     Interrupted,
 }
 
-/// Checks one variant out and builds it.
-///
-/// # Errors
-/// The revision is unknown, or a directory cannot be written.
+/// Checks one variant out and builds it. Errors: the revision is unknown, or a directory cannot be written.
 pub fn attempted(variant: &Variant, directory: &Path) -> Result<BuildAttempt> {
     let builder = Builder::new()?;
     let built = builds::variant(variant, directory, &builder, true);

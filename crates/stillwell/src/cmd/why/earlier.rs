@@ -37,10 +37,7 @@ pub struct EarlierSession {
 }
 
 impl WhyInput {
-    /// Looks at what the words name.
-    ///
-    /// # Errors
-    /// A result cannot be read, or does not say which arms to compare.
+    /// Looks at what the words name. Errors: a result cannot be read, or does not say which arms to compare.
     pub fn of(verb: &WhyVerb) -> Result<Self> {
         let is_choice = verb.only.is_some() || verb.of.is_some();
         let found = match verb.commands.as_slice() {
@@ -145,9 +142,6 @@ fn is_member(plan: &Plan) -> bool {
 }
 
 /// Whether any arm of a session differs from its reference.
-///
-/// # Errors
-/// The record cannot be read.
 pub fn has_difference(record: &Path) -> Result<bool> {
     let judgements = Assessment::read(record)?.judgements;
     let is_one = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);

@@ -24,10 +24,8 @@ pub struct SoloFiles {
     answers: Vec<(String, PathBuf)>,
 }
 
-/// Makes commands of these arms of a record, if they are benchmarks. Returns the files that the commands need.
-///
-/// # Errors
-/// A framework cannot do a given number of iterations, the record has no times, or a file cannot be written.
+/// Makes commands of these arms of a record, if they are benchmarks. Returns the files that the commands need. Errors:
+/// a framework cannot do a given number of iterations, the record has no times, or a file cannot be written.
 pub fn as_commands(record: &mut Record, arms: &[usize]) -> Result<Option<SoloFiles>> {
     let plan = &record.header.plan;
     let harness = |arm: usize| match plan.arms[arm].value.as_ref().map(|rule| &rule.reader) {
@@ -112,10 +110,7 @@ impl SoloFiles {
         Ok(words)
     }
 
-    /// Checks what the workers have said in their last run.
-    ///
-    /// # Errors
-    /// One has not done its loops.
+    /// Checks what the workers have said in their last run. Errors: one has not done its loops.
     pub fn check(&self) -> Result<()> {
         for (label, path) in &self.answers {
             let said = read_whole(path).unwrap_or_default();

@@ -39,10 +39,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder for a session that begins now.
-    ///
-    /// # Errors
-    /// ^C cannot be caught.
+    /// A builder for a session that begins now. Errors: ^C cannot be caught.
     pub fn new() -> Result<Self> {
         let now = jiff::Timestamp::now().as_microsecond();
         Ok(Self {
@@ -82,10 +79,8 @@ impl Builder {
         rustix::event::poll(&mut waited, Some(&time)).ok();
     }
 
-    /// Locks a path against other sessions until the file is dropped. `None` if the file system has no locks.
-    ///
-    /// # Errors
-    /// The lock file cannot be made, or ^C came.
+    /// Locks a path against other sessions until the file is dropped. `None` if the file system has no locks. Errors:
+    /// the lock file cannot be made, or ^C came.
     pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
         // The file stays: a session that waits for a removed file would lock a file that no other session opens.
         let file = open_to_write(path, OFlags::CREATE | OFlags::NOFOLLOW, 0o666);
@@ -108,10 +103,7 @@ impl Builder {
         }
     }
 
-    /// Waits for a build, and ends it when ^C comes.
-    ///
-    /// # Errors
-    /// The build cannot be waited for, or ^C came.
+    /// Waits for a build, and ends it when ^C comes. Errors: the build cannot be waited for, or ^C came.
     pub fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let mut asked_to_end = None;
         loop {

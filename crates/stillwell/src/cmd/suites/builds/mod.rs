@@ -29,10 +29,7 @@ pub struct VariantError {
 }
 
 /// Checks a variant out and builds it. `directory` is that of the suite file. A variant that is not needed is neither
-/// checked out nor built; the result still has its directories.
-///
-/// # Errors
-/// The revision is unknown, or the build fails.
+/// checked out nor built; the result still has its directories. Errors: the revision is unknown, or the build fails.
 pub fn variant(
     variant: &Variant,
     directory: &Path,

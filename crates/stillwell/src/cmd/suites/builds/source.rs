@@ -24,10 +24,8 @@ pub enum BuildSource {
 }
 
 impl BuildSource {
-    /// The source of a variant. `directory` is that of the suite file.
-    ///
-    /// # Errors
-    /// The revision or the directory is unknown.
+    /// The source of a variant. `directory` is that of the suite file. Errors: the revision or the directory is
+    /// unknown.
     pub fn of(variant: &Variant, directory: &Path) -> Result<Self> {
         match &variant.revision {
             Some(revision) => Self::checked_out(variant, directory, revision),
@@ -65,19 +63,13 @@ impl BuildSource {
 }
 
 /// The lock file of a repository's checkouts. Git writes into one directory for all work trees of a repository, those
-/// of other machines included.
-///
-/// # Errors
-/// git does not know the repository.
+/// of other machines included. Errors: git does not know the repository.
 pub fn lock_of(repository: &Path) -> Result<PathBuf> {
     let common = git(repository, &["rev-parse", "--git-common-dir"])?;
     Ok(repository.join(common).join("stillwell.lock"))
 }
 
 /// Checks a commit out into a work tree of its own, as it was committed.
-///
-/// # Errors
-/// Git fails.
 pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
     // Without `.git`, git would answer for a directory above.
     let is_tree = path.join(".git").exists() && git(path, &["rev-parse", "--git-dir"]).is_ok();
@@ -122,9 +114,6 @@ fn submodules(path: &Path) -> Result<()> {
 }
 
 /// Copies a directory as it is now, in place of an earlier copy.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn copy(source: &Path, path: &Path) -> Result<()> {
     remove(path)?;
     // The copy belongs to the user that called sudo: the build runs as that user.

@@ -51,10 +51,7 @@ pub struct BuildTree<'a> {
 }
 
 impl BuildTree<'_> {
-    /// Checks the directory out and builds it. Returns its path.
-    ///
-    /// # Errors
-    /// The checkout, the copy or the build fails.
+    /// Checks the directory out and builds it. Returns its path. Errors: the checkout, the copy or the build fails.
     pub fn ready(&self) -> Result<PathBuf> {
         let path = match (self.source, self.number) {
             // In place: the user's own files are built.
