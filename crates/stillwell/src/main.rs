@@ -14,7 +14,7 @@ use model::spec::JsonTarget;
 use model::values::exit_code;
 use render::remedies::Audience;
 
-/// The smallest allocator in experiments/results/release.md. A child's peak memory starts at the launcher's.
+/// The smallest allocator in experiments/results/release.md: a child's peak memory starts at the launcher's.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     host::sys::fail_at_file_size_limit();
     let words = model::spec::complete(std::env::args_os());
     let target = model::spec::json_target(&words);
-    // Before any file is opened, even for an error of the command line. The verb decides about `--as-root`.
+    // Before any file is opened, even for a mistake in the command line. The verb decides about `--as-root`.
     if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
         let why = format!("{why}; --as-root runs the commands as root");
         let target = target.filter(|target| *target == JsonTarget::Stdout);
@@ -89,7 +89,7 @@ fn ended(
     }
 }
 
-/// Whether the reader of our output closed the pipe (`stillwell dump | head`), which is no error.
+/// Whether the reader closed the pipe (`stillwell dump | head`), which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)

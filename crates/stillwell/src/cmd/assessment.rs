@@ -21,13 +21,10 @@ use render::{Styles, activity, gate, json, results, text};
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;
 
-/// A record, its analysis and its verdicts.
 pub struct Assessment {
-    /// The record.
     pub record: Record,
-    /// Its analysis.
     pub analysis: analysis::Analysis,
-    /// The judgement of each comparison.
+    /// One for each comparison.
     pub judgements: Vec<Judgement>,
 }
 
@@ -45,7 +42,6 @@ impl Assessment {
         Self { record, analysis, judgements }
     }
 
-    /// What is shown of it.
     pub fn judged(&self) -> Judged<'_> {
         let Self { record, analysis, judgements } = self;
         Judged { record, analysis, judgements }
@@ -70,7 +66,7 @@ impl Assessment {
         Ok(json::write(&mut to, self.judged(), error)?)
     }
 
-    /// Prints the summary as text in this detail.
+    /// Prints the summary as text.
     pub fn print(&self, detail: Depth) -> Result<()> {
         // The terminal may have been resized during the session.
         fit_terminal();
@@ -78,14 +74,13 @@ impl Assessment {
         print(&text::summary(self.judged(), histogram.as_ref(), detail, &Styles::colored()))
     }
 
-    /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program. Errors: standard
-    /// output cannot be written; or as for [`Self::exit_code`].
+    /// Prints the answer to `--fail-on` as the last line. `code` is the exit code of the program.
     pub fn print_gate(&self, fail_on: Option<FailOn>, code: u8) -> Result<()> {
         let Some(fail_on) = fail_on else { return Ok(()) };
         print(&gate::lines(self.judged(), &self.ceilings(fail_on)?, fail_on, code))
     }
 
-    /// What is known of each value that `--fail-on above:VALUE` limits.
+    /// The answer for each value that `--fail-on above:VALUE` limits.
     fn ceilings(&self, fail_on: FailOn) -> Result<Vec<CeilingAnswer>> {
         let Some(ceiling) = fail_on.above else { return Ok(Vec::new()) };
         let found = against_ceiling(&self.record.header.plan, &self.analysis.arms, ceiling);
@@ -120,7 +115,7 @@ impl Assessment {
         print(&results::processes(&of_record::results(&self.record)))
     }
 
-    /// The exit code that `--fail-on` asks for. Errors: the values are none that `--fail-on above:VALUE` can limit.
+    /// The exit code that `--fail-on` asks for. Errors: `--fail-on above:VALUE` has another unit than the values.
     pub fn exit_code(&self, fail_on: Option<FailOn>) -> Result<u8> {
         let Some(fail_on) = fail_on else { return Ok(exit_code::SUCCESS) };
         let answers = self.ceilings(fail_on)?.into_iter().map(|it| it.answer);

@@ -107,7 +107,7 @@ fn started<T>(
     act(start)
 }
 
-/// The benchmarks of a program. Errors: no program can be started at all. The text within is about this one alone.
+/// The benchmarks of a program. The inner error is about this program; the outer one means that no program can start.
 pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
     let commands = std::slice::from_ref(program);
     let workers = &verb.spec.session.workers;
@@ -125,8 +125,7 @@ pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBe
     Ok(listed.map(|found| found.concat()).map_err(|error| in_words(&error)))
 }
 
-/// Measures benchmarks of programs that were listed, and shows nothing but progress. Returns the record, and the end of
-/// the session.
+/// Measures listed benchmarks, and shows only progress. Returns the record and the end of the session.
 pub fn measure_at(
     verb: &BenchVerb,
     programs: &[Arm],
@@ -167,7 +166,6 @@ fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::E
     anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
 }
 
-/// Prints the names.
 fn list(names: &[String]) -> Result<u8> {
     let mut stdout = terminal::data();
     names.iter().try_for_each(|name| writeln!(stdout, "{name}"))?;

@@ -24,7 +24,6 @@ use record::plan::{DecisionRule, defaults};
 use render::conclusion::{Conclusion, FinalVerdict};
 use render::{calibrate as page, document};
 
-/// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;
     let path = match &verb.from {
@@ -98,7 +97,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     RunVerb { script: verb.script.clone(), ..RunVerb::of(spec, &verb.host_root) }
 }
 
-/// The times of the reference in the order of its runs, ns, and the average time between their starts, ns.
+/// The times of the reference in order, ns, and the average time between their starts, ns.
 fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
     let (rows, reference) = (&record.rows, record.header.plan.reference);
     let timed: Vec<usize> = (0..rows.len())

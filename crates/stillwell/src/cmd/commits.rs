@@ -1,4 +1,4 @@
-//! The words of `--revisions` → commits of a repository.
+//! Turns the words of `--revisions` into commits of a repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,20 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::git::{git, git_with};
 use model::spec::suite::{Build, LinkOrder, Variant};
 
-/// Digits of a commit that people read.
+/// Digits of an abbreviated commit.
 pub const SHORT: usize = 10;
-/// The revision that is HEAD with the uncommitted changes.
+/// The revision for HEAD with the uncommitted changes.
 const WORK: &str = "WORK";
-/// More commits than this take longer than anybody waits; a search finds one with a few builds.
+/// More commits take too long to measure; a search needs only a few builds.
 const COMMITS_MAX: usize = 100;
-/// Who made the commits of uncommitted changes. They are of no branch.
+/// Author of the commits of uncommitted changes, which are on no branch.
 const AUTHOR: &str = "stillwell";
 
-/// A revision that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedCommit {
-    /// Its name for people: `HEAD~1 (0123456789)`.
+    /// For example `HEAD~1 (0123456789)`.
     pub name: String,
-    /// Its commit.
+    /// Full id.
     pub id: String,
 }
 
@@ -34,12 +33,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of the current directory. Errors: it is in no repository.
+    /// The place of the current directory. Errors: there is no repository.
     pub fn here() -> Result<Self> {
         Self::of(Path::new("."))
     }
 
-    /// The place of a directory. Errors: it is in no repository.
+    /// The place of a directory. Errors: there is no repository.
     pub fn of(directory: &Path) -> Result<Self> {
         let top = git(directory, &["rev-parse", "--show-toplevel"])
             .context("revisions are those of the git repository around the current directory")?;
@@ -47,7 +46,7 @@ impl Place {
         Ok(Self { top: top.into(), prefix: prefix.trim_end_matches('/').into() })
     }
 
-    /// The commits that these words name, in order. Errors: a revision is unknown, or two are the same commit.
+    /// The commits of these revisions. Errors: a revision is unknown, or two are the same commit.
     pub fn named(&self, words: &[String]) -> Result<Vec<NamedCommit>> {
         let mut found: Vec<NamedCommit> = Vec::new();
         for word in words {
@@ -89,7 +88,7 @@ impl Place {
         Ok(NamedCommit { name, id })
     }
 
-    /// Where `to` branched off, and each commit from there on, the oldest first.
+    /// The merge base with `to` and each commit after it, oldest first.
     fn range(&self, from: &str, to: &str) -> Result<Vec<NamedCommit>> {
         let or_head = |word: &str| if word.is_empty() { "HEAD".into() } else { word.to_owned() };
         let (from, to) = (or_head(from), or_head(to.trim_start_matches('.')));
@@ -109,8 +108,8 @@ impl Place {
         ids.into_iter().map(|id| self.one(id)).collect()
     }
 
-    /// HEAD with the uncommitted changes and the new files that are not ignored, as a commit of no branch. The same files
-    /// make the same commit, so its build is found again.
+    /// A commit of HEAD with the uncommitted changes and the new, not ignored files, on no branch. The same files make
+    /// the same commit, so its build can be reused.
     fn work(&self) -> Result<NamedCommit> {
         let head = self.commit("HEAD")?;
         let short = &head[..head.len().min(SHORT)];
@@ -123,7 +122,7 @@ impl Place {
         Ok(NamedCommit { name: format!("{WORK} ({short} + changes)"), id })
     }
 
-    /// A commit with a patch, as a commit of no branch. `git apply` reads the patch.
+    /// A commit with a patch that `git apply` reads, on no branch.
     pub fn patched(&self, base: &str, patch: &Path) -> Result<String> {
         let absolute = std::path::absolute(patch).context("cannot find the current directory")?;
         let path = absolute.to_str().context("the path of the patch is not UTF-8")?;
@@ -133,7 +132,7 @@ impl Place {
             .with_context(|| format!("cannot apply {} to {short}", patch.display()))
     }
 
-    /// A commit with the changes between two others, as a commit of no branch. Errors: they do not apply.
+    /// A commit with the changes between two others, on no branch. Errors: they do not apply.
     pub fn replayed(&self, base: &str, (from, to): (&str, &str)) -> Result<String> {
         let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
@@ -141,8 +140,7 @@ impl Place {
         self.patched(base, file.path())
     }
 
-    /// The commit that this command of git makes of the index of a commit, of no branch; the commit itself if it changes
-    /// nothing.
+    /// A commit of what a git command makes of the index of `base`, on no branch; `base` itself if nothing changes.
     fn changed(&self, base: &str, command: &[&str], message: &str) -> Result<String> {
         let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
         let index = folder.path().join("index");
@@ -167,12 +165,11 @@ impl Place {
         git_with(&self.top, &words, &variables)
     }
 
-    /// Makes a reference to a commit, which git then keeps.
+    /// Makes a reference, so git keeps the commit.
     pub fn refer(&self, name: &str, commit: &str) -> Result<()> {
         git(&self.top, &["update-ref", name, commit]).map(drop)
     }
 
-    /// A variant of a commit, built by this command.
     pub fn variant(&self, commit: &NamedCommit, build: Option<&str>) -> Variant {
         Variant {
             name: commit.name.clone(),
@@ -183,7 +180,7 @@ impl Place {
         }
     }
 
-    /// The build runs where the user is, like the commands.
+    /// A build in the current directory below the work tree, where the commands run too.
     fn build(&self, command: &str) -> Build {
         let command = match &*self.prefix {
             "" => command.to_owned(),

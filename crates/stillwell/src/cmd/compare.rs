@@ -1,5 +1,5 @@
-//! `compare`: the commands of one record, or files of different sessions. Changes of the machine between sessions are
-//! part of their difference, so separate sessions have no verdict. The past ones show how much sessions differ anyway.
+//! `compare`: the commands of one record, or files of different sessions. The machine changes between sessions, so
+//! these have no verdict; past sessions show how much they differ anyway.
 
 use std::collections::HashMap;
 
@@ -23,13 +23,11 @@ use render::depth::Depth;
 use render::files::{BenchmarkFile, ComparisonLayout};
 use render::{Styles, across, files as shown_files, gate, within};
 
-/// Smallest number of files whose last one is a new session among past ones. Fewer files show their benchmarks in columns.
+/// With this many files, the last one is a new session among past ones. Fewer files show their benchmarks in columns.
 const SESSIONS_MIN: usize = 6;
 
-/// A record and the summaries of its arms.
 type RecordSummary = (Record, Vec<ArmSummary>);
 
-/// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
     refuse_commands(&verb.files)?;
     let input = InputOptions { values_max: Some(VALUES_MAX), ..verb.input.clone() };
@@ -63,7 +61,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     }
 }
 
-/// Compares the benchmarks of the first file with those of the same names in the others.
+/// Compares the benchmarks of the first file with the same names in the others.
 fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
     ensure!(
         !verb.distributions,
@@ -107,12 +105,11 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
     Ok(exit_code::UNDECIDED)
 }
 
-/// Prints the answer to `--fail-on` as the last line of the text.
+/// Prints the answer to `--fail-on` as the last line.
 fn print_gate_of_sessions(verb: &CompareVerb, code: u8) -> Result<()> {
     if verb.json { Ok(()) } else { print(&gate::of_sessions(code)) }
 }
 
-/// Compares the arms of a record with its reference.
 fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     let assessment = Assessment::of(record);
     let Assessment { record, analysis, judgements } = &assessment;
@@ -151,7 +148,7 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     assessment.exit_code(verb.fail_on)
 }
 
-/// Compares the arms of the last record with those of the same name in the others.
+/// Compares the arms of the last record with the same names in the others.
 fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     let sessions: Vec<RecordSummary> = records.into_iter().map(summarised).collect();
     refuse_twice(&sessions)?;
@@ -203,7 +200,7 @@ fn refuse_twice(sessions: &[RecordSummary]) -> Result<()> {
     let mut seen = HashMap::new();
     for (record, _) in sessions {
         let header = &record.header;
-        // The header of a file that is imported now has the command line of this process.
+        // An imported file has the command line of this process in its header.
         let file = header.imported.as_ref().map(|imported| &imported.file);
         let session = (&header.created, header.clock_origin_ns, &header.command_line, file);
         if let Some(other) = seen.insert(session, &record.path) {
@@ -218,7 +215,7 @@ fn summarised(record: Record) -> RecordSummary {
     (record, arms)
 }
 
-/// The arm of the same name. If each side has one arm, their names do not matter.
+/// The arm with the same name, or the only arm of each side.
 fn same_arm<'a>(
     old: &'a RecordSummary,
     new: &RecordSummary,

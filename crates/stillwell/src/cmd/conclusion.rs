@@ -1,4 +1,4 @@
-//! The conclusion of a session: its results are shown and exported, its failure explained, its exit code chosen.
+//! The conclusion of a session: shows and exports its results, explains its failure, chooses its exit code.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,6 @@ use render::depth::Depth;
 use render::document::{ErrorCode, ErrorObject};
 use render::failure::{Quote, code as code_of, explain as explain_failure};
 
-/// The options for the output of a session.
 pub struct Presentation<'a> {
     output: &'a OutputOptions,
     pyperf: Option<&'a PyperfOptions>,
@@ -28,7 +27,6 @@ pub struct Presentation<'a> {
 }
 
 impl<'a> Presentation<'a> {
-    /// The options of commands.
     pub fn of_run(spec: &'a RunSpec) -> Self {
         Self {
             output: &spec.output,
@@ -38,7 +36,6 @@ impl<'a> Presentation<'a> {
         }
     }
 
-    /// The options of workers.
     pub fn of_workers(options: &'a SessionOptions) -> Self {
         let SessionOptions { output, pyperf, judgement, .. } = options;
         Self {
@@ -49,7 +46,6 @@ impl<'a> Presentation<'a> {
         }
     }
 
-    /// The output on the terminal.
     pub fn screen(&self) -> Screen {
         Screen::new(self.output, self.pyperf)
     }
@@ -66,7 +62,7 @@ pub fn measure_and_show(
     Ok((path, code))
 }
 
-/// A failed command may have needed rights that it did not get.
+/// A hint on rights that a failed command may lack.
 fn note_on_rights(record: &Record) -> Option<String> {
     let user = invoking_user().filter(|user| record.header.facts.user_id == Some(user.uid))?;
     let uid = user.uid;
@@ -78,7 +74,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     let Presentation { output, pyperf, fail_on, is_verbose } = *presentation;
     let assessment = Assessment::read(path)?;
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {
-        // The record is empty: its name is free for the next attempt.
+        // The empty record's name is free for the next attempt.
         std::fs::remove_file(path).ok();
     }
     let has_runs = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
@@ -124,7 +120,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     Ok(code)
 }
 
-/// What ended a session early, for the document of `--json`.
+/// The early end of a session, for `--json`.
 fn error_of(end: &SessionEnd, exit_code: u8, message: Option<&str>) -> Option<ErrorObject> {
     let code = match (&end.failure, exit_code) {
         (Some(failure), _) => code_of(failure),

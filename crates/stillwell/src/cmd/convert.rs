@@ -1,4 +1,4 @@
-//! `convert`: a file in another format, with other benchmarks, with other metadata.
+//! `convert`: a file in another format, with other benchmarks or metadata.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use record::plan::defaults;
 use record::{Event, Layout, Readers, Record, Writer};
 use render::{bmf, pyperf, values};
 
-/// Rows are written in pieces of this size.
+/// Size of the pieces in which rows are written.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Reads, changes, and writes a whole file or none.
+/// Reads, changes and writes a file; after an error none is written.
 pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     if let Some(output) = &verb.output {
         ensure!(output.symlink_metadata().is_err(), exists(output, to(verb)));
@@ -78,7 +78,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     }
 }
 
-/// All named files as one: the first, to which the others are added.
+/// All named files as one: the others are added to the first.
 fn together(verb: &ConvertVerb) -> Result<InputFile> {
     let mut all = records(&verb.files, &verb.input, Detail::Everything)?;
     let first = all.next().context("there is no file")??;
@@ -103,7 +103,7 @@ fn about_file(opened: &InputFile) -> (PathBuf, String, Option<FileFormat>) {
     (opened.path.clone(), opened.created().to_owned(), opened.format())
 }
 
-/// Takes out the benchmarks that a format cannot hold, and tells them. Without any other, the writer says why.
+/// Takes out the benchmarks that a format cannot hold, and reports them. If none is left, the writer says why.
 fn leave_out(results: &mut Results, is_out: impl Fn(&BenchmarkValues) -> bool) {
     if results.benchmarks.iter().all(&is_out) {
         return;
@@ -120,7 +120,7 @@ fn leave_out(results: &mut Results, is_out: impl Fn(&BenchmarkValues) -> bool) {
     }
 }
 
-/// The format that the user named, or else that of the output's name.
+/// The named format, or else the format of the output's name.
 fn to(verb: &ConvertVerb) -> WriteFormat {
     let name = verb.output.as_deref().and_then(Path::file_name).unwrap_or_default();
     let name = name.to_string_lossy().to_lowercase();
@@ -181,7 +181,7 @@ fn exists(output: &Path, to: WriteFormat) -> anyhow::Error {
     anyhow!("{what}{} exists already; choose another name or remove it", output.display())
 }
 
-/// Writes a file of another format than the record's.
+/// Writes a file in another format than the record's.
 fn output(
     verb: &ConvertVerb,
     to: WriteFormat,
@@ -207,7 +207,6 @@ fn output(
     Ok(exit_code::SUCCESS)
 }
 
-/// Writes a record.
 fn record(verb: &ConvertVerb, opened: InputFile) -> Result<u8> {
     let shown = opened.path.display().to_string();
     ensure!(
@@ -235,7 +234,7 @@ fn record(verb: &ConvertVerb, opened: InputFile) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The lines of a record after the header, piece by piece, and before them the header.
+/// The header and the lines of a record, piece by piece.
 fn lines(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut line = serde_json::to_vec(&record.header).context("cannot serialise the header")?;
     line.push(b'\n');
@@ -268,7 +267,7 @@ fn rest(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()
     each(&lines)
 }
 
-/// Writes a file under another name until it is complete. That file is removed after an error.
+/// Writes under another name until the file is complete. An error removes that file.
 fn write(path: &Path, record: &Record) -> Result<()> {
     let cannot_write = || format!("cannot write the record {}", path.display());
     let mut file = tempfile::Builder::new()
@@ -277,7 +276,7 @@ fn write(path: &Path, record: &Record) -> Result<()> {
         })
         .with_context(cannot_write)?;
     rest(record, |piece| file.as_file_mut().append(piece)).with_context(cannot_write)?;
-    // A record that another process made under this name in the meantime stays.
+    // Keeps a record that another process made under this name in the meantime.
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {

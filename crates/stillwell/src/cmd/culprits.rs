@@ -1,5 +1,4 @@
-//! The changes of a history and their commits: those that searches found, and `history changes --bisect`, which starts
-//! one.
+//! The changes of a history and their commits, as searches found them. `history changes --bisect` starts a search.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +20,7 @@ use search::history::culprits::StoredCulprit;
 use search::history::series::Series;
 use search::history::store::HistoryStore;
 
-/// The changes of all series with the commits that may be the cause, and those that searches found.
+/// The changes of all series with their suspected commits, and those that searches found.
 pub fn changed<'a>(
     all: &'a [Series],
     mut commits: Commits,
@@ -46,7 +45,7 @@ pub fn changed<'a>(
 }
 
 /// Searches between the last result before a change and the first one after it. Returns the exit code of `bisect`.
-/// Errors: the commits or the command are not known, or as [`bisect::begin`].
+/// Errors: the commits or the command are unknown, or see [`bisect::begin`].
 pub fn search(
     verb: &HistoryChanges,
     store: &HistoryStore,
@@ -76,7 +75,7 @@ pub fn search(
     bisect::begin(&asked, verb.repository.as_deref().unwrap_or(Path::new(".")))
 }
 
-/// A search with the command that a stored result is of, and with what says how it was measured.
+/// A search with the command of a stored result and the way it was measured.
 fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     let number = entry.record;
     let bytes = formats::unpacked(&store.bytes(number)?)?.into_owned();
@@ -113,7 +112,7 @@ fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     Ok(search)
 }
 
-/// The options for the value that an arm says.
+/// The options of an arm's own value.
 fn value_options(arm: &Arm) -> Result<ValueOptions> {
     let Some(rule) = &arm.value else { return Ok(ValueOptions::default()) };
     let (value, value_json) = match &rule.reader {

@@ -1,4 +1,4 @@
-//! Options from `STILLWELL_OPTIONS` and from the nearest `stillwell.toml`, up to the root of the repository.
+//! Options from `STILLWELL_OPTIONS` and from the nearest `stillwell.toml` up to the root of the repository.
 #![expect(clippy::disallowed_methods, reason = "reads a variable, and asks where we are")]
 
 use std::ffi::OsString;
@@ -15,11 +15,11 @@ use host::user_of_files;
 use model::spec::defaults::{DefaultsMistake, FILE, VARIABLE, takes_defaults, with_defaults};
 use model::words::reason;
 
-/// More than this is no file with options.
+/// A larger file is not a file of options.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The words of the command line with the defaults of a verb that measures. Errors: an option has a mistake, or the
-/// file cannot be read.
+/// The command line with the defaults of a verb that measures. Errors: an option has a mistake, or the file cannot be
+/// read.
 pub fn filled_in(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if !takes_defaults(&words) {
         return Ok(words);
@@ -44,7 +44,7 @@ pub fn filled_in(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(words)
 }
 
-/// The nearest file, and its text. Whoever writes it chooses what is executed, so it has to be the user's own or root's.
+/// The nearest file and its text. Its author chooses what is executed, so the file has to belong to the user or root.
 fn file() -> Result<Option<(String, String)>, String> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
     let n_inside = here.ancestors().position(|directory| directory.join(".git").exists());

@@ -1,4 +1,4 @@
-//! The help, `completions` and `--schema`: documents that are made from definitions.
+//! The help, `completions` and `--schema`.
 
 use std::ffi::OsString;
 
@@ -25,13 +25,12 @@ pub fn help(verb: &VerbName) -> Result<u8> {
     }
 }
 
-/// Prints a text that clap has made, such as the help. Returns the exit code.
+/// Prints a text of clap's, such as the help. Returns the exit code.
 pub fn print_answer(answer: &clap::Error) -> Result<u8> {
     answer.print().and_then(|()| terminal::flush()).context(NOT_PRINTED)?;
     Ok(u8::try_from(answer.exit_code()).unwrap_or(exit_code::ERROR))
 }
 
-/// The completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "stillwell", &mut script);
@@ -39,7 +38,7 @@ pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Prints the schema of these documents.
+/// Prints the schema of these kinds of documents.
 pub fn print_schema(documents: &[&str]) -> Result<u8> {
     pretty(&mut terminal::data(), &schema::schema(documents))?;
     Ok(exit_code::SUCCESS)

@@ -1,4 +1,4 @@
-//! `--export` and its like: files for other programs.
+//! `--export` and similar options: files for other programs.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,10 +20,9 @@ use render::{bmf, csv, hyperfine, pyperf, times};
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 
-/// One requested export: its option, its path, its writer.
+/// The option, path and writer of a requested export.
 type ExportRequest<'a> = (&'static str, &'a Path, Export);
 
-/// Whether no export is requested.
 pub fn are_none(options: &ExportOptions) -> bool {
     options.export.is_empty() && by_option(options).next().is_none()
 }
@@ -64,14 +63,13 @@ fn by_option(options: &ExportOptions) -> impl Iterator<Item = ExportRequest<'_>>
     .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
 }
 
-/// Whether an export goes to standard output. Then the summary does not.
+/// Whether an export goes to standard output, so that the summary does not.
 pub fn use_stdout(options: &ExportOptions) -> bool {
     let pairs = options.export.chunks_exact(2).any(|pair| pair[1] == "-");
     pairs || by_option(options).any(|(_, path, _)| path == Path::new("-"))
 }
 
-/// Refuses exports that cannot be written later, before the session starts. With `as_json` standard output is taken.
-/// Errors: the first file whose directory does not exist.
+/// Refuses exports that could not be written after the session. With `as_json`, standard output is taken.
 pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
     ensure!(
         !(as_json && use_stdout(options)),
@@ -87,8 +85,8 @@ pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The options of a session, with the file of -o as an export if its name says so. Errors: this file exists. -o never
-/// replaces a file.
+/// The options of a session, with the file of `-o` as an export if its name says so. Errors: the file exists; `-o`
+/// never replaces one.
 pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     let (options, file) = options.by_suffix();
     if let Some(path) = file {
@@ -101,7 +99,7 @@ pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     Ok(options)
 }
 
-/// Writes all requested exports. Errors: the first file that cannot be written.
+/// Writes all requested exports. Errors: about the first file that cannot be written.
 pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
     for (option, path, export) in wanted(options)? {
         let shown = path.display();
@@ -111,7 +109,7 @@ pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
     Ok(())
 }
 
-/// The writer of a format that only sessions have.
+/// The writer of a format only for sessions.
 fn of_session(format: &str) -> Option<Export> {
     Some(match format {
         "asciidoc" => |assessment, to| table(assessment, Markup::Asciidoc, to),
@@ -165,8 +163,7 @@ fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<
 }
 
 /// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of
-/// both. Errors: the file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be
-/// written.
+/// both. Errors: the file is not pyperf's, or a benchmark in both comes from two machines.
 pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
     let ours = of_record::results(&assessment.record);

@@ -1,4 +1,4 @@
-//! The end of a program that failed: the text on standard error, and with `--json` the same as a document.
+//! The end of a failed program: the text on standard error, and with `--json` a document.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -16,15 +16,15 @@ use model::words::in_prose;
 use render::document::{ErrorCode, ErrorObject, write_error};
 use render::remedies::Audience;
 
-/// Says what is wrong with the command line. Returns the exit code.
+/// Reports a mistake of the command line. Returns the exit code.
 pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
     told(ErrorCode::Usage, message, target)
 }
 
-/// Says what went wrong. Returns the exit code.
+/// Reports an error. Returns the exit code.
 pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
     let mut message = audience.words(&in_prose(error));
-    // Files of the machine are opened as root.
+    // The machine's own files are opened as root.
     if let Some(whose) =
         whose_rights().filter(|_| audience != Audience::Machine && is_denied(error))
     {
@@ -34,7 +34,7 @@ pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonT
     told(ErrorCode::of(error), &message, target)
 }
 
-/// Where the options are from that a message names, if the command line does not have them itself.
+/// Where the options in a message come from, if the command line does not have them itself.
 fn blamed_defaults(message: &str) -> String {
     let words: Vec<&str> = message.split(|it: char| it.is_whitespace() || it == ':').collect();
     let blame = |option: &DefaultOption| {
@@ -44,7 +44,7 @@ fn blamed_defaults(message: &str) -> String {
     record::defaults().iter().filter_map(blame).collect()
 }
 
-/// Whether the kernel refused a file. An error of `host::user_files` has its remedy already, and no number.
+/// Whether the kernel refused a file. Errors of `host::user_files` name their remedy already, and have no number.
 fn is_denied(error: &anyhow::Error) -> bool {
     let number = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error)
@@ -52,7 +52,7 @@ fn is_denied(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| number(cause) == Some(Errno::ACCESS.raw_os_error()))
 }
 
-/// The exit code of an error for `git bisect run`, which reads all codes from 1 to 127 but 125 as "bad" and ends at larger ones
+/// The exit code of an error for `git bisect run`, which takes 1 to 127 for "bad" (125: skip) and stops at larger ones
 /// (git-bisect(1), "Bisect run").
 pub fn for_git(words: &[OsString], code: u8) -> u8 {
     let has = |word: &str| words.iter().any(|it| it == word);
@@ -65,8 +65,7 @@ fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {
     exit_code::ERROR
 }
 
-/// Prints a document for a verb that said on standard error why it ended early, and printed none. Every command line with
-/// `--json` has one.
+/// Prints a document if a verb with `--json` ended early and printed none.
 pub fn ensure_document(exit_code: u8, target: Option<&JsonTarget>) {
     let code = match exit_code {
         exit_code::ERROR => ErrorCode::Failed,
@@ -80,7 +79,7 @@ pub fn ensure_document(exit_code: u8, target: Option<&JsonTarget>) {
     }
 }
 
-/// The reason is on standard error in any case, so a document that cannot be written is no further error.
+/// Ignores an error of writing: standard error has the reason in any case.
 fn document(error: ErrorObject, target: Option<&JsonTarget>) {
     match target {
         None => {}

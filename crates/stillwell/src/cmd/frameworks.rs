@@ -1,4 +1,4 @@
-//! Programs of benchmark frameworks among those of `bench` and of suites.
+//! Programs of benchmark frameworks in `bench` and suites.
 #![expect(clippy::disallowed_methods, reason = "links to programs")]
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Plan};
 
-/// Finds out how long an iteration of these benchmarks takes, by one process of the first program that has each. So
-/// many iterations are counted as take some milliseconds. Errors: a program does not end in time.
+/// Measures an iteration of each benchmark with one process of the first program that has it, so that some milliseconds
+/// of iterations are counted. Errors: a program does not end in time.
 pub fn time_iterations(
     programs: &[Arm],
     found: &mut [Vec<ProgramBenchmark>],
@@ -42,10 +42,10 @@ pub fn time_iterations(
     Ok(())
 }
 
-/// The directory in that of a gate's results in which the links to its programs stay.
+/// The directory of links to the programs, in the directory of a gate's results.
 pub const PROGRAMS: &str = "programs";
 
-/// Puts the kept links into a plan of a gate, whose own links are gone. `directory` has its results.
+/// Replaces a gate's links, which no longer exist, by the kept links in `directory` of its results.
 pub fn find_programs(plan: &mut Plan, directory: &Path) {
     let kept = |word: &str| {
         let path = Path::new(word);
@@ -61,25 +61,23 @@ pub fn find_programs(plan: &mut Plan, directory: &Path) {
     }
 }
 
-/// What a gate knows of its programs before its suite begins.
+/// A gate's knowledge of its programs before its suite begins.
 #[derive(Debug, Default)]
 pub struct KnownPrograms {
-    /// What they have listed, by their words and their directory: each is asked once, as the answer of pytest or of Java takes
+    /// The listed benchmarks by words and directory. Each program lists them once, because pytest and Java need
     /// seconds.
     lists: BTreeMap<(Vec<String>, String), Vec<ProgramBenchmark>>,
-    /// Links to them in the directory of the results, each with its file. The links of the session end with it.
+    /// Links in the directory of the results, each with its target. The links of the session end with it.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// Those that did not list their benchmarks, with the reason.
+    /// Programs that did not list their benchmarks, with the reason.
     pub failing: Vec<String>,
 }
 
 impl KnownPrograms {
-    /// Keeps the list of a program.
     pub fn keep(&mut self, argv: Vec<String>, directory: &str, list: Vec<ProgramBenchmark>) {
         self.lists.insert((argv, directory.to_owned()), list);
     }
 
-    /// Makes the links in the directory of the results.
     pub fn link_into(&self, directory: &Path) -> Result<()> {
         for (place, file) in &self.links {
             let link = directory.join(place);
@@ -92,7 +90,7 @@ impl KnownPrograms {
         Ok(())
     }
 
-    /// The lists of these programs; `None` if any is not known.
+    /// The lists of these programs; `None` if any is unknown.
     pub fn of(&self, programs: &[Arm]) -> Option<Vec<Vec<ProgramBenchmark>>> {
         let list = |program: &Arm| {
             let directory = program.directory(None).unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What git says of a repository. Git runs as the user: a repository's configuration can execute programs.
+//! Calls git, as the user: a repository's configuration can execute programs.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
 
-/// The output of git, without the newline. Errors: there is no git, or it fails.
+/// The output of git, without the newline. Errors: git is missing or fails.
 pub fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
     git_with(directory, arguments, &[])
 }
 
-/// The same with these variables. Errors: see [`git`].
+/// [`git`] with these variables.
 pub fn git_with(
     directory: &Path,
     arguments: &[&str],

@@ -1,4 +1,4 @@
-//! `hist`: how many values are in each bin.
+//! `hist`: the number of values in each bin.
 #![expect(clippy::disallowed_methods, reason = "reads the locale")]
 
 use anyhow::{Result, ensure};
@@ -16,12 +16,12 @@ use render::histogram::{self as drawn, HistogramSeries};
 /// Lines of a terminal that hold no bin.
 const LINES_BESIDE: usize = 4;
 
-/// Bins for a terminal of this height: some lines are the heading, the scale and the prompt.
+/// Bins for a terminal of this height, which also shows a heading, a scale and the prompt.
 fn bins_in(lines: usize) -> u16 {
     u16::try_from(lines.saturating_sub(LINES_BESIDE)).unwrap_or(u16::MAX).clamp(1, 1000)
 }
 
-/// Whether the locale is set and is not a Unicode one.
+/// Whether the locale is set to one without Unicode.
 fn is_locale_ascii() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let set = names.iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
@@ -31,8 +31,7 @@ fn is_locale_ascii() -> bool {
     })
 }
 
-/// `hist`: draws all files on one scale, each benchmark on its own. Errors: a file cannot be read, or has no finished
-/// run.
+/// Draws all files on one scale, each benchmark on its own. Errors: a file has no finished run.
 pub fn hist(verb: &HistVerb) -> Result<u8> {
     let bins = if verb.extend { terminal::lines().map(bins_in) } else { verb.bins };
     let n_bins = bins.unwrap_or(defaults::HISTOGRAM_BINS).into();

@@ -31,12 +31,11 @@ use search::history::series::{self, Change, ChangeKind, Series};
 use search::history::store::{AddOutcome, HistoryStore, NewRecord};
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 
-/// For the random orders that changes are compared with: the same history has the same changes.
+/// Seed of the random orders with which changes are compared: the same history has the same changes.
 const SEED: u64 = 1;
 /// False discovery rate: the largest share of unchanged benchmarks among those reported as changed.
 const FALSE_DISCOVERY: f64 = 0.05;
 
-/// `history`.
 pub fn history(verb: &HistoryVerb) -> Result<u8> {
     match &verb.action {
         HistoryAction::Add(verb) => add(verb),
@@ -54,7 +53,7 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
     }
 }
 
-/// Adds all readable files. An unreadable file is reported, and the exit code is 2.
+/// Adds all readable files. Reports unreadable ones, with exit code 2.
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(verb.repository.as_deref())?;
     let mut store = HistoryStore::open(&database(&verb.file)?)?;
@@ -94,7 +93,7 @@ fn results_from(
 ) -> Result<NewRecord> {
     let cannot_read = || format!("cannot read {}", path.display());
     if !path.is_dir() {
-        // It is read twice, and a pipe can be read once.
+        // The file is read twice, which a pipe does not allow.
         open_regular(path).with_context(cannot_read)?;
     }
     let opened = open::open(path, &verb.input, Detail::Everything)?;
@@ -136,7 +135,7 @@ fn name_all(results: &mut [BenchmarkResult], revision: &str) -> Result<()> {
     Ok(())
 }
 
-/// The files of a directory as one archive (tar(5)). The same files give the same bytes, so they are added once.
+/// The files of a directory as a tar(5) archive. The same files give the same bytes, so they are added once.
 fn archive(files: &[formats::FileBytes]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
@@ -190,7 +189,7 @@ fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
     Ok(detection::detect(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
-/// As [`search`], relative to all others of the machine. Returns also the number of results with too few others.
+/// [`search`] relative to all other results of the machine. Returns also the number of results with too few others.
 fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let all = entries(search, None)?;
     let wanted = search.name.as_deref().unwrap_or_default();
@@ -218,8 +217,8 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
     Ok(entries)
 }
 
-/// A t0 that is only an upper limit would look like a change of the program, beside one that is none. On a machine that
-/// never has a quiet core all are limits, and are kept.
+/// Leaves out upper limits of t0 beside values of t0: the difference would look like a change of the program. On a
+/// machine that never has a quiet core all are limits, and stay.
 fn leave_limits_out(entries: &mut Vec<StoredResult>) {
     let n_before = entries.len();
     let series = |entry: &StoredResult| {
@@ -320,7 +319,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     })
 }
 
-/// Writes the site, also of an empty history. A search without results is an error.
+/// Writes the site, even for an empty history. A search without results is an error.
 fn report(verb: &HistoryReport) -> Result<u8> {
     ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
     let commits = Commits::of(verb.repository.as_deref())?;

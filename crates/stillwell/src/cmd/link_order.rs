@@ -1,4 +1,4 @@
-//! `link-order`: becomes a compiler, or makes a directory of compilers.
+//! `link-order`: works as a compiler, or makes a directory of compilers.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,7 +16,7 @@ pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
         return Err(link::exec(&verb.command, verb.seed));
     };
     let path = CompilerWrappers::create(directory, verb.seed)?.path_variable();
-    // Written as bytes: a directory of PATH need not be UTF-8.
+    // As bytes: a directory in PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
     terminal::data().write_all(&line).context("cannot write to standard output")?;
     Ok(exit_code::SUCCESS)

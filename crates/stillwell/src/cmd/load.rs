@@ -13,7 +13,7 @@ use model::spec::LoadVerb;
 use model::values::exit_code;
 use record::plan::defaults;
 
-/// Starts the load, and ends it after its time, its command or ^C.
+/// Runs the load until its time, its command or ^C ends it.
 pub fn load(verb: &LoadVerb) -> Result<u8> {
     let kinds = if verb.kind.is_empty() { vec![defaults::LOAD_KIND] } else { verb.kind.clone() };
     ensure!(

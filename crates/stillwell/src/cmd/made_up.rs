@@ -1,9 +1,9 @@
 //! Builds and times from a file: whole searches and campaigns without builds and without a clock, for tests,
 //! `experiments/bisect` and `experiments/referee`.
 //!
-//! One line for each program: its key, then the times of its runs as in a line of [`measure::script`]. The key of a
-//! commit is its full id, that of a command its one word. A program without times does not build. A line that starts with
-//! `at` has the factors of the moments; each session begins at another one of them.
+//! Each line has the key of a program, then the times of its runs as in a line of [`measure::script`]. A commit's key
+//! is its full id, a command's key its one word. A program without times does not build. A line that starts with `at`
+//! has factors of moments; each session begins at another factor.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,17 +15,15 @@ use tempfile::NamedTempFile;
 
 use host::user_files::read_text;
 
-/// A stride through the factors, so that sessions with consecutive seeds share few of them.
+/// Step through the factors: sessions with consecutive seeds share few of them.
 const STRIDE: u64 = 7919;
 
-/// Made-up times of all programs.
 pub struct MadeUpTimes {
     programs: HashMap<String, String>,
     factors: Vec<String>,
 }
 
 impl MadeUpTimes {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut found = Self { programs: HashMap::new(), factors: Vec::new() };
@@ -40,7 +38,7 @@ impl MadeUpTimes {
         Ok(found)
     }
 
-    /// Whether a program builds. Errors: the file does not have it.
+    /// Whether a program builds. Errors: the file does not have the program.
     pub fn builds(&self, key: &str) -> Result<bool> {
         Ok(!self.times(key)?.is_empty())
     }
@@ -52,8 +50,7 @@ impl MadeUpTimes {
         }
     }
 
-    /// The script of a session of these programs, in a file that is removed when it is dropped. Errors: the file of the
-    /// times does not have one of them, or no file can be made.
+    /// The script of a session of these programs, in a temporary file. Errors: the file of the times lacks a program.
     pub fn script(&self, keys: &[&str], seed: u64) -> Result<NamedTempFile> {
         let mut text = String::new();
         if !self.factors.is_empty() {

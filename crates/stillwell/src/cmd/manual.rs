@@ -1,4 +1,4 @@
-//! `man`: a manual page for each verb, and one that lists them.
+//! `man`: a manual page for each verb, and an overview.
 
 #![expect(clippy::disallowed_methods, reason = "writes the pages; man(1) shows one on a terminal")]
 
@@ -17,7 +17,7 @@ use model::spec::{ManVerb, command as command_line};
 use model::values::exit_code;
 use model::values::metric::METRICS;
 
-/// Verbs whose pages list the metrics: their options --metrics and --export name them.
+/// Verbs whose pages list the metrics of --metrics and --export.
 const VERBS_WITH_METRICS: [&str; 4] = ["run", "timeit", "bench", "dump"];
 const FILES: &str = "\
 .SH FILES
@@ -48,7 +48,6 @@ A run took longer than \\fB\\-\\-timeout\\fR.
 The session was interrupted.
 ";
 
-/// `man`.
 pub fn man(verb: &ManVerb) -> Result<u8> {
     let mut command = command_line();
     // Gives the verbs their full names.
@@ -70,7 +69,7 @@ pub fn man(verb: &ManVerb) -> Result<u8> {
     if shown_by_man(&page) { Ok(exit_code::SUCCESS) } else { documents::help(&verb.verb) }
 }
 
-/// Shows a page with man(1). Returns whether it could.
+/// Shows a page with man(1). Returns whether that worked.
 fn shown_by_man(page: &str) -> bool {
     let man = Process::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn();
     let Ok(mut man) = man else { return false };
@@ -94,7 +93,7 @@ fn write_all(directory: &Path, command: &Command) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The page of a verb, with its actions.
+/// The page of a verb with its actions.
 fn page_of(verb: &Command) -> Result<String> {
     let mut page = Vec::new();
     let man = Man::new(verb.clone());
@@ -123,7 +122,7 @@ fn section(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
     Ok(())
 }
 
-/// The page `stillwell`: the verbs with one line each.
+/// The page `stillwell` with one line for each verb.
 fn overview(command: &Command) -> Result<String> {
     let mut page = Vec::new();
     let man = Man::new(command.clone());

@@ -1,13 +1,13 @@
-//! How much a compressed file may unpack to: a small file can become larger than the memory.
+//! The limit of unpacking: a small compressed file can become larger than the memory.
 
 use rustix::process::{Resource, getrlimit};
 
 use host::{Host, memory_limit_bytes};
 
-/// Part of the free memory that an unpacked file may have. A file of times takes 18 bytes for each of its own in
-/// `slowest`; the verbs that analyse more were not measured.
+/// Part of the free memory for an unpacked file. `slowest` takes 18 bytes for each byte of a file of times; the verbs
+/// that analyse more were not measured.
 const SHARE: u64 = 64;
-/// Where neither the kernel nor a limit tells, bytes.
+/// Free memory if neither the kernel nor a limit tells, bytes.
 const UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// The default of `--max-unpacked`, bytes.
@@ -16,7 +16,7 @@ pub(super) fn unpacked_max() -> u64 {
     limits.into_iter().flatten().min().unwrap_or(UNKNOWN_BYTES) / SHARE
 }
 
-/// The free memory of the machine, or the tightest limit of the control groups that this process is in.
+/// The free memory, or the tightest limit of this process's control groups.
 fn limit_bytes(host: &Host) -> Option<u64> {
     let free = host.read("proc/meminfo").as_deref().and_then(available);
     [free, memory_limit_bytes(host)].into_iter().flatten().min()

@@ -1,4 +1,4 @@
-//! The verbs. Each reads its options, calls the stages in order, and prints. No other module prints results.
+//! The verbs. Each reads its options, calls the stages in order, and prints; only these modules print results.
 
 mod advise;
 mod assessment;
@@ -68,7 +68,7 @@ use model::spec::{Request, Verb};
 use render::remedies::Audience;
 use render::uncertain;
 
-/// By which names the errors of a verb call its options.
+/// The names that a verb's errors use for options.
 fn audience(verb: &Verb) -> Audience {
     match verb {
         Verb::Timeit(_) => Audience::Workers,
@@ -79,7 +79,7 @@ fn audience(verb: &Verb) -> Audience {
     }
 }
 
-/// By which names the errors of a request call its options.
+/// The names that a request's errors use for options.
 pub fn audience_of(request: &Request) -> Audience {
     match request {
         Request::Verb(cli) => audience(&cli.verb),
@@ -87,7 +87,7 @@ pub fn audience_of(request: &Request) -> Audience {
     }
 }
 
-/// Does what the command line asks for; the value is the exit code. Errors: see [`run_verb`].
+/// Answers a command line. Returns the exit code.
 pub fn answer(request: Request) -> Result<u8> {
     match request {
         Request::Verb(cli) => run_verb(cli.verb),
@@ -99,8 +99,7 @@ pub fn answer(request: Request) -> Result<u8> {
     }
 }
 
-/// Executes the verb of this process; the value is the exit code. Errors: any error of the verb. The program prints it
-/// and exits with 2.
+/// Executes the verb of this process. Returns the exit code.
 fn run_verb(mut verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();
@@ -111,7 +110,7 @@ fn run_verb(mut verb: Verb) -> Result<u8> {
     execute(verb)
 }
 
-/// Executes a verb, without what is set once for the whole process.
+/// Executes a verb after the settings of the whole process are made.
 fn execute(verb: Verb) -> Result<u8> {
     match verb {
         Verb::Run(verb) => run::run(&verb),

@@ -1,4 +1,4 @@
-//! The files that a user names: files, folders of files, and patterns that no shell has expanded.
+//! Files, folders of files, and patterns that the user names.
 
 #![expect(clippy::disallowed_methods, reason = "looks into directories, and at the start of files")]
 
@@ -10,19 +10,18 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{ReadOptions, detect, unpacked};
 use regex_lite::Regex;
 
-/// Endings of results in a folder.
+/// Endings of result files in a folder.
 const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
 /// Endings of files that are results if their start says so.
 const TEXTS: [&str; 4] = [".txt", ".log", ".xml", ".js"];
-/// Files of asv, of our suites and of our pools that are no results.
+/// Files of asv, suites and pools that are no results.
 const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
 const POOL: &str = "pool.json";
-/// The start of a file that tells its format.
+/// Size of a file's start, which tells its format.
 const START_BYTES: u64 = 64 << 10;
 
-/// The named file, or those that a pattern stands for. All results below a folder are named with it. A folder with
-/// nothing but criterion's files is one result, and so is one with nothing that can be read: opening it says why.
-/// Errors: a pattern has no match, or a folder cannot be read.
+/// The named file, the matches of a pattern, or all results below a folder. A folder with only criterion's files is one
+/// result. So is a folder without readable files: opening it gives the reason. Errors: a pattern has no match.
 pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
     let text = named.to_string_lossy();
     if text.contains(['*', '?']) && named.symlink_metadata().is_err() {
@@ -65,7 +64,7 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
             for entry in entries {
                 let name = entry.with_context(|| listed.display().to_string())?.file_name();
                 let shown = name.to_string_lossy();
-                // As in a shell, a pattern does not stand for hidden files.
+                // As in a shell, a pattern does not match hidden files.
                 if wanted.is_match(&shown) && (text.starts_with('.') || !shown.starts_with('.')) {
                     next.push(directory.join(name));
                 }
@@ -77,7 +76,7 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A pattern as an expression: `*` stands for any characters, `?` for one.
+/// A pattern as a regular expression: `*` is any text, `?` one character.
 fn expression(pattern: &str) -> Result<Regex> {
     let mut text = String::from("^(?s:");
     for char in pattern.chars() {
@@ -90,7 +89,7 @@ fn expression(pattern: &str) -> Result<Regex> {
     Regex::new(&(text + ")$")).with_context(|| format!("the pattern {pattern}"))
 }
 
-/// The directories of unfinished measurements in pools. The leftovers of a killed job are no results.
+/// The directories of unfinished measurements in pools: the leftovers of a killed job are no results.
 fn unfinished_parts(inside: &[String]) -> Vec<String> {
     let folder_of = |name: &String| {
         let folder = name.strip_suffix(POOL)?;
@@ -104,7 +103,7 @@ fn is_of_criterion(name: &str) -> bool {
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// Hidden files and directories hold no results.
+/// Whether a name can be a result: hidden ones cannot.
 fn is_result(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     RESULTS.iter().any(|extension| name.ends_with(extension))

@@ -1,4 +1,4 @@
-//! `noise`: attributes the lost time of a record's runs, or of this machine's CPUs, to its causes.
+//! `noise`: attributes the lost time of runs, or of this machine's CPUs, to causes.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     let cpus = cpus(&host, verb)?;
     let length_ns = verb.for_.unwrap_or(defaults::NOISE_TIME).ns;
     ensure!(length_ns > 0, "--for 0 is out of range: there is nothing to see in no time");
-    // Checked before the machine is watched.
+    // Checked before the measurement.
     let raw = verb.raw.as_deref();
     raw.map(|path| check_path("--raw", path)).transpose()?;
     let is_raw_shown = raw == Some(Path::new("-"));
@@ -89,7 +89,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     Ok(if found.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
 }
 
-/// The time so far. The thread that draws it wakes for the traces anyway.
+/// A bar of the elapsed time. The thread that draws it wakes for the traces anyway.
 fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
     let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
@@ -101,7 +101,7 @@ fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
     bar
 }
 
-/// The CPUs that the user named, or else those that this process may use.
+/// The named CPUs, or all that this process may use.
 fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     if let Some(cpus) = &verb.cpus {
         return Ok(cpus.0.clone());

@@ -1,4 +1,4 @@
-//! Input files of the verbs: our own records, and the files of other programs as results.
+//! Input files of the verbs: our own records, or results of other programs.
 
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
@@ -25,31 +25,27 @@ use model::spec::input::InputOptions;
 use record::plan::defaults::CRITERION_SIDE;
 use record::{self, Record, START, SuiteManifest};
 
-/// Extension of our own records.
 const EXTENSION: &str = "swell";
 
-/// An input file.
 #[derive(Debug)]
 pub struct InputFile {
-    /// Its path, as the user wrote it.
+    /// The path in the user's words.
     pub path: PathBuf,
-    /// Its content.
     pub content: FileContent,
-    /// The time of its creation, RFC 3339.
+    /// Time of creation, RFC 3339.
     created: String,
 }
 
-/// The content of an input file.
 #[derive(Debug)]
 pub enum FileContent {
     /// One of our own records.
     Own(Box<Record>),
-    /// The results of another program, in this format; or those of a record that was changed.
+    /// The results of another program in this format, or of a changed record.
     Foreign(Results, Option<FileFormat>),
 }
 
-/// Opens a file: a path, `-` for standard input, or a directory of criterion or asv. Errors: the file cannot be read,
-/// its format is unknown, or it has none of the selected benchmarks.
+/// Opens a path, `-` for standard input, or a directory of criterion or asv. Errors: the file cannot be read, its
+/// format is unknown, or it lacks the selected benchmarks.
 pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<InputFile> {
     limit_unpacked(options.kind.max_unpacked.unwrap_or_else(unpacked_max));
     let created = created(path);
@@ -62,10 +58,10 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Input
     Ok(opened)
 }
 
-/// The most values of a file that is read line by line: its statistics need no more, and it may have any length.
+/// Most values that are kept of a file that is read line by line: more do not improve its statistics.
 pub const VALUES_MAX: usize = 4 << 20;
 
-/// Opens all files of a verb, one after another. Errors: see [`records`].
+/// Opens all files of a verb, one after another.
 pub fn all(
     verb: &FilesVerb,
     detail: Detail,
@@ -74,8 +70,7 @@ pub fn all(
     records(&verb.files, &input, detail)
 }
 
-/// The files that the user named, those in the folders, or else the newest of our own records. Errors: there is none,
-/// or as [`open`].
+/// The named files, the results in named folders, or the newest of our own records. Errors: there is none.
 pub fn records(
     files: &[PathBuf],
     options: &InputOptions,
@@ -96,12 +91,12 @@ pub fn records(
 }
 
 impl InputFile {
-    /// The file as a record with one row for each run, and with its slices. Errors: the file has no values.
+    /// A record with one row for each run, and with its slices. Errors: the file has no values.
     pub fn into_record(self) -> Result<Record> {
         self.into_record_with(ImportOptions::default())
     }
 
-    /// As [`InputFile::into_record`], with the launches turned into rows as `about` says.
+    /// [`InputFile::into_record`] with launches turned into rows by `about`.
     pub fn into_record_with(self, about: ImportOptions) -> Result<Record> {
         match self.content {
             FileContent::Own(record) => Ok(launches::gather(*record)),
@@ -111,7 +106,7 @@ impl InputFile {
         }
     }
 
-    /// A file with changed results.
+    /// An input file with changed results.
     pub fn of_results(
         path: &Path,
         results: Results,
@@ -121,7 +116,7 @@ impl InputFile {
         Self { path: path.into(), content: FileContent::Foreign(results, format), created }
     }
 
-    /// The format of another program's file.
+    /// The format, unless it is our own.
     pub fn format(&self) -> Option<FileFormat> {
         match &self.content {
             FileContent::Own(_) => None,
@@ -129,12 +124,11 @@ impl InputFile {
         }
     }
 
-    /// The time of its creation.
     pub fn created(&self) -> &str {
         &self.created
     }
 
-    /// Tells the benchmarks that are in the file and could not be read, for verbs that do not show its notes.
+    /// Reports unreadable benchmarks, for verbs that do not show the file's notes.
     pub fn tell_unread(&self) {
         let FileContent::Foreign(results, _) = &self.content else { return };
         for said in results.unread_in_words() {
@@ -142,7 +136,8 @@ impl InputFile {
         }
     }
 
-    /// Whether it has benchmarks, which are compared across files, and not commands, which are compared within one.
+    /// Whether the file has benchmarks, which are compared across files, and not commands, which are compared within
+    /// one.
     pub fn has_benchmarks(&self) -> bool {
         match &self.content {
             FileContent::Own(record) => {
@@ -155,7 +150,7 @@ impl InputFile {
         }
     }
 
-    /// The file as a record and as results. Errors: the file has no values.
+    /// The record and the results of a file. Errors: the file has no values.
     pub fn into_both(self) -> Result<(Record, Results)> {
         match self.content {
             FileContent::Own(record) => {
@@ -169,7 +164,6 @@ impl InputFile {
         }
     }
 
-    /// The file as results.
     pub fn into_results(self) -> Results {
         match self.content {
             FileContent::Own(record) => of_record::results(&record),
@@ -177,7 +171,6 @@ impl InputFile {
         }
     }
 
-    /// The file for a comparison with others.
     pub fn into_compared(self) -> ComparedFile {
         match self.content {
             FileContent::Own(record) => ComparedFile::from_record(*record),
@@ -185,7 +178,7 @@ impl InputFile {
         }
     }
 
-    /// A copy of the file as results.
+    /// A copy of the results.
     pub fn results(&self) -> Results {
         match &self.content {
             FileContent::Own(record) => of_record::results(record),
@@ -201,7 +194,7 @@ impl InputFile {
     }
 }
 
-/// A record of results.
+/// A record made of results.
 fn imported(
     path: &Path,
     created: String,
@@ -220,19 +213,19 @@ fn imported(
     Ok(launches::gather(record.with_context(|| about.file.clone())?))
 }
 
-/// The words of our command line.
+/// The command line of this process.
 fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// All benchmarks of a suite in one record; `None` while nothing has been measured.
+/// All benchmarks of a suite in one record; `None` if nothing was measured.
 pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
     let manifest = SuiteManifest::read(path)?;
     let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();
     let SuiteManifest { suite, created, command_line, .. } = manifest;
     let whole = merge(path, suite.seed, parts).filter(|whole| whole.rows.len() > 0);
     Ok(whole.map(|mut whole| {
-        // The time and command line of the first session, not those of a resumed one.
+        // From the first session, also after a resumed one.
         (whole.header.created, whole.header.command_line) = (created, command_line);
         whole
     }))
@@ -269,7 +262,7 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     of_stream(path, whole, options, detail).with_context(|| shown.to_string())
 }
 
-/// The content of a stream: one of our own records, packed or not, or a file of another program.
+/// Reads one of our own records, packed or not, or a file of another program.
 fn of_stream(
     path: &Path,
     from: impl Read,
@@ -293,7 +286,7 @@ fn foreign(results: Results) -> Result<FileContent> {
     Ok(FileContent::Foreign(results, format))
 }
 
-/// How the files of other programs are read.
+/// Options for reading the files of other programs.
 pub fn read_options(options: &InputOptions, detail: Detail) -> ReadOptions<'_> {
     ReadOptions {
         format: options.format,
@@ -304,7 +297,7 @@ pub fn read_options(options: &InputOptions, detail: Detail) -> ReadOptions<'_> {
     }
 }
 
-/// The time of a file's last change, or else the current time.
+/// The time of the last change, or else the current time.
 fn created(path: &Path) -> String {
     let modified = path.metadata().and_then(|meta| meta.modified()).ok();
     let time = modified.and_then(|time| Timestamp::try_from(time).ok());

@@ -1,4 +1,4 @@
-//! Files that a verb writes. A file is complete or not there at all.
+//! Output files of verbs, which are complete or missing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,8 +16,7 @@ use host::terminal;
 use host::user_files::directory_of;
 use host::{UserDirectory, invoking_user};
 
-/// Refuses a file whose directory does not exist, and keeps the directory open for [`write_one`]. Errors: the directory
-/// does not exist, or the path is a directory.
+/// Refuses a directory, and a file whose directory does not exist. Keeps the directory open for [`write_one`].
 pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
@@ -37,7 +36,7 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file as a whole: it is complete or not there at all. A file whose name ends with .gz is compressed.
+/// Writes a complete file or none, compressed if the name ends with .gz.
 pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "gz") {
         return write_plain(path, |to| {
@@ -50,7 +49,7 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
     write_plain(path, export)
 }
 
-/// Writes a file that must not exist yet. Errors: as [`write_one`], or the file exists.
+/// Writes a file that must not exist yet.
 pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     ensure!(path.symlink_metadata().is_err(), io::Error::from(io::ErrorKind::AlreadyExists));
     write_one(path, export)
@@ -72,21 +71,20 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
     })
 }
 
-/// The file that a link leads to. A link is followed, not replaced, but not with the rights that sudo lends.
+/// The target of a link. Links are followed, not replaced, but not with the rights that sudo lends.
 fn followed(path: &Path) -> Option<PathBuf> {
     if has_files_of_another() { None } else { path.canonicalize().ok() }
 }
 
-/// How a path is written to.
+/// The way to write to a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// Our own standard output. Opened by its path, a file there would be written from its beginning, and under sudo the
-    /// caller might not be allowed to open it.
+    /// Our own standard output. Opening its path would overwrite a file from the beginning, and may be forbidden under
+    /// sudo.
     Stdout,
     Stderr,
-    /// A device or a pipe.
     Opened,
-    /// A file, or nothing yet; with lent rights also what is no file, which is refused there.
+    /// A file or a new path; with lent rights also anything else, which is refused there.
     Replaced,
 }
 
@@ -105,7 +103,7 @@ fn target_of(path: &Path) -> Target {
     }
 }
 
-/// What is written to and not replaced.
+/// The stream of a target that is not replaced.
 fn stream(path: &Path) -> Result<Option<Box<dyn Write>>> {
     Ok(match target_of(path) {
         Target::Stdout => Some(Box::new(BufWriter::new(terminal::data()))),
@@ -119,8 +117,8 @@ fn stream(path: &Path) -> Result<Option<Box<dyn Write>>> {
     })
 }
 
-/// With lent rights, the directories of the files that were checked. They were opened before the first run, so a benchmark
-/// cannot put another one in their place.
+/// With lent rights, the directories of the checked files. They are open before the first run, so a benchmark cannot
+/// replace them.
 static CHECKED: Mutex<BTreeMap<PathBuf, Arc<UserDirectory>>> = Mutex::new(BTreeMap::new());
 
 fn directory_and_name(path: &Path) -> io::Result<(Arc<UserDirectory>, &OsStr)> {
@@ -130,9 +128,8 @@ fn directory_and_name(path: &Path) -> io::Result<(Arc<UserDirectory>, &OsStr)> {
     Ok((checked.map_or_else(|| UserDirectory::open(directory).map(Arc::new), Ok)?, name))
 }
 
-/// Refuses a link of another user in a directory that everybody may write to, such as /tmp. The kernel refuses to follow
-/// it too (Documentation/admin-guide/sysctl/fs.rst, `protected_symlinks`), but only where this is turned on, and not when
-/// the link is read.
+/// Refuses another user's link in a directory that everybody may write to, such as /tmp. The kernel refuses too, if
+/// `protected_symlinks` is on (Documentation/admin-guide/sysctl/fs.rst), but not reading the link.
 fn refuse_strange_link(path: &Path) -> Result<()> {
     const STICKY_AND_OPEN: u32 = 0o1002;
     let Ok(link) = path.symlink_metadata() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! `-L VAR @FILE`: the values of a parameter, one on each line of a file; `-L VAR,VAR @FILE` and `@FILE.csv`: those of
-//! columns of a table, row by row.
+//! `-L VAR @FILE`: the lines of a file as the values of a parameter. `-L VAR,VAR @FILE` and `@FILE.csv`: the columns of
+//! a table, row by row.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use host::user_files::read_text;
 use model::spec::Verb;
 use model::spec::run::ArmOptions;
 
-/// Puts the values in files in the place of `@FILE`. Errors: a file cannot be read, or has no value.
+/// Replaces each `@FILE` by the values in the file. Errors: a file has no value.
 pub fn read(verb: &mut Verb) -> Result<()> {
     match verb {
         Verb::Run(verb) => fill_in(&mut verb.spec.arms),
@@ -41,7 +41,7 @@ fn fill_in(options: &mut ArmOptions) -> Result<()> {
     Ok(())
 }
 
-/// The list as it would be on the command line. Empty lines do not count.
+/// The list that the command line would have. Empty lines do not count.
 fn of_lines(path: &str, text: &str) -> Result<String> {
     let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
     let values = lines.filter(|(_, value)| !value.is_empty());
@@ -49,7 +49,7 @@ fn of_lines(path: &str, text: &str) -> Result<String> {
     joined(path, values.collect::<Result<_>>()?)
 }
 
-/// The values of some columns, row by row.
+/// The values in some columns, row by row.
 fn of_table(path: &str, text: &str, names: &str) -> Result<String> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let table = lines.map(|(number, line)| {
@@ -77,7 +77,7 @@ fn of_table(path: &str, text: &str, names: &str) -> Result<String> {
     joined(path, values)
 }
 
-/// The fields of a line of CSV. A value of a parameter has no line break, so a quote that is open at the end is a mistake.
+/// The fields of a CSV line. Values have no line breaks, so an open quote at the end is a mistake.
 fn fields(line: &str) -> Result<StringRecord> {
     ensure!(
         line.matches('"').count().is_multiple_of(2),

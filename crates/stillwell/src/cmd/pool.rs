@@ -36,13 +36,12 @@ use search::pool::progress::{self, PoolProgress, TaskState, node_name};
 use search::pool::task::{self, JobEnd};
 use search::pool::{collect, queue, submit};
 
-/// Largest number of jobs of a pool, unless the user sets it.
+/// Most jobs of a pool by default.
 const JOBS_MAX: usize = 1000;
-/// Time between two looks of `watch` into the folder, and between two queries of the queue.
+/// Time between two checks of the folder in `watch`, and between two queries of the queue.
 const LOOK_NS: u64 = 1_000_000_000;
 const ASK_NS: u64 = 10_000_000_000;
 
-/// `pool`.
 pub fn pool(verb: &PoolVerb) -> Result<u8> {
     match &verb.action {
         PoolAction::Run(verb) => run(verb),
@@ -69,13 +68,13 @@ fn run(verb: &PoolRun) -> Result<u8> {
     let jobs: Vec<usize> = (0..pool.manifest.n_jobs()).collect();
     let submitted = submit_jobs(&pool, &jobs);
     if submitted.is_err() && pool.submissions().is_empty() {
-        // A pool without a job is removed: its name is free for the next attempt.
+        // Removes a pool without jobs: its name is free for the next attempt.
         pool.discard();
     }
     submitted
 }
 
-/// The manifest, with all that the tasks need.
+/// The manifest, with everything that the tasks need.
 fn decide(verb: &PoolRun) -> Result<PoolManifest> {
     let suite = verb
         .suite
@@ -149,7 +148,7 @@ struct Listing {
     benchmarks: Vec<PoolBenchmark>,
 }
 
-/// Lists a suite by calling `bench`, so that pool and benchmark read the file in the same way.
+/// Lists a suite by calling `bench`, so both read the file in the same way.
 fn list(program: &Path, suite: &Path, arms: Option<&str>) -> Result<Listing> {
     let mut command = std::process::Command::new(program);
     command.arg("bench").arg(suite).args(["--list", "--json"]);
@@ -215,7 +214,7 @@ fn status(verb: &PoolStatus) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Waits until all tasks are done, or no job is left that works on the others.
+/// Waits until all tasks are done, or no job is left to do them.
 fn watch(pool: &Pool) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let n_tasks = pool.manifest.tasks.len();
@@ -238,7 +237,7 @@ fn watch(pool: &Pool) -> Result<u8> {
                         break;
                     }
                 }
-                // The controller may be restarting. The folder shows the finished tasks without it.
+                // Slurm's controller may be restarting. The folder shows finished tasks without it.
                 Err(_) if asked_ns.is_some() => bar.set_message("Slurm does not answer"),
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! The files that a command executes. A verb that goes on with earlier work must notice that one of them was replaced.
+//! The files that a command executes: work that goes on must notice a replaced one.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,11 +7,11 @@ use sha2::{Digest as _, Sha256};
 
 use measure::digest::digest_of_file;
 
-/// Scripts that an interpreter is given need no right to be executed.
+/// Endings of scripts: an interpreter reads them without the right to execute.
 const SCRIPTS: [&str; 9] = ["class", "jar", "js", "lua", "php", "pl", "py", "rb", "sh"];
 
-/// A digest of all programs and scripts that the words of a command name; `None` if they name none. Programs that are found by
-/// PATH are not among them, and neither are data.
+/// A digest of all programs and scripts in the words of a command; `None` without any. Data, and programs in PATH, are
+/// left out.
 pub fn digest_of(command: &str, directory: &Path) -> Option<String> {
     let words = shell_words::split(command).ok()?;
     let digests = words.iter().filter_map(|word| {

@@ -1,4 +1,4 @@
-//! Sessions of benchmark programs for other verbs: the verb `bench` that measures them.
+//! `bench` verbs with which other verbs measure programs.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use model::spec::run::{OutputOptions, ProcessOptions, Style};
 use model::spec::workers::{Affinity, BenchSpec, MachineOptions, SessionOptions, WorkerOptions};
 use model::values::TimeSpan;
 
-/// What a verb says about its sessions of programs.
+/// A verb's options for sessions of programs.
 pub struct ProgramSessions<'a> {
-    /// The command lines of the programs.
+    /// Command lines.
     pub programs: &'a [String],
-    /// The benchmarks that count; empty: all.
+    /// The deciding benchmarks; empty: all.
     pub only: &'a [String],
     pub budget: TimeSpan,
     pub process: &'a ProcessOptions,
@@ -22,7 +22,7 @@ pub struct ProgramSessions<'a> {
 }
 
 impl ProgramSessions<'_> {
-    /// The verb, without the record and the seed of a session.
+    /// The verb without record and seed.
     pub fn verb(&self) -> BenchVerb {
         let process = self.process;
         let machine = MachineOptions {

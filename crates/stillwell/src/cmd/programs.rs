@@ -1,4 +1,4 @@
-//! Programs and commands where a record is expected: `compare ./a ./b`. The error names the verb that measures them.
+//! Programs and commands in place of records: `compare ./a ./b`. The error names the verb that measures them.
 
 #![expect(clippy::disallowed_methods, reason = "looks at the beginning of a file")]
 
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-/// How an executable file begins: ELF, and a script.
+/// The first bytes of executable files: ELF and scripts.
 const STARTS: [&[u8]; 2] = [b"\x7fELF", b"#!"];
 
-/// Refuses a program that is named in place of a record. Errors: the file is a program.
+/// Refuses a program in place of a record.
 pub fn refuse_program(path: &Path) -> Result<()> {
     if is_program(path) {
         let shown = path.display();
@@ -21,8 +21,7 @@ pub fn refuse_program(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses programs and commands where all files are such. Errors: every file is a program, or is not there and has a
-/// blank, as `sleep 1` has.
+/// Refuses files that are all programs or commands. A missing file with a blank, `sleep 1`, is a command.
 pub fn refuse_commands(files: &[PathBuf]) -> Result<()> {
     let is_command = |path: &PathBuf| is_program(path) || is_command_line(path);
     if !files.is_empty() && files.iter().all(is_command) {

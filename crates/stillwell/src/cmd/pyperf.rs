@@ -1,5 +1,5 @@
-//! `bench --as-pyperf` and `bench pyperformance`: scripts that import pyperf get the Python package of this program
-//! instead (`python/stillwell/pyperf_compat`). Nothing needs to be installed in the Pythons that are measured.
+//! `bench --as-pyperf` and `bench pyperformance`: scripts that import pyperf get this program's Python package instead
+//! (`python/stillwell/pyperf_compat`). The measured Pythons need no installation.
 #![expect(
     clippy::disallowed_methods,
     reason = "writes the package into the cache; reads PYTHONPATH, which it extends"
@@ -17,13 +17,13 @@ use host::user_files::{directory_of, make_directories, read_whole, replace};
 use record::plan::Arm;
 use record::plan::programs::PYTHON;
 
-/// The word that stands for the benchmarks of the package pyperformance.
+/// The word for the benchmarks of the package pyperformance.
 pub const PYPERFORMANCE: &str = "pyperformance";
 const PYTHON_PATH: &str = "PYTHONPATH";
-/// Below this folder of the package, `pyperf` is the package's own.
+/// The folder in which `pyperf` is our own package.
 const SHADOW: &str = "stillwell/pyperf_compat/shadow";
 
-/// The files of the package with these paths below `python/`.
+/// The package's files at these paths below `python/`.
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!("../../python/", $path)))),*]
@@ -67,8 +67,8 @@ const FILES: &[(&str, &str)] = files![
     "stillwell/worker.py",
 ];
 
-/// Lets scripts import this package as pyperf. A script that is named without an interpreter gets the usual one.
-/// Errors: the package cannot be written into the cache.
+/// Lets scripts import this package as pyperf. A script without an interpreter gets the usual one. Errors: the cache is
+/// not writable.
 pub fn prepare(arms: &mut [Arm]) -> Result<()> {
     let path = python_path()?;
     for arm in arms {
@@ -80,9 +80,9 @@ pub fn prepare(arms: &mut [Arm]) -> Result<()> {
     Ok(())
 }
 
-/// The text of a suite of the benchmarks that all these interpreters can run. Those that are left out are told on
-/// standard error. Of scripts that cannot have the benchmarks `only`, none is asked. Errors: no interpreter has the
-/// package pyperformance, or none of its scripts works in all of them.
+/// A suite of the benchmarks that all these interpreters can run. Benchmarks that are left out are reported on standard
+/// error. With `only`, other scripts are not asked. Errors: no interpreter has pyperformance, or no script works in all
+/// of them.
 pub fn suite_of_pyperformance(pythons: &[String], only: &[String]) -> Result<String> {
     let first = pythons.first().map_or(PYTHON, String::as_str);
     let words = shell_words::split(first).with_context(|| format!("the interpreter {first:?}"))?;
@@ -105,7 +105,7 @@ pub fn suite_of_pyperformance(pythons: &[String], only: &[String]) -> Result<Str
     String::from_utf8(done.stdout).context("the suite of pyperformance is not UTF-8")
 }
 
-/// The value of `PYTHONPATH` with the package in front.
+/// `PYTHONPATH` with the package in front.
 fn python_path() -> Result<String> {
     let shadow = installed()?.join(SHADOW);
     let shadow = shadow.to_str().with_context(|| format!("{} is not UTF-8", shadow.display()))?;
@@ -115,7 +115,7 @@ fn python_path() -> Result<String> {
     })
 }
 
-/// The folder that has the package. Each version of it has its own, so that a running session keeps what it began with.
+/// The folder with the package. Each version has its own folder, so a running session keeps its version.
 fn installed() -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     for (path, text) in FILES {
@@ -131,7 +131,7 @@ fn installed() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Writes a file that is not there as it should be. Another session that reads it sees the old file or the new one.
+/// Writes a file that is missing or different. Another session reads the old file or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if read_whole(path).is_ok_and(|found| found == text.as_bytes()) {
         return Ok(());
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// A module that is missing here would be missed only by a user without the package.
+    /// Otherwise only users without the package would notice a missing module.
     #[test]
     fn the_program_has_every_file_of_the_package() {
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python");

@@ -1,4 +1,4 @@
-//! The verbs that show files: our own records, and the files of other programs.
+//! The verbs that show our own records and files of other programs.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
 use render::{Styles, check as shown, dump as dump_rows, json, one_line, results as of_results};
 
-/// Prints the name of the file as a heading, if there are several.
+/// Prints the file's name as a heading, if there are several.
 fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
     if are_several {
         let gap = if is_first { "" } else { "\n" };
@@ -34,7 +34,7 @@ fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> 
     Ok(())
 }
 
-/// Prints what a file without values has. Returns whether it was such a file.
+/// Prints the metadata of a file without values. Returns whether it was one.
 fn without_values(opened: &InputFile) -> Result<bool> {
     let FileContent::Foreign(results, _) = &opened.content else { return Ok(false) };
     let is_it = results.benchmarks.iter().all(|it| it.values.is_empty());
@@ -44,7 +44,6 @@ fn without_values(opened: &InputFile) -> Result<bool> {
     Ok(is_it)
 }
 
-/// `show`.
 pub fn show(verb: &ShowVerb) -> Result<u8> {
     if verb.list {
         return list(&verb.files.files);
@@ -102,7 +101,6 @@ fn worse(one: u8, other: u8) -> u8 {
     if is_bad { exit_code::CHECK_FAILED } else { one.max(other) }
 }
 
-/// `stats`.
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
     let files = open::all(&verb.files, Detail::Everything)?;
     let n_files = files.len();
@@ -139,7 +137,8 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The series of each arm. `None` for all if every run is a process with one value: the rest of the table has it.
+/// The series of each arm. `None` for all arms if every run is a process with one value: the rest of the table shows
+/// it.
 fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     let plan = &record.header.plan;
     let is_imported = record.header.imported.is_some();
@@ -153,7 +152,6 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     found.map(|it| it.filter(|_| is_of_interest).map(|it| series(results, it))).collect()
 }
 
-/// `dump`.
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
     let format = verb.format.unwrap_or(defaults::DUMP_FORMAT);
@@ -180,7 +178,6 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// `show --metadata`.
 pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
     let files = open::all(files, Detail::Everything)?;
     let n_files = files.len();
@@ -197,7 +194,6 @@ pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// `show --slowest`.
 pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     let mut all = Vec::new();
     let files = open::all(files, Detail::Everything)?;
@@ -223,10 +219,10 @@ pub fn slowest(files: &FilesVerb, n: Option<u32>) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Records that are listed if no command is named.
+/// Number of listed records without a command.
 const N_NEWEST: usize = 20;
 
-/// Lists the records whose commands contain all of these texts; without a text, the newest ones.
+/// Lists the records whose commands contain all texts; without a text, the newest ones.
 pub fn list(texts: &[PathBuf]) -> Result<u8> {
     let texts: Vec<String> = texts.iter().map(|text| text.to_string_lossy().into()).collect();
     let is_wanted = |it: &ListedRecord| texts.iter().all(|text| it.what.contains(text));
@@ -240,7 +236,7 @@ pub fn list(texts: &[PathBuf]) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// When a record was made, and of what. `None` for a file that is no record.
+/// Date and content of a record; `None` for other files.
 fn listed(path: &Path) -> Option<ListedRecord> {
     let path = path.to_owned();
     if record::is_suite(&path) {
@@ -274,7 +270,6 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
     Ok(of_all.unwrap_or(exit_code::SUCCESS))
 }
 
-/// The exit code of a record.
 fn code_of(found: &RecordCheck) -> u8 {
     match found.verdict() {
         Steadiness::Unstable => exit_code::CHECK_FAILED,

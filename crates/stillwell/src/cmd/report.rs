@@ -1,4 +1,4 @@
-//! `report`: records, or files of other programs, as one page.
+//! `report`: a page of records or files of other programs.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,11 @@ use record::newest;
 use render::report as page;
 use render::report::ReportRecord;
 
-/// What a page of ours has near its start (assets/report/page.html).
+/// A text near the start of our pages (assets/report/page.html).
 const OUR_PAGE: &str = "<meta name=\"generator\" content=\"stillwell\">";
-/// Number of bytes in which that is looked for.
+/// Number of bytes to search for the text.
 const PAGE_START: u64 = 4096;
 
-/// `report`.
 pub fn report(verb: &ReportVerb) -> Result<u8> {
     let (output, is_named) = match &verb.output {
         Some(output) => (output.clone(), true),
@@ -49,7 +48,7 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The page beside the first file, with its name: `a.swell` has `a.html`, a directory `x` has `x.html`.
+/// The page next to the first file: `a.html` for `a.swell`, `x.html` for a directory `x`.
 fn beside(files: &FilesVerb) -> Result<PathBuf> {
     let first = match files.files.first() {
         Some(first) => first.clone(),
@@ -61,7 +60,7 @@ fn beside(files: &FilesVerb) -> Result<PathBuf> {
         "standard input has no place for a page beside it; name the page with -o FILE"
     );
     if first.is_dir() {
-        // `..` and `.` have no name that a page could have.
+        // `..` and `.` give no name for a page.
         let name = first.file_name().with_context(|| {
             format!("{}: this directory has no name; name the page with -o FILE", first.display())
         })?;
@@ -74,13 +73,13 @@ fn beside(files: &FilesVerb) -> Result<PathBuf> {
     Ok(file.with_extension("html"))
 }
 
-/// Refuses to replace a file that the user did not name, unless it is a page of ours.
+/// Refuses to replace a file that the user did not name, unless it is one of our pages.
 fn refuse_other_page(path: &Path) -> Result<()> {
     let mut start = Vec::new();
     match open_to_read(path) {
         Ok(file) => drop(file.take(PAGE_START).read_to_end(&mut start)),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        // It is there, and no page of ours.
+        // The file exists and is not our page.
         Err(_) => {}
     }
     let is_ours = start.windows(OUR_PAGE.len()).any(|window| window == OUR_PAGE.as_bytes());
@@ -89,7 +88,7 @@ fn refuse_other_page(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that would overwrite its own input.
+/// Refuses to overwrite an input.
 fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
     let shown = output.display();
     let is_record = output.extension().is_some_and(|extension| extension == "swell");
@@ -103,7 +102,6 @@ fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the page of the records.
 pub fn write(to: &mut dyn std::io::Write, all: &[Assessment], title: Option<&str>) -> Result<()> {
     let inputs: Vec<ReportInput<'_>> =
         all.iter().map(|it| ReportInput { record: &it.record, analysis: &it.analysis }).collect();

@@ -1,4 +1,4 @@
-//! `--revisions`: what the command line says → commits that are checked out and built.
+//! `--revisions`: checks the named commits out and builds them.
 
 use anyhow::{Context as _, Result};
 
@@ -8,8 +8,7 @@ use model::spec::RevisionOptions;
 use record::plan::BuiltRevision;
 use record::plan::suite::VariantBuild;
 
-/// The revisions in work trees of their own, built. Empty if the command line has none. Errors: a revision is unknown,
-/// or a build fails.
+/// The revisions, built in work trees of their own. Errors: a revision is unknown, or a build fails.
 pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
     if options.revisions.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! With whose rights a verb opens files (docs/security.md): decided once, before the verb looks at anything.
+//! Whose rights a verb uses to open files (docs/security.md): decided once, before anything else.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use model::spec::campaign::CampaignAction;
 use model::spec::groups::RightsOptions;
 use model::spec::{FairPlayAction, PoolAction, ShieldAction, SystemAction, Verb};
 
-/// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller: only [`host`] opens those
-/// of the machine as root. Any other verb becomes the caller for good. Errors: it is not known who called, or the
-/// kernel refuses.
+/// Under sudo, doas or pkexec a verb that needs root keeps it, but opens files as the caller; only [`host`] opens files
+/// of the machine as root. Any other verb becomes the caller for good. Errors: the caller is unknown, or the kernel
+/// refuses.
 pub fn settle(verb: &Verb) -> Result<()> {
     if is_hook(verb) {
         return Ok(());
@@ -25,23 +25,21 @@ pub fn settle(verb: &Verb) -> Result<()> {
     if needs_root(verb) {
         return sys::take_files(&user).context("cannot open files as the user who called sudo");
     }
-    // A program that git is configured to run must not use the password that sudo has just been told. The commands of a
-    // queue are the user's own.
+    // Programs that git is configured to run must not use sudo's cached password. The commands of a queue are the
+    // user's own.
     if !matches!(verb, Verb::Pool(_)) {
         set_no_new_privs(true).context("cannot give up the rights to new privileges")?;
     }
     become_caller()
 }
 
-/// Looks at the machine or changes it, with all rights of this process if it is this machine. A directory of files is the
-/// user's.
+/// Examines or changes this machine with all rights of the process; a directory of files with the user's.
 pub fn on_machine<T>(root: &Path, act: impl FnOnce() -> T) -> T {
     if root == Path::new("/") { sys::with_own_files(act) } else { act() }
 }
 
-/// Gives the commands of kept work the rights that this command line gives them. The work was begun with the rights in
-/// `began`, which come from a file of the user: whatever runs as the user may have written it. Errors: the commands ran
-/// as root, and would not any more.
+/// Gives resumed work the rights of this command line. The rights in `began` come from a file that any process of the
+/// user may have written. Errors: the commands ran as root, and would not any more.
 pub fn take_for_kept(now: RightsOptions, began: &mut RightsOptions, work: &str) -> Result<()> {
     ensure!(
         now.as_root || !began.as_root || invoking_user().is_none(),
@@ -51,7 +49,7 @@ pub fn take_for_kept(now: RightsOptions, began: &mut RightsOptions, work: &str) 
     Ok(())
 }
 
-/// Whether the verb is a process of a session, which gave it the rights that it needs.
+/// Whether the verb is a hook of a session, which gave it its rights.
 fn is_hook(verb: &Verb) -> bool {
     let Verb::FairPlay(verb) = verb else { return false };
     !matches!(verb.action, FairPlayAction::Audit(_))

@@ -28,7 +28,7 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     })
 }
 
-/// Measures and shows nothing. Returns the end of the session, and the isolation of its runs.
+/// Measures without output. Returns the end of the session and the isolation of its runs.
 pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)> {
     Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let isolation = guard.isolation().cloned();
@@ -38,7 +38,7 @@ pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)
     })
 }
 
-/// Measures these builds and shows nothing but progress. Returns the record, and the end of the session.
+/// Measures these builds and shows only progress. Returns the record and the end of the session.
 pub fn measure_revisions(
     verb: &RunVerb,
     revisions: &[BuiltRevision],
@@ -50,7 +50,7 @@ pub fn measure_revisions(
     })
 }
 
-/// Measures what this makes of the plan and shows nothing but progress. Returns the record, and the end of the session.
+/// Measures a changed plan and shows only progress. Returns the record and the end of the session.
 pub fn measure_changed(
     verb: &RunVerb,
     change: impl FnOnce(&mut Plan),
@@ -58,8 +58,8 @@ pub fn measure_changed(
     measure_revisions(verb, &[], change)
 }
 
-/// Measures with samples, to the last run whatever it shows, and shows nothing. `change` has the last word about the
-/// plan. Returns the record, and the end of the session.
+/// Measures with samples to the last run, without output. `change` has the last word about the plan. Returns the record
+/// and the end of the session.
 pub fn measure_profiled(
     verb: &RunVerb,
     sampling: SampledSession,
@@ -79,19 +79,19 @@ pub fn measure_profiled(
     })
 }
 
-/// Shows the runs of a session that failed. Returns the exit code.
+/// Shows the runs of a failed session. Returns the exit code.
 pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Result<u8> {
     conclusion::finish(&Presentation::of_run(&verb.spec), record, end)
 }
 
-/// Plans a session under a guard, and passes its start on. `change` has the last word about the plan.
+/// Plans a session under a guard, then starts it. `change` has the last word about the plan.
 fn started<T>(
     (verb, revisions): (&RunVerb, &[BuiltRevision]),
     guard: &mut Guard,
     change: impl FnOnce(&mut Plan),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
 ) -> Result<T> {
-    // The facts are those of the tuned machine.
+    // The facts describe the tuned machine.
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
     let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
@@ -118,8 +118,8 @@ fn raise(verb: &RunVerb, plan: &mut Plan) {
     priority::raise(&mut plan.process, &verb.spec.process.priority, may_raise);
 }
 
-/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
-/// code. Errors of the session are printed.
+/// Measures a series of one command to its last run. Precision does not end the series early. Prints the errors of the
+/// session. Returns the record and the exit code.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::bare(verb.spec.process.rights).hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));

@@ -20,7 +20,6 @@ use model::values::{CachePart, exit_code, name_cpus};
 use render::shield as shown;
 use render::system::tuned;
 
-/// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {
     match &verb.action {
         ShieldAction::On(verb) => on_machine(&verb.host_root, || on(verb)),
@@ -81,7 +80,7 @@ fn status(verb: &SystemRoot) -> Result<u8> {
             (journal.shield.clone(), owner)
         }
         Ok(None) => (None, None),
-        // A user without access to the journal can still read the groups.
+        // Without access to the journal, a user can still read the groups.
         Err(_) => (shielding::strays(&host).pop(), None),
     };
     let raised: Option<ShieldPlan> = raised.or_else(|| shielding::strays(&host).pop());
@@ -109,7 +108,7 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     })
 }
 
-/// Runs the command as a child, which inherits the group and the CPUs.
+/// Runs the command as a child, which inherits the group and its CPUs.
 fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
     let bound = guard.bound_cpus();
     if !bound.is_empty() {

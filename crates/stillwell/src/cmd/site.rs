@@ -1,4 +1,4 @@
-//! `history report`: a directory of pages. Its list of files says which files are ours; all others stay untouched.
+//! `history report`: a directory of pages. A list names our files there; all others stay untouched.
 #![expect(clippy::disallowed_methods, reason = "writes a directory, and reads what is in it")]
 
 use std::collections::BTreeSet;
@@ -11,25 +11,24 @@ use host::user_files::{make_directories, read_text, read_whole};
 use model::words::reason;
 use render::site::{ASSETS, INDEX, PAGES};
 
-/// The list of a site's files. The next report replaces only these.
+/// The list of our files. The next report replaces only these.
 const LIST: &str = "stillwell-site.txt";
 /// First line of the list.
 const HEADING: &str =
     "# files of stillwell history report; the next one replaces and removes these and no others";
 
-/// The directory of a site.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// The files of an earlier report.
+    /// Files of an earlier report.
     old: BTreeSet<String>,
     new: BTreeSet<String>,
-    /// Number of files whose content changed.
+    /// Number of changed files.
     n_written: usize,
 }
 
 impl Folder {
-    /// Opens a directory, or makes it. Errors: the directory cannot be made, or has files that are not ours.
+    /// Opens or creates a directory. Errors: the directory has files that are not ours.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
         make(path).with_context(|| format!("-o {shown}: cannot make the directory"))?;
@@ -50,8 +49,8 @@ impl Folder {
         Ok(Self { path: path.into(), old, new: BTreeSet::new(), n_written: 0 })
     }
 
-    /// Lists the new files before they are written, so that a killed report leaves a directory that is ours. Errors: a
-    /// file exists and is not ours, or the list cannot be written.
+    /// Lists the new files before they are written, so that a killed report leaves a directory of ours. Errors: a file
+    /// exists and is not ours.
     pub fn announce(&mut self, names: impl Iterator<Item = String>) -> Result<()> {
         self.new = names.collect();
         for name in self.new.difference(&self.old) {
@@ -75,7 +74,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a file as a whole, unless it has this text already.
+    /// Writes a whole file, unless it has this text already.
     pub fn write(&mut self, name: &str, text: &str) -> Result<()> {
         assert!(self.new.contains(name), "{name} was not announced");
         let path = self.path.join(name);
@@ -89,7 +88,7 @@ impl Folder {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Removes the old files of an earlier report. Returns the number of files that were written.
+    /// Removes obsolete files of an earlier report. Returns the number of written files.
     pub fn finish(self) -> Result<usize> {
         for name in self.old.difference(&self.new) {
             let path = self.path.join(name);
@@ -127,8 +126,7 @@ fn make(path: &Path) -> std::io::Result<()> {
     make_directories(path, 0o777)
 }
 
-/// The names in a list. Only names that a report could write are accepted, because the list says which files to
-/// remove.
+/// The names in a list, which says which files to remove. Only names of reports are accepted.
 fn listed(text: &str) -> Result<BTreeSet<String>> {
     let mut lines = text.lines();
     ensure!(lines.next() == Some(HEADING), "its first line is another");

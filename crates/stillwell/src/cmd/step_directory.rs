@@ -1,5 +1,5 @@
-//! The directory of a verb that drives several sessions: what was asked for, and what each finished step found, line by
-//! line. Work that was killed goes on from there.
+//! The directory of a verb that drives several sessions: the request, and the result of each finished step, line by
+//! line. Killed work can continue from there.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,30 +18,31 @@ use model::spec::request::{asked, differences};
 use record::new_path;
 use render::document::ErrorCode;
 
-/// Arguments that say how the answer is shown and kept. GOOD and BAD may have other words for the same commits.
+/// Arguments that only affect how the answer is shown and kept, and GOOD and BAD, which can name the same commits
+/// differently.
 const NOT_ASKED: [&str; 7] = ["json", "style", "report", "history", "benchmark", "good", "bad"];
 
-/// The words of a kind of work.
+/// File names and messages of a kind of work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepFiles {
-    /// What the manifest calls itself, and the version that this program writes.
+    /// The manifest's name of the format, and the version that this program writes.
     pub format: &'static str,
     pub version: u32,
-    /// The names of the manifest, and of the file with a line for each step.
+    /// File names of the manifest and of the steps.
     pub manifest: &'static str,
     pub steps: &'static str,
-    /// The work, for messages: a search.
+    /// The work's name in messages, for example "search".
     pub work: &'static str,
 }
 
 impl StepFiles {
-    /// The error of a directory without this work.
+    /// The error about a directory without this work.
     pub(super) fn missing(&self, directory: &Path) -> anyhow::Error {
         let work = self.work.trim_start_matches("a ");
         ErrorCode::NotFound.error(format!("there is no {work} in {}", directory.display()))
     }
 
-    /// The message about a directory whose steps are gone. Without them, what was spent of an error rate would be forgotten.
+    /// The message about a directory without its steps: the error rate that they spent would be forgotten.
     fn lost_steps(&self, directory: &Path) -> String {
         let (steps, shown) = (self.steps, directory.display());
         format!(
@@ -51,12 +52,12 @@ impl StepFiles {
     }
 }
 
-/// What such work was asked for.
+/// The request of some work.
 pub(super) trait StepManifest: Serialize + DeserializeOwned {
     const FILES: StepFiles;
 }
 
-/// A manifest as it is written.
+/// A manifest with its format and version.
 #[derive(Serialize, Deserialize)]
 struct Stamped<M> {
     format: String,
@@ -65,24 +66,22 @@ struct Stamped<M> {
     manifest: M,
 }
 
-/// The directory of some work, locked.
 pub(super) struct StepDirectory<M, L> {
     pub directory: PathBuf,
     pub manifest: M,
-    /// The steps that are finished.
+    /// Finished steps.
     pub lines: Vec<L>,
     file: File,
 }
 
-/// The file that marks work which has come to its end.
+/// The file that marks finished work.
 const ENDED: &str = "ended";
 
-/// Whether the work of a directory has come to its end.
 pub(super) fn has_ended(directory: &Path) -> bool {
     directory.join(ENDED).exists()
 }
 
-/// Reads the manifest of a directory; `None` if there is none. Errors: it is of other work, or of a later program.
+/// The manifest in a directory, if any. Errors: it is of other work, or of a later program.
 pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>> {
     let files = M::FILES;
     let path = directory.join(files.manifest);
@@ -100,7 +99,7 @@ pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>
     Ok(Some(found.manifest))
 }
 
-/// The directory of a request in the state directory: the same request goes on with its work.
+/// The directory of a request in the state directory. The same request continues its work.
 pub(super) fn usual_directory<V: Args + Serialize>(
     (name, verb): (&str, &V),
     more: &[&str],
@@ -116,7 +115,7 @@ pub(super) fn usual_directory<V: Args + Serialize>(
     Ok(record.with_file_name(format!("{name}-{hash}")))
 }
 
-/// Work that is asked for once more has to be the same. Errors: it differs; the error names the options.
+/// Errors: the request differs from the earlier one; the error names the options.
 pub(super) fn require_same_request<V: Args + Serialize>(
     before_and_now: (&V, &V),
     files: StepFiles,
@@ -133,7 +132,7 @@ pub(super) fn require_same_request<V: Args + Serialize>(
     Ok(())
 }
 
-/// Says how interrupted work of a verb goes on. Returns the message.
+/// Tells how to continue interrupted work. Returns the message.
 pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     let shown = directory.to_string_lossy();
     let shown = shell_words::quote(&shown);
@@ -142,7 +141,7 @@ pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     message
 }
 
-/// Work that goes on keeps its rules. Errors: the command line has an option that would change nothing.
+/// Refuses an option that would not change resumed work, which keeps its rules.
 pub(super) fn refuse_with_resume(option: Option<String>, work: &str) -> Result<()> {
     let Some(option) = option else { return Ok(()) };
     Err(ErrorCode::Usage.error(format!(
@@ -151,8 +150,7 @@ pub(super) fn refuse_with_resume(option: Option<String>, work: &str) -> Result<(
 }
 
 impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
-    /// Opens a directory, and makes it if it is not there. Errors: it cannot be made or read, or another process works
-    /// there.
+    /// Opens or creates a directory. Errors: another process works there.
     pub(super) fn open(directory: PathBuf, make: impl FnOnce() -> Result<M>) -> Result<Self> {
         let files = M::FILES;
         let shown = directory.display().to_string();
@@ -160,7 +158,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW;
         let open = || open_to_write(&path, flags, 0o666);
         let manifest = match manifest_in(&directory)? {
-            // The file of the steps is made before the manifest.
+            // The file of the steps is created before the manifest.
             Some(_) if !path.exists() => bail!(files.lost_steps(&directory)),
             Some(found) => found,
             None => {
@@ -182,7 +180,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
             bail!("another process is at work in {shown}; wait for its end");
         }
         let text = read_text(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // A torn last line is of work that was killed while it wrote.
+        // A killed process leaves an incomplete last line.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         if whole.len() < text.len() {
             file.set_len(whole.len() as u64).context("cannot drop a torn line")?;
@@ -191,8 +189,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         Ok(Self { directory, manifest, lines, file })
     }
 
-    /// What a directory has, to look at while another process may work there. Errors: there is no such work, or a file
-    /// cannot be read.
+    /// Reads a directory while another process may work there. Errors: there is no such work.
     pub(super) fn look(directory: &Path) -> Result<(M, Vec<L>)> {
         let manifest = manifest_in(directory)?.ok_or_else(|| M::FILES.missing(directory))?;
         let path = directory.join(M::FILES.steps);
@@ -206,7 +203,6 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         Ok((manifest, parsed(&path, whole)?))
     }
 
-    /// Keeps a finished step.
     pub(super) fn keep(&mut self, line: L) -> Result<()> {
         let text = format!("{}\n", serde_json::to_string(&line)?);
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
@@ -215,13 +211,12 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         Ok(())
     }
 
-    /// Marks the work as one that has come to its end.
     pub(super) fn mark_ended(&self) -> Result<()> {
         let path = self.directory.join(ENDED);
         replace(&path, 0o666, b"").with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// A name for the next record that no file has. A record that was cut short stays.
+    /// An unused name for the next record; a record that was cut short stays.
     pub(super) fn new_record(&self) -> PathBuf {
         let name = |n: usize| self.directory.join(format!("{n:03}.swell"));
         (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0))

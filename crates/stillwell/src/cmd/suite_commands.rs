@@ -16,28 +16,28 @@ use record::plan::suite::{
 };
 use record::plan::{ARM_WORD, Plan};
 
-/// The hook of a benchmark that has none, where others have one.
+/// Hooks are given per benchmark; this command does nothing.
 const NOTHING: &str = ":";
 
-/// A suite as it was when the work began: an edit of the file does not change what is measured.
+/// A suite as it was when the work began: later edits of the file do not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptSuite {
     path: PathBuf,
     text: String,
-    /// Where its commands run, unless they are built.
+    /// The directory of its commands, unless they are built.
     directory: String,
 }
 
-/// The commands of a suite for some programs: of each benchmark one for each program, in the same order.
+/// The commands of a suite for some programs: for each benchmark one for each program, in the same order.
 pub struct SuiteCommands {
     pub spec: RunSpec,
-    /// The names of the benchmarks.
+    /// Names of the benchmarks.
     names: Vec<String>,
     programs: Vec<BenchmarkVariant>,
     directory: String,
 }
 
-/// A program as a variant of a suite: `prefix` is what its commands begin with.
+/// A program as a variant of a suite; its commands begin with `prefix`.
 pub fn prefixed(name: &str, prefix: &str) -> VariantBuild {
     let (name, prefix) = (name.to_owned(), Some(prefix.to_owned()));
     bare(Variant { name, prefix, ..Variant::default() })
@@ -48,7 +48,7 @@ fn bare(variant: Variant) -> VariantBuild {
 }
 
 impl KeptSuite {
-    /// Errors: the file cannot be read, or has no benchmarks that can be measured together.
+    /// Errors: the file cannot be read, or its benchmarks cannot be measured together.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -58,18 +58,16 @@ impl KeptSuite {
         Ok(Self { path, text, directory })
     }
 
-    /// The names of its benchmarks. Errors: the file has a mistake, or a benchmark that cannot be measured with the
-    /// others.
+    /// Names of the benchmarks. Errors: the file has a mistake, or its benchmarks cannot be measured together.
     pub fn names(&self) -> Result<Vec<String>> {
         Ok(self.commands(&[])?.names)
     }
 
-    /// The directory of the file.
     pub fn directory(&self) -> &Path {
         Path::new(&self.directory)
     }
 
-    /// Its own variants.
+    /// The suite's own variants.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let file: SuiteFile = parse(self.text())?;
         Ok(file.variants.iter().map(|variant| Variant::clone(variant)).collect())
@@ -79,14 +77,14 @@ impl KeptSuite {
         Text { path: &self.path, text: &self.text }
     }
 
-    /// Its benchmarks with these variants in place of its own.
+    /// The benchmarks with these variants instead of the suite's own.
     fn candidates(&self, variants: &[VariantBuild]) -> Result<Vec<Candidate>, Prose> {
         let mut file: SuiteFile = parse(self.text())?;
         file.benchmarks.iter_mut().for_each(|benchmark| benchmark.variants = None);
         candidates(self.text(), &file, variants, &self.directory)
     }
 
-    /// The session of these programs. Errors: see [`Self::names`].
+    /// The commands of these programs. Errors: see [`Self::names`].
     pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
         let nothing = [bare(Variant::default())];
         let programs = if programs.is_empty() { &nothing } else { programs };
@@ -106,7 +104,7 @@ impl KeptSuite {
 }
 
 impl SuiteCommands {
-    /// Each command, with the directory in which it runs first.
+    /// Each command, and before it its directory.
     pub fn placed(&self) -> impl Iterator<Item = (&str, &str)> {
         let directory = |at: usize| {
             let own = self.programs[at % self.programs.len()].directories.first();
@@ -116,9 +114,9 @@ impl SuiteCommands {
         commands.map(move |(at, command)| (&**command, &**directory(at)))
     }
 
-    /// Makes the arms those of benchmarks that are compared by their geometric mean.
+    /// Turns the arms into benchmarks that are compared by their geometric mean.
     pub fn place(&self, plan: &mut Plan) {
-        // The start of a shell is in the times of all of them: no command could be subtracted from a geometric mean.
+        // Every time contains a shell's start: a control cannot be subtracted from a geometric mean.
         plan.arms.truncate(self.names.len() * self.programs.len());
         plan.control = None;
         for (index, arm) in plan.arms.iter_mut().enumerate() {
@@ -142,7 +140,7 @@ struct Together {
     names: HashSet<String>,
     setups: Vec<String>,
     cleanups: Vec<String>,
-    /// Of each benchmark, or of none.
+    /// One for each benchmark, or none.
     validates: Vec<String>,
 }
 
@@ -188,7 +186,7 @@ impl Together {
         }
     }
 
-    /// The options that all benchmarks have in common, because a session has them once.
+    /// Takes the options that all benchmarks must share, because a session has them once.
     fn take_common(&mut self, options: &CommandOptions) -> Result<(), Flaw> {
         let (has, own) = (&mut self.spec.process.execution, &options.execution);
         if self.names.len() == 1 {

@@ -1,4 +1,4 @@
-//! `system`: the sources of noise on this machine, and their remedies.
+//! `system`: sources of noise on this machine, and remedies.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ fn named_cpus(cpus: Option<&Cpus>) -> Option<&[usize]> {
     cpus.map(|cpus| cpus.0.as_slice())
 }
 
-/// The interrupts of each CPU, and the time in which they came, s.
+/// The interrupts of each CPU and their period, s.
 fn count(host: &Host, time: Option<TimeSpan>) -> Option<(Interrupts, f64)> {
     let before = Interrupts::read(host)?;
     let Some(time) = time else {

@@ -1,4 +1,4 @@
-//! `timeit`: statements, in any interpreters.
+//! `timeit`: statements in any interpreters.
 
 use anyhow::Result;
 
@@ -14,7 +14,6 @@ use record::Readers;
 use record::plan::priority::{HIGHEST, raise};
 use record::plan::programs::decide_timeit;
 
-/// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &by_suffix(&verb.spec.session)?;
     let revisions = revisions::built(&verb.spec.revisions)?;

@@ -16,7 +16,7 @@ use render::system::tuned as shown;
 const NOTHING: &str = "nothing is changed\n";
 const EARLIER_BOOT: &str = "the journal of an earlier boot, which has undone its changes,";
 
-/// Turns the knobs until they are put back.
+/// Tunes the machine until the knobs are put back.
 pub fn tune(verb: &SystemTune) -> Result<u8> {
     let host = Host::new(&verb.root.host_root);
     let knobs = tune::select(verb.only.as_deref(), &verb.skip).map_err(|why| anyhow!("{why}"))?;
@@ -35,7 +35,6 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     Ok(if is_good { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// Puts the original values back.
 pub fn reset(verb: &SystemRoot) -> Result<u8> {
     match restore::reset(&Host::new(&verb.host_root))? {
         Reset::Nothing => print(NOTHING)?,
@@ -61,7 +60,7 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
         ),
         None => NOTHING.to_owned(),
         Some(journal) => match journal.begun.first() {
-            // The first line could not be written whole.
+            // The first line is incomplete.
             None => NOTHING.to_owned(),
             Some(begin) => shown::status(&host, &journal, &since(begin)),
         },

@@ -1,4 +1,4 @@
-//! Builds and sessions of other verbs that may fail for the fault of a program, which is no fault of the verb.
+//! Builds and sessions of other verbs that may fail when a measured program fails (the verb itself is fine).
 
 use std::path::Path;
 
@@ -15,17 +15,16 @@ use record::plan::suite::VariantBuild;
 use render::document::ErrorCode;
 use render::failure::{Quote, code, explain};
 
-/// Why something was not measured.
 #[derive(Debug)]
 pub enum Unmeasured {
-    /// This one of the programs cannot be built or run.
+    /// The program with this index cannot be built or run.
     Program(usize, String),
     /// ^C or SIGTERM came.
     Interrupted,
 }
 
-/// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure is
-/// that of program 0.
+/// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure
+/// is attributed to program 0.
 pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
     Ok(match suites::attempted(variant, top)? {
         suites::BuildAttempt::Built(built) => {
@@ -38,8 +37,7 @@ pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, boo
     })
 }
 
-/// Why a session did not come to its end; `Ok(())` if it did. Errors: it failed, and not for the fault of one of its
-/// programs.
+/// `Ok(())` if the session is complete, otherwise the reason. Errors: it failed, and none of its programs is to blame.
 pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>> {
     match end.reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise => Ok(Ok(())),

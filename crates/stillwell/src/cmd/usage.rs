@@ -1,16 +1,16 @@
-//! Mistakes of the command line in one line. clap's own text has five, and the usage, which `--help` shows better.
+//! Mistakes of the command line in one line: clap's own text has five, and the usage, which `--help` shows better.
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use model::spec::{command, renamed};
 
-/// Whether an error of clap is a text that was asked for, such as the help.
+/// Whether clap's "error" is a requested text, such as the help.
 pub fn is_answer(error: &Error) -> bool {
     !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }
 
-/// The mistake, clap's tips, and where the help is. `words` is the command line.
+/// The mistake, clap's tips, and a pointer to the help. `words`: the command line.
 pub fn mistake(error: &Error, words: &[String]) -> String {
     if let Some(text) = no_verb(error, words) {
         return text;
@@ -24,13 +24,13 @@ pub fn mistake(error: &Error, words: &[String]) -> String {
         line.strip_prefix("error: ").unwrap_or(&line).to_owned()
     });
     let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
-    // A value that looks like an option is nearly always an option with a mistake.
+    // A value that looks like an option is usually a mistyped option.
     let tips: Vec<&str> = tips.filter(|tip| !tip.starts_with("to pass '")).collect();
     let tips: String = tips.iter().map(|tip| format!("; {tip}")).collect();
     format!("{what}{tips}; `{} --help` shows more", verb(words))
 }
 
-/// Verbs of pyperf that work otherwise here, so that another name for ours would do something else silently.
+/// Verbs of pyperf with another meaning here: suggesting a name of ours would silently do something else.
 const VERBS_OF_PYPERF: [(&str, &str); 2] = [
     ("command", "stillwell run 'PROGRAM ARGUMENT', each command in quotes"),
     (
@@ -39,7 +39,7 @@ const VERBS_OF_PYPERF: [(&str, &str); 2] = [
     ),
 ];
 
-/// Words for a first word that is no verb: a record, a typing error, or a program without a slash.
+/// The message for a first word that is no verb: a record, a typing error, or a program without a slash.
 fn no_verb(error: &Error, words: &[String]) -> Option<String> {
     let is_first = error.kind() == ErrorKind::InvalidSubcommand && verb(words) == "stillwell";
     if !is_first {
@@ -56,7 +56,7 @@ fn no_verb(error: &Error, words: &[String]) -> Option<String> {
         let similar = match error.get(ContextKind::SuggestedSubcommand) {
             Some(ContextValue::String(verb)) => format!(" (similar: {verb})"),
             Some(ContextValue::Strings(verbs)) if !verbs.is_empty() => {
-                // Names of other tools are understood, and not recommended.
+                // Names from other tools are understood, but not recommended.
                 let mut ours: Vec<&str> =
                     verbs.iter().map(String::as_str).filter(|it| !it.contains('_')).collect();
                 ours.sort_by_key(|verb| n_edits(verb, word));
@@ -71,7 +71,7 @@ fn no_verb(error: &Error, words: &[String]) -> Option<String> {
     })
 }
 
-/// Letters to insert, delete or replace to make one word of the other (Levenshtein).
+/// Edit distance: letters to insert, delete or replace (Levenshtein).
 fn n_edits(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut before: Vec<usize> = (0..=other.len()).collect();
@@ -86,7 +86,7 @@ fn n_edits(one: &str, other: &str) -> usize {
     before[other.len()]
 }
 
-/// Better words for numbers that are none.
+/// A better message for invalid numbers.
 fn what(error: &Error, words: &[String]) -> Option<String> {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -104,7 +104,7 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
         return Some(format!("{argument} is now {now}"));
     }
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
-        // clap names the first letter of what could be short options: `-1` of `-1s`.
+        // clap names the first letter of possible short options: `-1` for `-1s`.
         let is_it =
             |word: &String| word == argument || (argument.len() == 2 && word.starts_with(argument));
         let at = words.iter().position(is_it)?;
@@ -141,7 +141,7 @@ fn what(error: &Error, words: &[String]) -> Option<String> {
     Some(format!("{option} {value}: {why}"))
 }
 
-/// The verb, and the verb in it: `stillwell history add`.
+/// The verb with its action: `stillwell history add`.
 fn verb(words: &[String]) -> String {
     let (mut name, mut command) = (String::from("stillwell"), &command());
     for word in words.iter().skip(1) {

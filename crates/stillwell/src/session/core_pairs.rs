@@ -1,4 +1,4 @@
-//! The CPUs of this machine that slow each other: measured once after each boot, and kept.
+//! CPUs that slow each other: measured once after each boot, and kept.
 
 use std::io;
 use std::path::Path;
@@ -8,13 +8,13 @@ use host::{CorePairs, Host, look, open_regular, pairs_to_measure, read_cpu_table
 use measure::noise::core_pairs::measure_core_pairs;
 use record::cores_path;
 
-/// Pairs of CPUs that share a core although the machine does not say so.
+/// Pairs of CPUs that share a core although the machine does not report it.
 pub fn hidden_siblings(host: &Host) -> Vec<[usize; 2]> {
     core_pairs(host).map(|pairs| pairs.siblings()).unwrap_or_default()
 }
 
-/// How much the CPUs slow each other, measured since the boot, or now. `None` without a pair to measure, and on
-/// hardware, which reports the threads of a core itself.
+/// How much CPUs slow each other, measured since the boot or now. `None` without a pair to measure, and on hardware,
+/// which reports the threads of a core.
 pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     if !host.is_this_machine() || look(host).facts.virtualisation.is_none() {
         return None;
@@ -22,7 +22,7 @@ pub fn core_pairs(host: &Host) -> Option<CorePairs> {
     if pairs_to_measure(&read_cpu_table(host, None)).is_empty() {
         return None;
     }
-    // Without a place to keep them, they are measured each time.
+    // Without a place to keep them, they are measured in each session.
     let path = cores_path().ok();
     let kept = path.as_deref().and_then(read).filter(|pairs| pairs.hold_for(host));
     if kept.is_some() {

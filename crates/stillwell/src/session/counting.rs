@@ -9,7 +9,7 @@ use model::values::CounterChoice;
 use record::plan::Plan;
 use record::plan::counting::choose;
 
-/// Chooses a counter, if instructions decide. `as_root`: the runs have root rights. Errors: nothing counts instructions
+/// Chooses a counter if instructions decide. `as_root`: the runs have root rights. Errors: nothing counts instructions
 /// here.
 pub fn count<'a>(
     plans: impl IntoIterator<Item = &'a mut Plan>,

@@ -3,8 +3,8 @@
 use record::plan::Plan;
 use render::budget::{has_room, short_budget};
 
-/// Blocks after which a forecast is made (0: after a round of the warm-up), and the factor by which the fewest blocks
-/// must exceed the budget then. Later forecasts leave out the first block, often the slowest because of cold caches.
+/// Blocks before a forecast (0: after a round of the warm-up), and the factor by which the fewest blocks must exceed
+/// the budget. Later forecasts leave out the first block, which cold caches often slow.
 const FORECASTS: [(u32, f64); 3] = [(0, 3.0), (1, 3.0), (3, 1.5)];
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,8 +53,7 @@ mod tests {
     const BUDGET_NS: u64 = 10_000_000_000;
     const MIN: u32 = 10;
 
-    /// A made-up session: its messages, its number of blocks, and the factor by which the fewest blocks exceeded the
-    /// budget.
+    /// A made-up session: messages, number of blocks, and the factor by which the fewest blocks exceeded the budget.
     struct MadeUp {
         told: Vec<String>,
         n_blocks: u32,

@@ -1,4 +1,4 @@
-//! The guard of a session: it tunes knobs, keeps CPUs free while the session lasts, and reports both to the user.
+//! The guard of a session: tunes knobs, keeps CPUs free, and reports both to the user.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -35,7 +35,6 @@ pub struct Guard {
     before: Option<Survey>,
 }
 
-/// Whether the user is told about the guard's actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Voice {
     Normal,
@@ -48,14 +47,14 @@ impl Guard {
         Self { user: user_of_commands(rights.as_root), ..Self::default() }
     }
 
-    /// The guard that the options of commands ask for; by default, it uses the CPUs that were isolated at boot. A
-    /// shield that cannot be made is no error: [`Guard::isolation`] gives the reason. Errors: the guardian cannot
-    /// start, the machine is tuned already, or `--affinity` names unusable CPUs.
+    /// The guard for the options of commands; by default, it uses the CPUs that were isolated at boot. A failed shield
+    /// is no error: [`Guard::isolation`] gives the reason. Errors: the guardian cannot start, the machine is tuned
+    /// already, or `--affinity` names unusable CPUs.
     pub fn for_commands(root: &Path, process: &ProcessOptions) -> Result<Self> {
         Self::from_options(root, process, Voice::Normal)
     }
 
-    /// [`Guard::for_commands`] without messages, for sessions that come one after another.
+    /// [`Guard::for_commands`] without messages, for consecutive sessions.
     pub fn for_commands_quietly(root: &Path, process: &ProcessOptions) -> Result<Self> {
         Self::from_options(root, process, Voice::Quiet)
     }
@@ -88,8 +87,8 @@ impl Guard {
         Ok(Self { before, user, ..Self::start(root, cpus, &process.tuning, shield, voice)? })
     }
 
-    /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free. Errors: the guardian
-    /// cannot start, or the machine is tuned already.
+    /// The guard for the options of workers: tunes the machine and keeps no CPU free. Errors: the guardian cannot
+    /// start, or the machine is tuned already.
     pub fn for_workers(root: &Path, workers: &WorkerOptions) -> Result<Self> {
         if workers.machine.tuning.tune.is_none() {
             return Ok(Self::bare(workers.machine.rights));
@@ -99,7 +98,7 @@ impl Guard {
         Ok(Self { user, ..Self::start(root, cpus, &workers.machine.tuning, None, Voice::Normal)? })
     }
 
-    /// A shield alone. Errors: see [`Guard::for_commands`].
+    /// A shield alone.
     pub fn for_shield(root: &Path, request: shield::ShieldRequest) -> Result<Self> {
         if !Guardian::has_rights(root) {
             let isolation = without_rights(&Host::new(root), &request)?;
@@ -150,17 +149,16 @@ impl Guard {
         }
     }
 
-    /// The CPUs that are kept free, and the mechanism.
+    /// The free CPUs and the mechanism.
     pub fn isolation(&self) -> Option<&Isolation> {
         self.isolation.as_ref()
     }
 
-    /// The user of the commands, if not this process's.
     pub fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
 
-    /// The machine as the runs find it, with the CPUs that this process could use before the shield.
+    /// The machine that the runs find, with the CPUs that this process could use before the shield.
     pub fn survey(&self, host: &Host) -> Survey {
         let Survey { mut facts, gaps } = look(host);
         let Some(before) = &self.before else { return Survey { facts, gaps } };
@@ -176,12 +174,11 @@ impl Guard {
         }
     }
 
-    /// The CPUs that the runs are bound to, if any.
     pub fn bound_cpus(&self) -> Vec<usize> {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }
 
-    /// The files with the counts of the runs' own part of the cache, if any.
+    /// The files with counts of the runs' own part of the cache.
     pub fn cache_monitors(&self) -> CacheMonitors {
         let cache = self.isolation.as_ref().and_then(|isolation| isolation.cache.as_ref());
         cache.map(|cache| monitors(&Host::new("/"), cache)).unwrap_or_default()
@@ -204,7 +201,7 @@ impl Guard {
     }
 }
 
-/// The CPUs that the knobs keep free for workers. The only CPU of a machine is left out unless the user names it.
+/// The CPUs that knobs keep free for workers. A machine's only CPU is left out unless the user names it.
 fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     let host = Host::new(root);
     let cpus = affinity(workers, &look(&host).facts)?.0;
@@ -219,7 +216,6 @@ fn cache_of(part: Option<CachePart>) -> CacheRequest {
     }
 }
 
-/// The CPUs that were isolated at boot.
 fn booted(host: &Host) -> Option<Isolation> {
     if shield::find(host).boot.is_empty() {
         return None;
@@ -229,7 +225,7 @@ fn booted(host: &Host) -> Option<Isolation> {
     (raised.how == ShieldKind::Boot).then(|| shield::verify(host, &raised, Vec::new()))
 }
 
-/// The isolation that needs no rights: CPUs that were isolated at boot, or else an affinity alone.
+/// The isolation without rights: CPUs that were isolated at boot, or else only an affinity.
 fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolation> {
     let placement = match shield::place(host, request.cpus.as_deref(), &request.hidden_siblings) {
         Ok(placement) => placement,

@@ -1,4 +1,4 @@
-//! A session from its plan to its exit code: order the runs, measure and record them; then analyse, judge and show the
+//! A session from its plan to its exit code: orders, measures and records the runs; then analyses, judges and shows the
 //! record.
 
 mod core_pairs;

@@ -10,8 +10,8 @@ use model::spec::groups::PlacementOptions;
 use record::plan::placement::{place_memory, place_threads};
 use record::plan::{Plan, ProcessPlan};
 
-/// Places the threads and the memory of the runs. The abilities that this machine lacks are reported, and become gaps
-/// of the survey. Errors: a memory node of `options` does not exist.
+/// Places the threads and memory of the runs. Reports the abilities that this machine lacks, and adds them to the
+/// survey's gaps. Errors: a memory node of `options` does not exist.
 pub fn place(
     host: &Host,
     plan: &mut Plan,

@@ -1,5 +1,5 @@
-//! The progress of a session: a line that is redrawn on a terminal, else a line every ten seconds. It is written
-//! between pieces of the schedule, never during a timed run; there is no ticker.
+//! The progress of a session: a redrawn line on a terminal, else a line every ten seconds. Written between pieces of
+//! the schedule, never during a timed run; there is no ticker.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -30,28 +30,25 @@ const LINE_EVERY_NS: u64 = 10_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressTarget {
-    /// A line with a bar, redrawn on the terminal.
     Bar,
-    /// A line every ten seconds, for a log.
     Lines,
-    /// A line every ten seconds is not wanted, but notices are.
+    /// Only notices, without progress lines.
     Notices,
     Nowhere,
 }
 
-/// A clock for the lines of a log. Its clones share their state.
+/// Paces the lines of a log. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct LineClock {
     last_ns: Arc<AtomicU64>,
 }
 
 impl LineClock {
-    /// A clock whose first line is due in ten seconds.
     pub fn start() -> Self {
         Self { last_ns: Arc::new(AtomicU64::new(monotonic_ns())) }
     }
 
-    /// Whether a line is due now; the next is due ten seconds later.
+    /// Whether a line is due now; then the next is due ten seconds later.
     pub fn is_due(&self) -> bool {
         self.is_due_at(monotonic_ns())
     }
@@ -81,7 +78,7 @@ pub struct ProgressLine {
     /// The largest number of blocks, if known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
-    /// Blocks that are measured even if they do not fit the budget.
+    /// Blocks that are measured even if the budget is too short.
     n_firm: u32,
     beginning: String,
 }
@@ -125,18 +122,17 @@ impl ProgressLine {
         self.beginning = text;
     }
 
-    /// Shares the clock of an earlier visit's log lines.
+    /// Shares the clock of an earlier visit.
     pub fn with_clock(mut self, clock: LineClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Replaces the budget by a number of blocks.
     pub fn expect_blocks(&mut self, n_blocks: u32) {
         (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
-    /// Writes a line that stays, unless only errors are wanted.
+    /// Writes a permanent line, unless only errors are wanted.
     pub fn notice(&self, text: &str) {
         if self.target != ProgressTarget::Nowhere {
             self.bar.suspend(|| writeln!(terminal::stderr(), "stillwell: {text}").ok());
@@ -184,8 +180,8 @@ impl ProgressLine {
         self.bar.tick();
     }
 
-    /// Sets the text. A narrow terminal gets no bar, then a shortened text: a line that is longer than the terminal
-    /// cannot be cleared after a resize.
+    /// Sets the text. A narrow terminal gets no bar, then a shorter text: a line beyond the terminal's width cannot be
+    /// cleared after a resize.
     fn say(&self, text: &str) {
         let size = tcgetwinsize(std::io::stderr()).ok();
         let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
@@ -202,7 +198,7 @@ impl ProgressLine {
         self.bar.set_message(text);
     }
 
-    /// The smallest values of the first arms, with names if there are several.
+    /// Smallest values of the first arms, with names if there are several.
     fn minima(&self, live: &LiveTimes) -> String {
         let minima = self.shown_arms.iter().filter_map(|&arm| {
             let least = live.min_ns(arm)?;
@@ -228,7 +224,7 @@ impl ProgressLine {
     }
 }
 
-/// The time to the end. A session may outlast its budget, because some blocks are measured in any case.
+/// The remaining time. A session may outlast its budget, because some blocks are measured in any case.
 fn time_left(left_ns: f64) -> String {
     if left_ns > 0.0 {
         format!("{} left", units::short_time(left_ns))
@@ -237,7 +233,7 @@ fn time_left(left_ns: f64) -> String {
     }
 }
 
-/// The comparison that is still open. `wait`: time to its decision, if that comes before the end at `left`.
+/// The open comparison. `wait`: time to its decision, if before the end at `left`.
 fn so_far(
     standing: &ComparisonProgress,
     names: &[String],

@@ -1,4 +1,4 @@
-//! The output of a session on the terminal: style, colours, progress line.
+//! The terminal output of a session: style, colours, progress line.
 
 #![expect(clippy::disallowed_methods, reason = "reads NO_COLOR")]
 
@@ -24,17 +24,15 @@ impl Screen {
         Self { style, target: target(style, output) }
     }
 
-    /// Whether only errors are printed.
     pub fn is_quiet(self) -> bool {
         self.style == Style::None
     }
 
-    /// Whether standard output and standard error are on one terminal.
     pub fn is_one_terminal(self) -> bool {
         std::io::stderr().is_terminal() && std::io::stdout().is_terminal()
     }
 
-    /// The progress of a session; silent if the style has none.
+    /// The progress line of a session; silent if the style has none.
     pub fn progress(self, plan: &Plan) -> ProgressLine {
         ProgressLine::new(plan, self.target, colours_allowed(self.style))
     }

@@ -1,7 +1,5 @@
-//! Extends a decided session until the size of its difference is known well enough.
-//!
-//! The first look that decides can say `0.03 to 43 % slower`, so some of the budget goes into the size; a gate does not
-//! ask for the size. Also counts the blocks that replace invalid ones.
+//! Extends a decided session until the size of its difference is known well enough: the first look that decides can say
+//! `0.03 to 43 % slower`. A gate does not need the size. Also counts the blocks that replace invalid ones.
 
 use stats::Invalid;
 
@@ -12,7 +10,7 @@ use analysis::verdict::GateAnswer;
 use analysis::watch::{ArmComparison, SessionComparisons};
 use record::plan::{Plan, Stopping};
 
-/// A difference is sized when half of its interval is at most this share of the difference: `28 % slower (14 to 42 %)`.
+/// A size is known when half of the interval is at most this share of the difference: `28 % slower (14 to 42 %)`.
 const SIZE_SHARE: f64 = 0.5;
 /// Share of the budget after which the size is no reason to go on.
 const BUDGET_SHARE: f64 = 0.2;
@@ -30,8 +28,8 @@ impl SessionState {
         n_due.saturating_add(u32::try_from(n_warmup).unwrap_or(u32::MAX))
     }
 
-    /// Whether the size of each of these decided differences is known, each at its share of alpha. An unbounded
-    /// interval is never enough. Errors: the times are unfit for a test.
+    /// Whether the sizes of these decided differences are known, each at its share of alpha. An unbounded interval is
+    /// never enough. Errors: the times are unfit for a test.
     pub fn is_sized(
         &self,
         plan: &Plan,
@@ -49,7 +47,7 @@ impl SessionState {
         let is_late = self.span_ns() as f64 > BUDGET_SHARE * budget_ns as f64;
         let share_max = if is_gate || is_late { f64::INFINITY } else { SIZE_SHARE };
         let Some(watch) = &self.watch else { return Ok(true) };
-        // A gate ends by the criterion that judges it; otherwise it could end without an answer.
+        // A gate ends by its own criterion; otherwise it could end without an answer.
         let (limit, margin) = (plan.slower_limit.ln_1p(), plan.policy.same_within.ln_1p());
         if is_of_gate && !watch.is_answered(&self.walls, decided, limit, margin)? {
             return Ok(false);
@@ -57,11 +55,11 @@ impl SessionState {
         watch.is_sized(&self.walls, decided, share_max)
     }
 
-    /// Whether the time of each of these is known to be above, or not above, its ceiling.
+    /// Whether each of these times is known to be above, or not above, the ceiling.
     fn is_below_or_above(&self, plan: &Plan, decided: &[(&ArmComparison, f64)]) -> bool {
         let Some(ceiling) = plan.ceiling.filter(|_| compares_times(plan)) else { return true };
         decided.iter().all(|(tested, _)| {
-            // t0 is not above the lowest run. With workers, these are slices.
+            // t0 is at most the lowest run. With workers, these are slices.
             let most = self.live.min_ns(tested.arm).filter(|_| plan.workers.is_none());
             let t0 = self.live.arm_t0(tested.arm);
             most.is_some_and(|most| most <= ceiling.value)

@@ -1,4 +1,4 @@
-//! The start of a session: its record with the header, its runner, its trace.
+//! The start of a session: record, header, runner, trace.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use record::plan::workers::Workers;
 use record::{self, FORMAT, Header, Layout, Readers, Record, RecordTail, VERSION, Writer};
 use render::remedies::Audience;
 
-/// Adds the place of the runs to an error in the middle of a session. Removes a record without a run.
+/// Adds the place of the runs to an error during the session. Removes a record without runs.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
         std::fs::remove_file(path).ok();
@@ -36,15 +36,14 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
-/// Settings for sampling a session, and the action that takes the samples between runs.
+/// The settings for sampling, and the action that takes the samples between runs.
 pub struct SampledSession {
-    /// Settings of the launcher.
     pub settings: SamplingSettings,
-    /// Called between the runs.
+    /// Called between runs.
     pub take: Box<dyn FnMut() -> Result<()>>,
 }
 
-/// A session that is about to start, made by [`SessionStart::new`]; the public fields have defaults.
+/// A session before its start. Public fields have defaults.
 pub struct SessionStart<'a> {
     plan: &'a Plan,
     survey: Survey,
@@ -53,10 +52,9 @@ pub struct SessionStart<'a> {
     guard: &'a mut Guard,
     /// Times to play instead of running anything, for tests.
     pub script: Option<&'a Path>,
-    /// The maker of the workers, if it has listed their benchmarks already.
+    /// The maker of the workers, if their benchmarks are listed already.
     pub maker: Option<WorkerFactory>,
     pub attribute: bool,
-    /// `None` without a profile.
     pub sampling: Option<SampledSession>,
     pub readers: Readers,
 }
@@ -91,8 +89,7 @@ impl<'a> SessionStart<'a> {
         }
     }
 
-    /// Measures the whole session. Returns the path of the record. Errors: the runner cannot be started, or the record
-    /// cannot be written.
+    /// Measures the whole session. Returns the path of the record.
     pub fn measure(self, screen: Screen) -> Result<(PathBuf, SessionEnd)> {
         let path = match self.record {
             Some(path) => path.to_owned(),
@@ -125,7 +122,7 @@ impl<'a> SessionStart<'a> {
         end.map_err(|error| broken_down(path, error))
     }
 
-    /// Traces all CPUs that runs may use. An unavailable trace is a gap.
+    /// Traces all CPUs that runs may use. A missing trace is a gap.
     fn trace(&mut self, launcher: u32) -> Option<RunTracer> {
         let allowed = self.survey.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
         let mut cpus = allowed.unwrap_or_default();
@@ -171,7 +168,7 @@ impl<'a> SessionStart<'a> {
         end.map_err(|error| broken_down(path, error))
     }
 
-    /// Creates the record of whole processes. Errors: see [`SessionStart::create_record`].
+    /// Creates the record of whole processes.
     pub fn create(
         mut self,
         path: &Path,
@@ -182,8 +179,8 @@ impl<'a> SessionStart<'a> {
         self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
 
-    /// Creates the record with its header. `clock_origin_ns`: origin of the rows' starts on the monotonic clock.
-    /// Errors: the file exists, or cannot be written.
+    /// Creates the record with its header. `clock_origin_ns`: the rows' starts are relative to this on the monotonic
+    /// clock. Errors: the file exists.
     pub fn create_record(
         self,
         path: &Path,
@@ -218,7 +215,7 @@ impl<'a> SessionStart<'a> {
     }
 }
 
-/// Checks that the launcher collects the deciding metric. Errors: this machine does not count it.
+/// Errors: this machine does not count the deciding metric.
 pub fn require_decider(plan: &Plan, evidence: &MetricSupport) -> Result<()> {
     let Some(decide_on) = plan.policy.decide_on else { return Ok(()) };
     let is_missing = |metric: &&Metric| {
@@ -232,7 +229,7 @@ pub fn require_decider(plan: &Plan, evidence: &MetricSupport) -> Result<()> {
     bail!("{option} {name}: it cannot be counted here: {why}")
 }
 
-/// The launcher opens the record by its path.
+/// An absolute path, because the launcher opens the record.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("cannot make {} absolute", path.display()))
 }

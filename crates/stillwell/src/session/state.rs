@@ -1,4 +1,4 @@
-//! The state of a session: what its decisions depend on.
+//! The state of a session: everything that its decisions depend on.
 
 use anyhow::{Context as _, Result};
 
@@ -9,16 +9,16 @@ use analysis::watch::SessionComparisons;
 use record::plan::{BlockRule, Plan, Stopping};
 use record::{RecordLine, RecordTail, Row};
 
-/// The state of a session: the rows so far, and the data for its decisions.
+/// The rows so far, and the data for decisions.
 #[derive(Debug)]
 pub struct SessionState {
     pub(super) live: LiveTimes,
     pub(super) walls: Walls,
     /// Gathers slices into runs; `None` without slices.
     launches: Option<Launches>,
-    /// The comparisons that may end the session.
+    /// Comparisons that may end the session.
     pub(super) watch: Option<SessionComparisons>,
-    /// Sum of the times of all pieces, ns, and their number of steps.
+    /// Total time of all pieces, ns, and their number of steps.
     pub(super) spent_ns: u64,
     pub(super) n_steps: u64,
     /// The first step and block without a row.
@@ -43,7 +43,7 @@ impl SessionState {
         }
     }
 
-    /// Reads the new rows of the record. `each` gets the runs that they make.
+    /// Reads new rows of the record. `each` gets the resulting runs.
     pub(super) fn follow(
         &mut self,
         plan: &Plan,
@@ -55,7 +55,7 @@ impl SessionState {
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);
-            // Only comparisons need all times; without them, a long session takes no memory.
+            // Only comparisons need all times; without them, long sessions take no memory.
             if keeps_times {
                 walls.add(&run);
             }
@@ -73,14 +73,14 @@ impl SessionState {
             }
             Ok(())
         })?;
-        // A piece of a session in slices is whole blocks.
+        // A piece of a session in slices consists of whole blocks.
         if let Some(launches) = launches {
             launches.flush(&mut take);
         }
         Ok(())
     }
 
-    /// Whether all counts repeat, and the session may end for that reason.
+    /// Whether all counts repeat and may end the session.
     pub(super) fn repeats(&self, plan: &Plan) -> bool {
         let may_end = matches!(plan.blocks, BlockRule::Budget { .. }) && plan.valgrind().is_some();
         may_end && SessionComparisons::new(plan).repeats(plan, &self.walls)
@@ -110,12 +110,10 @@ impl SessionState {
         ratios.into_iter().map(|(_, ratio)| ratio.ln()).collect()
     }
 
-    /// The first step without a row.
     pub fn next_step(&self) -> u32 {
         self.next_step
     }
 
-    /// Blocks that have started.
     pub fn n_blocks(&self) -> u64 {
         self.next_block.into()
     }

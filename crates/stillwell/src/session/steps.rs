@@ -1,4 +1,4 @@
-//! A session step by step: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a
+//! A session in steps: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a
 //! reason.
 
 use std::collections::VecDeque;
@@ -19,19 +19,17 @@ use record::plan::Plan;
 use record::schedule::{Schedule, Step};
 use record::{EndReason, Event, RecordTail, Writer};
 
-/// Length of the pieces in which steps are handed to the runner: the progress line moves, and a decision to stop is not
-/// late. Nothing is being timed between two pieces.
+/// Length of the pieces in which the runner gets its steps, so that progress is shown and a stop is in time. Nothing is
+/// timed between two pieces.
 const PIECE_NS: u64 = 100_000_000;
 /// Larger pieces would make requests large for no gain.
 const PIECE_STEPS_MAX: usize = 2000;
 #[derive(Debug)]
 pub struct SessionEnd {
     pub reason: EndReason,
-    /// The failure of a run, of a worker or of the record.
     pub failure: Option<MeasurementFailure>,
 }
 
-/// A session under way.
 pub struct Session<'a> {
     pub(super) plan: &'a Plan,
     pub(super) runner: &'a mut dyn Runner,
@@ -43,16 +41,15 @@ pub struct Session<'a> {
     tracer: Option<RunTracer>,
     /// Origin of the rows' starts on the monotonic clock, ns.
     clock_origin_ns: u64,
-    /// Watches the shield of the runs; `None` once it is lost.
+    /// The shield of the runs; `None` after its loss.
     shield: Option<shield::Watch>,
-    /// Takes the samples of the runs, if there are any.
+    /// Takes the samples of the runs.
     take_samples: Option<Box<dyn FnMut() -> Result<()>>>,
-    /// The arm whose own setup has run and whose cleanup is due.
+    /// The arm whose setup has run and whose cleanup is due.
     pub(super) set_up_arm: Option<usize>,
 }
 
 impl<'a> Session<'a> {
-    /// A session without a shield or a trace, before its first run.
     pub fn new(
         plan: &'a Plan,
         runner: &'a mut dyn Runner,
@@ -98,8 +95,8 @@ impl<'a> Session<'a> {
         let n_blocks = live.n_blocks() as u64 + u64::from(live.n_spoiled_blocks());
         let span_ns = live.span_ns();
         let left_ns = budget_ns.saturating_sub(span_ns);
-        // Without a whole block, such as after a kill in the first one, the pace is unknown: one block fits if there is
-        // time.
+        // Without a whole block, for example after a kill in the first one, the pace is unknown: one block fits if time
+        // is left.
         let block_ns = span_ns.checked_div(n_blocks).unwrap_or(left_ns).max(1);
         usize::try_from(left_ns / block_ns).unwrap_or(usize::MAX)
     }
@@ -135,7 +132,7 @@ impl<'a> Session<'a> {
         if decides && is_sized().context(unfit)? {
             return is_end(EndReason::Decided);
         }
-        // At the error rate of the interim analysis, because the end depends on its result.
+        // At the error rate of the interim analysis, because its result decides about the end.
         if let Some(precision) = self.plan.precision
             && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).context(unfit)?
         {
@@ -165,7 +162,7 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Records the loss of the shield for the whole piece: the kernel does not report the run.
+    /// Records a lost shield for the whole piece: the kernel does not report the run.
     fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
         let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
         self.shield = None;
@@ -224,7 +221,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Runs the cleanup of the arm that was set up last, if it has one.
+    /// Runs the cleanup of the last arm that was set up.
     pub(super) fn clean_up_arm(&mut self) -> Result<Outcome> {
         let arm = self.set_up_arm.take();
         let hook = arm.and_then(|arm| Some((arm, self.plan.arms[arm].cleanup.as_ref()?)));
@@ -268,7 +265,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The end of the session after this outcome; `None` if the session goes on.
+/// The session's end after this outcome; `None` if the session goes on.
 pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
     let reason = match &outcome.failure {
         _ if outcome.interrupted => EndReason::Interrupted,
@@ -282,7 +279,7 @@ pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
         Some(MeasurementFailure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };
-    // The message of a command that ^C cut short is no failure.
+    // A command that ^C cut short did not fail.
     let failure = outcome.failure.filter(|_| !outcome.interrupted);
     Some(SessionEnd { reason, failure })
 }

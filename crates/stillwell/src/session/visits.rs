@@ -1,4 +1,4 @@
-//! A session in visits. A suite visits its benchmarks in turns, and keeps the state of each in between.
+//! A session in visits: a suite visits its benchmarks in turns, and keeps the state of each in between.
 
 use anyhow::Result;
 
@@ -20,13 +20,13 @@ pub struct Visit {
 
 #[derive(Clone, Copy, Debug)]
 pub struct VisitLimits {
-    /// Time that the suite has left, ns.
+    /// Remaining time of the suite, ns.
     pub left_ns: u64,
     pub n_blocks_max: u32,
 }
 
 impl SessionState {
-    /// The state of a session that is resumed from its record.
+    /// The state of a session that continues its record.
     pub fn from_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
@@ -84,7 +84,7 @@ impl Session<'_> {
         let before_ns = self.state.spent_ns;
         while self.state.next_block < goal {
             let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
-            // Every benchmark gets one block, and the blocks that the user asked for, however little time there is.
+            // Every benchmark gets one block, and the blocks that the user asked for, even without time.
             let spent_ns = self.state.spent_ns - before_ns;
             let fit_in_time =
                 self.blocks_within(span_ns + visit.limits.left_ns.saturating_sub(spent_ns));
@@ -97,7 +97,7 @@ impl Session<'_> {
             if let Some(end) = self.blocks(&mut schedule, n_blocks)? {
                 return Ok(Some(end));
             }
-            // Blocks count as run even if some of their rows are missing.
+            // A block counts even if some of its rows are missing.
             self.state.next_block = self.state.next_block.max(n_run + n_blocks);
         }
         if let Some(end) = self.look()? {
@@ -107,8 +107,7 @@ impl Session<'_> {
         Ok(complete().filter(|_| is_over))
     }
 
-    /// Number of blocks at the end of this visit: at the next interim analysis, of which the first needs the fewest
-    /// blocks.
+    /// Number of blocks at the end of this visit: at the next interim analysis. The first one needs the fewest blocks.
     fn goal(&self, n_run: u32, n_min: u32) -> u32 {
         let next = match &self.state.watch {
             Some(watch) => watch.next_look(n_run.max(n_min.saturating_sub(1)) as usize),

@@ -11,7 +11,7 @@ use record::schedule::{Schedule, n_blocks};
 use render::budget::short_budget;
 
 impl Session<'_> {
-    /// Runs the session. Errors: the runner failed; the record is still readable.
+    /// Errors: the runner failed; the record is still readable.
     pub fn run(mut self) -> Result<SessionEnd> {
         let measured = self.measure();
         let cleaned = self.cleanup();
@@ -62,19 +62,19 @@ impl Session<'_> {
         let n_firm = self.plan.blocks.firm();
         let mut n_run = 0;
         loop {
-            // Before a look, which may end the session.
+            // Before an interim analysis, which may end the session.
             self.forecast(n_run, warmup_ns);
             if let Some(end) = self.look()? {
                 return Ok(end);
             }
             let n_due = self.state.n_due(self.plan, n_max, n_run);
-            // The end depends on the times of whole blocks only, not on each arm's part of a block.
+            // Only times of whole blocks determine the end, not an arm's part of a block.
             let fit_in_time = self.blocks_within(budget_ns);
             if n_run >= n_due || (n_run >= n_firm && fit_in_time == 0) {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
-            // Whole blocks that fit into a piece, up to the next interim analysis: decisions are made between blocks.
-            // The length of the first block is unknown.
+            // Whole blocks that fit into a piece, up to the next interim analysis, between blocks. The first block's
+            // length is unknown.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
             let fit = if n_run == 0 { 1 } else { fit.min(fit_in_time.max(1)) };
             let until_look =
@@ -88,9 +88,9 @@ impl Session<'_> {
         }
     }
 
-    /// Warns if the warm-up or the first blocks show that the budget is too short for the fewest blocks.
+    /// Warns if the budget is too short for the fewest blocks, as the warm-up or the first blocks show.
     fn forecast(&mut self, n_run: u32, warmup_ns: Option<u64>) {
-        // Counts mostly repeat, so few blocks suffice. A run takes many times as long as its warm-up.
+        // Counts mostly repeat, so few blocks suffice; a run takes many times as long as its warm-up.
         if self.plan.valgrind().is_some() {
             return;
         }
@@ -104,7 +104,7 @@ impl Session<'_> {
         }
     }
 
-    /// Runs one arm after the other: its warm-up, then all its runs. Each arm has the same share of the budget.
+    /// Runs one arm after the other, warm-up first. Each arm has the same share of the budget.
     fn sequential(&mut self, schedule: &mut Schedule) -> Result<SessionEnd> {
         let n_arms = u32::try_from(self.plan.arms.len())?;
         for arm in 0..n_arms {
@@ -143,7 +143,7 @@ impl Session<'_> {
         Ok(SessionEnd { reason: EndReason::Complete, failure: None })
     }
 
-    /// Runs the setup of an arm, after the cleanup of the arm before. Arms with the same setup and cleanup share one.
+    /// Runs an arm's setup after the previous arm's cleanup. Arms with the same setup and cleanup share one.
     fn set_up(&mut self, arm: usize) -> Result<Option<SessionEnd>> {
         let arms = &self.plan.arms;
         let hooks = |arm: usize| (&arms[arm].setup, &arms[arm].cleanup);

@@ -30,7 +30,7 @@ use render::document::{self, ErrorCode, ErrorObject};
 pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     let host = Host::new(&verb.root.host_root);
     let facts = look(&host).facts;
-    // It stays caught from here on: ^C ends the visit, which puts everything back.
+    // Caught from here on: ^C ends the visit, which puts everything back.
     let interrupt = Interrupt::catch()?;
     let cpu = cpu(verb, &host, &facts, &interrupt)?;
     let rights = AdviceRights {
@@ -124,7 +124,7 @@ fn try_out(
     Ok(None)
 }
 
-/// The steps that the user wants. The machine as it is is always among them.
+/// The steps that the user wants, and always the machine as it is.
 fn selected(
     steps: Vec<AdviceStep>,
     missing: &[MissingStep],
@@ -146,8 +146,8 @@ fn selected(
     Ok(steps.into_iter().filter(is_wanted).collect())
 }
 
-/// The CPU of the steps that bind the runs: the named one, one that was isolated at boot, or the one that loses the
-/// least time now. `None` if there is one CPU only.
+/// The CPU that bound runs use: the named one, one isolated at boot, or the one that loses the least time now. `None`
+/// if there is only one CPU.
 fn cpu(
     verb: &SystemAdvise,
     host: &Host,
@@ -172,12 +172,10 @@ fn cpu(
     Ok(quietest.iter().find(|cpu| **cpu != 0).or(allowed.last()).copied())
 }
 
-/// Whether a step needs a shield that is in force.
 fn needs_shield(step: &AdviceStep) -> bool {
     step.changes.contains(&StepChange::Shield)
 }
 
-/// The times of the rows are by this clock.
 fn clock(verb: &SystemAdvise) -> Clock {
     verb.clock.unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! The visits of `system advise`. Each is a short session of its own: its guardian turns the knobs of the step before,
-//! and puts everything back after it.
+//! The visits of `system advise`: short sessions, each with its own guardian, which turns the knobs of the step and
+//! puts everything back.
 
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ use record::{EndReason, Record};
 use render::failure::{Quote, explain as explain_failure};
 use render::units::short_time;
 
-/// Runs of a trial of the machine as it is, which shows how long a run takes.
+/// Runs of the untuned trial, which shows how long a run takes.
 const TRIAL_RUNS: u32 = 4;
-/// Length of the timed runs of a visit, as long as turning knobs takes or longer.
+/// Length of the timed runs of a visit: at least as long as turning knobs takes.
 const VISIT_NS: u64 = 200_000_000;
 const VISIT_RUNS_MIN: u64 = 4;
 const VISIT_RUNS_MAX: u64 = 20;
@@ -34,26 +34,23 @@ const LONG_RUN_NS: u64 = 500_000_000;
 /// Fewer blocks cannot decide anything at 1 %, or only if they all agree.
 const BLOCKS_MIN: u64 = 12;
 const BLOCKS_MAX: u64 = 60;
-/// Separates the stream of the order from others.
+/// Separates the random stream of the order from others.
 const ORDER_STREAM: u64 = 0x6a09_e667_f3bc_c908;
 
-/// The outcome of a first visit.
 pub enum Trial {
     Done,
-    /// It cannot be taken here, with the reason.
+    /// The step is not possible here, with the reason.
     Failed(String),
-    /// ^C or SIGTERM came.
     Interrupted,
 }
 
-/// The measurement: its settings, and the visits so far.
 pub struct AdviceSession<'a> {
     verb: &'a SystemAdvise,
     interrupt: &'a Interrupt,
     command: String,
     directory: TempDir,
     stream: Stream,
-    /// Time of a run of the machine as it is, and of all that a visit needs beside its runs, of each step, ns.
+    /// Times of a run on the untuned machine and of a visit beside its runs, for each step, ns.
     run_ns: u64,
     beside_ns: Vec<u64>,
     n_runs: u32,
@@ -63,7 +60,7 @@ pub struct AdviceSession<'a> {
 }
 
 impl<'a> AdviceSession<'a> {
-    /// A session without visits. Errors: there is no temporary directory for its records.
+    /// Errors: there is no temporary directory for its records.
     pub fn new(verb: &'a SystemAdvise, seed: u64, interrupt: &'a Interrupt) -> Result<Self> {
         let command = match &verb.command[..] {
             [command] => command.clone(),
@@ -83,17 +80,16 @@ impl<'a> AdviceSession<'a> {
         })
     }
 
-    /// The command line that is measured.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// For each step, a visit for each complete block.
+    /// See the field `visits`.
     pub fn visits(&self) -> &[Vec<AdviceVisit>] {
         &self.visits
     }
 
-    /// Takes a step once, to see whether and how fast that works.
+    /// Takes a step once, to see whether it works and how long it takes.
     pub fn try_out(&mut self, step: &AdviceStep) -> Result<Trial> {
         let is_first = step.changes.is_empty();
         let started_ns = monotonic_ns();
@@ -124,13 +120,13 @@ impl<'a> AdviceSession<'a> {
         self.visits = vec![Vec::new(); steps.len()];
     }
 
-    /// The expected length of a block, ns.
+    /// Expected length of a block, ns.
     fn block_ns(&self) -> u64 {
         let runs_ns = self.run_ns * (u64::from(self.n_runs) + 1);
         self.beside_ns.iter().map(|beside_ns| beside_ns + runs_ns).sum()
     }
 
-    /// What is about to be measured, in words.
+    /// A sentence about what will be measured.
     pub fn described(&self, n_steps: usize) -> String {
         let all_ns = self.n_blocks * self.block_ns();
         format!(
@@ -168,7 +164,7 @@ impl<'a> AdviceSession<'a> {
         Ok(false)
     }
 
-    /// A bar that is drawn between blocks.
+    /// A progress bar that is drawn between blocks.
     fn progress(&self) -> ProgressBar {
         let is_hidden = self.verb.json;
         let target =
@@ -209,7 +205,7 @@ impl<'a> AdviceSession<'a> {
         })
     }
 
-    /// The session of a visit, as `run` would have it.
+    /// The options of a visit's session.
     fn run_verb(&self, step: &AdviceStep, n_runs: u32, record: PathBuf) -> RunVerb {
         let mut spec = RunSpec { commands: vec![self.command.clone()], ..RunSpec::default() };
         spec.length.runs = Some(n_runs);
@@ -223,7 +219,6 @@ impl<'a> AdviceSession<'a> {
     }
 }
 
-/// The outcome of a visit.
 enum Visited {
     Runs(AdviceVisit),
     Failed(String),

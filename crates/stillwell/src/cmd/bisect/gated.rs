@@ -1,4 +1,4 @@
-//! `--gate`: a gate that failed → the search for its cause.
+//! `--gate`: searches for the commit that made a gate fail.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::cmd::open::whole_suite;
 use analysis::verdict::Verdict;
 use model::spec::BisectVerb;
 
-/// The search with the commits and the benchmark of the gate in place of `--gate`. Errors: the directory has no gate,
-/// no benchmark of it changed, or its builds are of no commits.
+/// The search with the commits and the benchmark of the gate. Errors: the directory has no gate, none of its benchmarks
+/// changed, or its builds have no commits.
 pub(super) fn search_of(verb: &BisectVerb, directory: &Path) -> Result<BisectVerb> {
     let shown = directory.display();
     let whole = whole_suite(directory)?.with_context(|| format!("{shown} has no results"))?;
@@ -44,7 +44,7 @@ pub(super) fn search_of(verb: &BisectVerb, directory: &Path) -> Result<BisectVer
     Ok(BisectVerb { only, good, bad, gate: None, ..verb.clone() })
 }
 
-/// A gate of several programs puts the program's name in front of a benchmark's.
+/// The name of a benchmark without its program, which a gate of several programs puts in front.
 fn inner_name<'a>(name: &'a str, program: &str) -> &'a str {
     let path = program.split_whitespace().next().unwrap_or_default().trim_start_matches("./");
     let file = path.rsplit('/').next().unwrap_or_default();

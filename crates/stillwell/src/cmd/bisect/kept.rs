@@ -1,4 +1,4 @@
-//! What a search found → a history.
+//! Adds what a search found to a history.
 
 use anyhow::{Context as _, Result};
 
@@ -10,8 +10,6 @@ use search::history::culprits::StoredCulprit;
 use search::history::extract;
 use search::history::store::HistoryStore;
 
-/// Keeps the commits that a search found in the history of `--history`. Errors: the history cannot be written, or a
-/// record of the search cannot be read.
 pub(super) fn keep(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
     let culprits = &search.outcome().culprits;
     let Some(path) = verb.history.as_deref().filter(|_| !culprits.is_empty()) else {
@@ -42,7 +40,7 @@ pub(super) fn keep(verb: &BisectVerb, state: &BisectState, search: &BisectSearch
     HistoryStore::open(path)?.add_culprits(&found)
 }
 
-/// The name that `history add` gives to what the search measured.
+/// The benchmark's name in `history add`.
 fn measured_name(state: &BisectState) -> Result<String> {
     let record = state.lines.iter().find_map(|line| line.record.as_ref());
     let record = record.context("the search has no record")?;

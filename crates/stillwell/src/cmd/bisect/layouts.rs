@@ -22,7 +22,7 @@ pub(super) fn observe(
         let observation = Observation::Layouts { head, found, seconds };
         Ok(Some(vec![ObservedLine { observation, record }]))
     };
-    // One build of each says whether there are other orders at all.
+    // One build of each shows whether there are other orders at all.
     let n_layouts = measurer.n_layouts();
     for n in [1, n_layouts] {
         for commit in [base, head] {

@@ -23,18 +23,18 @@ use record::plan::{BuiltRevision, Plan, Stopping, defaults};
 use render::one_line;
 use search::bisection::{Commit, Relation};
 
-/// Most blocks of a comparison. The looks share a small error rate: with more blocks the first ones could decide nothing.
+/// Most blocks of a comparison. The interim analyses share a small error rate: with more blocks the first ones could
+/// decide nothing.
 const BLOCKS_MAX: u32 = 400;
 /// Most blocks of each link order.
 const BLOCKS_PER_ORDER: u32 = 16;
-/// Builds that were there already take less than this, s.
+/// A build that takes less was there already, s.
 const FOUND_S: f64 = 0.05;
 
-/// What is known of commits before they are measured.
+/// The relation of commits that were not measured.
 const UNKNOWN: Relation =
     Relation { ratio: 1.0, lo: None, hi: None, alpha: 1.0, is_different: false, is_same: false };
 
-/// Measures the commits of a search.
 pub(super) struct BisectMeasurer<'a> {
     verb: &'a BisectVerb,
     place: &'a Place,
@@ -47,7 +47,7 @@ pub(super) struct BisectMeasurer<'a> {
     program: Option<ProgramMeasurer>,
 }
 
-/// A session: the relations of all commits but the first to the first one.
+/// A finished session: the relation of each other commit to the first one.
 pub(super) struct MeasuredArms {
     pub relations: Vec<Relation>,
     pub seconds: f64,
@@ -95,8 +95,8 @@ impl<'a> BisectMeasurer<'a> {
         }
     }
 
-    /// Builds a commit in the first `n` link orders. Returns whether its build links anything that can have another
-    /// order. Errors: the build has no commit.
+    /// Builds a commit in the first `n` link orders. Returns whether its build links anything that has another order.
+    /// Errors: the build has no commit.
     pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<Result<bool, Unmeasured>> {
         Ok(match self.attempt(commit, Some(n)) {
             Ok(Ok((revision, is_relinked))) => {
@@ -107,7 +107,7 @@ impl<'a> BisectMeasurer<'a> {
                 Ok(is_relinked)
             }
             Ok(Err(unmeasured)) => Err(unmeasured),
-            // Without a compiler in PATH, for example. It does not take back what was confirmed.
+            // Without a compiler in PATH, for example. A confirmed commit stays confirmed.
             Err(error) => Err(Unmeasured::Program(0, in_words(&error))),
         })
     }
@@ -117,8 +117,8 @@ impl<'a> BisectMeasurer<'a> {
         self.program.as_mut().map(|program| program.list(revision)).transpose()
     }
 
-    /// Checks a commit out and builds it, as it is or in so many link orders. Returns also whether it was linked in
-    /// another order.
+    /// Checks a commit out and builds it, as it is or in `n` link orders. Returns also whether it was linked in another
+    /// order.
     fn attempt(
         &self,
         commit: &Commit,
@@ -159,8 +159,8 @@ impl<'a> BisectMeasurer<'a> {
         Ok(found.map(|found| of_record(&found, commits.len(), alpha)))
     }
 
-    /// Measures two relinked commits in turns, to the last block. Returns the second against the first over link orders
-    /// like these, and the seconds.
+    /// Measures two relinked commits in turns, to the last block. Returns the second against the first across link
+    /// orders, and the seconds.
     pub(super) fn measure_layouts(
         &mut self,
         commits: [&Commit; 2],
@@ -192,7 +192,7 @@ impl<'a> BisectMeasurer<'a> {
         }))
     }
 
-    /// Measures builds in turns, and reads what was measured.
+    /// Measures builds in turns, and reads the record.
     fn finished(
         &mut self,
         record: PathBuf,
@@ -243,7 +243,6 @@ impl<'a> BisectMeasurer<'a> {
     }
 }
 
-/// The command line of the words after `--`.
 fn command_of(verb: &BisectVerb) -> String {
     match verb.command.as_slice() {
         [only] => only.clone(),
@@ -251,7 +250,7 @@ fn command_of(verb: &BisectVerb) -> String {
     }
 }
 
-/// The relations of a finished record.
+/// The relations in a finished record.
 fn of_record(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredArms {
     let relation = |arm: usize| {
         let comparisons = &mut assessment.analysis.comparisons.iter();
@@ -263,16 +262,16 @@ fn of_record(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredA
     MeasuredArms { relations, seconds: seconds_of(assessment) }
 }
 
-/// The start of the last run, s.
+/// When the last run started, s.
 fn seconds_of(assessment: &Assessment) -> f64 {
     let rows = &assessment.record.rows;
     let last = rows.len().saturating_sub(1);
     if rows.len() == 0 { 0.0 } else { rows.started_ns(last) as f64 / 1e9 }
 }
 
-/// Of two comparisons, the clearer one is judged at half of the session's error rate, which is that of the step, and the
-/// other one at the whole. That is too much here: the step's rate decides. The other one's p-value without an adjustment is
-/// its `q` (Benjamini-Hochberg of two).
+/// The result of a comparison, judged at the step's error rate `alpha`. The session has twice that rate:
+/// Benjamini-Hochberg of two comparisons gives the clearer one half, which is `alpha`, and the other one all, which is
+/// too much here. The other one's `q` is its unadjusted p-value.
 fn of_test(paired: &PairedTest, alpha: f64) -> Relation {
     let ratio = paired.net_ratio.unwrap_or(paired.ratio);
     let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);

@@ -41,7 +41,7 @@ pub use state::{confirmed, is_search};
 
 /// `git bisect run` leaves out a commit with this exit code.
 const SKIP: u8 = 125;
-/// Longest search that a step of `git bisect run` shares its error rate with.
+/// Longest `git bisect run` for which the steps share their error rate.
 const STEPS_USUAL: f64 = 16.0;
 
 /// Searches, or goes on with a search, and shows what it found.
@@ -75,8 +75,8 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     search(&asked, state)
 }
 
-/// Begins a search in this directory of a repository, or goes on with it. Errors: a revision is unknown, an end cannot
-/// be built, or the search cannot be kept.
+/// Begins a search in a directory of a repository, or goes on with it. Errors: a revision is unknown, or an end cannot
+/// be built.
 pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;
@@ -107,7 +107,7 @@ fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {
     ends.context("GOOD and BAD are missing")
 }
 
-/// Searches to the end. Each observation is kept before the next step.
+/// Searches to the end. Each observation is saved before the next step.
 fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     let here = Path::new(&state.manifest.here);
     let report = verb.report.as_deref().map(|report| here.join(report));
@@ -140,7 +140,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             Err(error) => return Err(error),
         };
         for line in lines {
-            // And to a program that is listed: its failure says nothing about the commit.
+            // It also goes to a program that is being listed, whose failure then says nothing about the commit.
             if is_interrupted && matches!(line.observation, Observation::Failed { .. }) {
                 continue;
             }
@@ -170,7 +170,6 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     Ok(if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED })
 }
 
-/// Shows what a search has found.
 fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
     if verb.output.answer.json {
         let observations: Vec<&Observation> =
@@ -186,7 +185,7 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
     Ok(())
 }
 
-/// Whether a time is compared. The unit of a value of a program is not known.
+/// Whether times are compared; a program's own value has no known unit.
 fn is_time(verb: &BisectVerb) -> bool {
     let value = &verb.process.execution.value;
     let has_value = value.value.is_some() || value.value_json.is_some();
@@ -205,7 +204,7 @@ fn rules_of(verb: &BisectVerb) -> Result<SearchRules> {
     Ok(SearchRules {
         alpha: defaults::alpha(verb.alpha.unwrap_or(defaults::BISECT_ALPHA))?,
         margin: (margin_pct / 100.0).ln_1p(),
-        // Without a build there is nothing to link.
+        // Without a build nothing is linked.
         asks_layouts: verb.layouts != Some(0) && verb.build.is_some() && verb.script.is_none(),
     })
 }
@@ -273,7 +272,7 @@ fn observe(
     Ok(Some(lines))
 }
 
-/// What a finished session says about a step.
+/// The observation that a finished session gives.
 fn observation(step: &SearchStep, measured: &MeasuredArms) -> Observation {
     let (found, seconds) = (&measured.relations, measured.seconds);
     match *step {

@@ -13,16 +13,15 @@ use model::values::Percent;
 use record::plan::programs::{ProgramBenchmark, programs};
 use record::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
 
-/// Measures a benchmark of a program.
 pub(super) struct ProgramMeasurer {
-    /// The session without its record and its seed.
+    /// The session without record and seed.
     verb: BenchVerb,
-    /// The benchmark, as the program lists it at each commit.
+    /// The benchmark at each commit.
     listed: HashMap<String, ProgramBenchmark>,
 }
 
 impl ProgramMeasurer {
-    /// The program of the command line, if it has one. Errors: an option has no meaning for programs.
+    /// Errors: an option has no meaning for programs.
     pub(super) fn of(verb: &BisectVerb) -> Result<Option<Self>> {
         let Some(program) = &verb.program else { return Ok(None) };
         let name = verb.only.as_ref().context("--program needs --only")?;
@@ -44,8 +43,8 @@ impl ProgramMeasurer {
         Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 
-    /// Lists the program of a build. The error is why it cannot be measured there. Errors: no program can be started at
-    /// all.
+    /// Lists the program of a build. The inner error is why it cannot be measured; the outer one means that no program
+    /// can start.
     pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<Result<(), String>> {
         let programs = self.programs(std::slice::from_ref(revision))?;
         let found = bench::listed_at(&self.verb, &programs[0])?;
@@ -63,7 +62,7 @@ impl ProgramMeasurer {
         Ok(across(programs(&self.verb.spec)?, revisions))
     }
 
-    /// Measures builds that were listed in turns. Returns the record, and the end of the session.
+    /// Measures listed builds in turns. Returns the record and the end of the session.
     pub(super) fn measure(
         &mut self,
         (record, seed): (&Path, u64),

@@ -11,12 +11,11 @@ use crate::cmd::git::git;
 use host::terminal;
 use search::bisection::Commit;
 
-/// A history with more commits would need more memory for the ancestors of each than a search is worth.
+/// Larger histories would need more memory for the ancestors of each commit than a search is worth.
 const COMMITS_MAX: usize = 20_000;
 
-/// The commits that are in `bad` and not in `good`, with the old commits that are their parents. If `good` is no
-/// ancestor of `bad`, their merge base takes its place. Errors: a revision is unknown, or the two have no common
-/// ancestor.
+/// The commits in `bad` and not in `good`, with their parents among the old commits. If `good` is no ancestor of `bad`,
+/// their merge base takes its place. Errors: a revision is unknown, or the two have no common ancestor.
 pub(super) fn range_of(
     place: &Place,
     (good, bad): (&str, &str),

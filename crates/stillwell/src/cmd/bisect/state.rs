@@ -1,4 +1,4 @@
-//! What the directory of a search keeps.
+//! The directory of a search.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,12 @@ use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use model::spec::BisectVerb;
 use search::bisection::{Commit, Observation};
 
-/// What a search was asked for.
+/// The request of a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BisectManifest {
     pub request: BisectVerb,
-    /// The directory in which it was asked for.
+    /// The current directory of the request.
     pub here: String,
-    /// Seed of all random choices.
     pub seed: u64,
     /// The ends, as indices of commits.
     pub lo: usize,
@@ -34,23 +33,21 @@ impl StepManifest for BisectManifest {
     };
 }
 
-/// What the search is about, which a manifest keeps.
+/// The range that a search covers.
 pub(super) struct BisectRange {
     pub commits: Vec<Commit>,
     pub lo: usize,
     pub hi: usize,
 }
 
-/// An observation with its record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ObservedLine {
     pub observation: Observation,
-    /// The file name of the record.
+    /// File name of the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }
 
-/// The directory of a search, locked.
 pub(super) type BisectState = StepDirectory<BisectManifest, ObservedLine>;
 
 impl BisectManifest {
@@ -59,7 +56,7 @@ impl BisectManifest {
         Self { request, here, seed, lo, hi, commits }
     }
 
-    /// The ids of the ends.
+    /// Ids of the ends.
     pub(super) fn ends(&self) -> [&String; 2] {
         [self.lo, self.hi].map(|end| &self.commits[end].id)
     }
@@ -70,8 +67,7 @@ pub fn is_search(directory: &Path) -> bool {
     directory.join(BisectManifest::FILES.manifest).is_file()
 }
 
-/// The record of the largest change that a search has confirmed: the commit and the one before it. Errors: the search
-/// cannot be read, or has confirmed none.
+/// The record of the largest confirmed change: the commit and the one before it. Errors: no change is confirmed.
 pub fn confirmed(directory: &Path) -> Result<PathBuf> {
     let shown = directory.display();
     let (_, lines) = BisectState::look(directory)?;

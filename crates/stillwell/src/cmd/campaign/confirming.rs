@@ -18,7 +18,7 @@ use render::campaign as page;
 use render::{campaign_document as documents, document};
 use search::campaign::{CampaignEvent, Program};
 
-/// Measures, keeps and shows the gain of the whole.
+/// Measures, saves and shows the gain of the whole campaign.
 pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     let mut work = CampaignFolder::open(verb.directory.clone(), verb.rights)?;
     ensure!(
@@ -58,7 +58,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The state without each accepted patch: the patches of the others on the program of the beginning.
+/// The programs without one accepted patch each: the other patches on the original program.
 fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>)>> {
     let place = work.place()?;
     let place = place.context("--each leaves out patches, and this campaign has commands")?;

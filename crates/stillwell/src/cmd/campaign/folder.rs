@@ -17,15 +17,14 @@ use record::plan::{TrialRule, defaults};
 use render::campaign::CampaignFacts;
 use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 
-/// What a campaign was begun with.
+/// The request of a campaign.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CampaignManifest {
     pub request: CampaignNew,
-    /// The directory in which it was asked for.
+    /// The current directory of the request.
     pub here: String,
-    /// Seed of all random choices.
     pub seed: u64,
-    /// The program of the beginning.
+    /// The program without any attempt.
     pub original: Program,
     /// With `--program` and `--suite`: the benchmarks that decide.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +44,6 @@ impl StepManifest for CampaignManifest {
     };
 }
 
-/// A campaign with its directory, locked.
 pub(super) struct CampaignFolder {
     pub folder: StepDirectory<CampaignManifest, CampaignEvent>,
     pub options: CampaignOptions,
@@ -83,14 +81,13 @@ impl CampaignOptions {
         Ok(Self { new, rules, trial, budget, benchmarks: Vec::new(), suite: None })
     }
 
-    /// What the output says about the rules.
+    /// The rules, for the output.
     pub(super) fn facts(&self) -> CampaignFacts {
         let TrialRule { at_least, aim, miss } = self.trial;
         let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
         CampaignFacts { at_least, aim, miss, total_s, benchmarks: self.benchmarks.clone() }
     }
 
-    /// The options of a manifest.
     fn of_manifest(manifest: &CampaignManifest) -> Result<Self> {
         let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
         Ok(Self { benchmarks, suite, ..Self::of(manifest.request.clone())? })
@@ -98,7 +95,7 @@ impl CampaignOptions {
 }
 
 impl CampaignFolder {
-    /// Opens a campaign. Errors: there is none, or another process works there.
+    /// Errors: there is no campaign, or another process works there.
     pub(super) fn open(directory: PathBuf, rights: RightsOptions) -> Result<Self> {
         let missing = CampaignManifest::FILES.missing(&directory);
         let folder: StepDirectory<CampaignManifest, CampaignEvent> =
@@ -111,14 +108,14 @@ impl CampaignFolder {
         Ok(opened)
     }
 
-    /// The repository of the campaign, if it has one. Errors: it is gone.
+    /// The repository of the campaign, if it has one. Errors: the repository is gone.
     pub(super) fn place(&self) -> Result<Option<Place>> {
         let here = &self.folder.manifest.here;
         let place = self.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
         place.transpose().with_context(|| format!("the campaign began in {here}"))
     }
 
-    /// Commands without a commit are in the directory in which the campaign began.
+    /// Refuses another current directory for commands without a commit: they run in the directory of `campaign new`.
     fn require_here(&self) -> Result<()> {
         let began = &self.folder.manifest.here;
         let is_of_files = self.options.new.build.is_none() && self.options.new.script.is_none();
@@ -130,7 +127,7 @@ impl CampaignFolder {
         Ok(())
     }
 
-    /// What is measured against has to be what was accepted. Errors: a program of the campaign was replaced.
+    /// Checks that the accepted programs are the files that were accepted. Errors: one was replaced.
     pub(super) fn require_same_programs(&self) -> Result<()> {
         let here = Path::new(&self.folder.manifest.here);
         let known = [
@@ -149,13 +146,12 @@ impl CampaignFolder {
         Ok(())
     }
 
-    /// A campaign to look at. Errors: there is none.
+    /// Reads a campaign that is only shown. Errors: there is none.
     pub(super) fn look(directory: &Path) -> Result<(CampaignOptions, Campaign)> {
         let (manifest, lines) = StepDirectory::<CampaignManifest, CampaignEvent>::look(directory)?;
         state(&manifest, &lines).with_context(|| format!("in {}", directory.display()))
     }
 
-    /// Keeps an event.
     pub(super) fn keep(&mut self, event: CampaignEvent) -> Result<()> {
         self.campaign.take(&event);
         self.folder.keep(event)

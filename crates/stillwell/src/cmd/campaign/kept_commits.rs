@@ -1,5 +1,5 @@
-//! References to the commits of accepted attempts. The commit of a patch is of no branch: without a reference `git gc` removes
-//! it after its work tree.
+//! References to the commits of accepted attempts. A patch's commit is on no branch: without a reference `git gc`
+//! removes it after its work tree.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cmd::campaign::folder::CampaignFolder;
 
-/// Where they are: neither branches nor tags, so no list of these has them.
+/// Their namespace. Lists of branches and tags do not show it.
 const PARENT: &str = "refs/stillwell/campaigns";
 
-/// Makes a reference to the commit of the attempt that was accepted last.
+/// Makes a reference to the last accepted commit.
 pub(super) fn keep_last(work: &CampaignFolder) -> Result<()> {
     let Some((index, attempt)) = work.campaign.accepted().last() else { return Ok(()) };
     let Some(commit) = &attempt.program.commit else { return Ok(()) };
@@ -26,8 +26,8 @@ pub(super) fn keep_last(work: &CampaignFolder) -> Result<()> {
     })
 }
 
-/// The reference of an attempt: its number and its name below the name of the directory. Directories of one name differ in
-/// the digest of their paths.
+/// The name of an attempt's reference: directory, number and name. The digest of the path tells directories of one name
+/// apart.
 fn reference(directory: &Path, number: usize, name: &str) -> String {
     let digest = Sha256::digest(directory.as_os_str().as_encoded_bytes());
     let digest: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -35,7 +35,7 @@ fn reference(directory: &Path, number: usize, name: &str) -> String {
     format!("{PARENT}/{}-{digest}/{number}-{}", component(&folder), component(name))
 }
 
-/// A text as a part of a reference. Git permits few of the other characters.
+/// A text as a part of a reference; git permits few other characters.
 fn component(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()

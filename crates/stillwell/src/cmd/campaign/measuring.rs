@@ -23,49 +23,43 @@ use record::plan::programs::ProgramBenchmark;
 use record::plan::{BlockRule, BuiltRevision, Plan, Stopping};
 use search::campaign::{Gain, Program};
 
-/// Error rate of the intervals that are shown. It decides nothing.
+/// Error rate of the intervals that are only shown.
 const SHOWN_ALPHA: f64 = 0.01;
-/// What cannot be compared where a run says its value.
+/// The reason why outputs cannot be compared if a run prints its value.
 const VALUE_IN_OUTPUT: &str =
     "wrong standard output: the value of a run is in it; --validate can look at the rest";
-/// Most blocks of a trial. With more, its first looks could decide nothing.
+/// Most blocks of a trial. With more, its first interim analyses could decide nothing.
 const TRIAL_BLOCKS_MAX: u32 = 2000;
 
-/// A program that can run.
 #[derive(Clone, Debug)]
 pub(super) struct Runnable {
-    /// Its name in the records.
+    /// The name in the records.
     pub name: String,
     pub program: Program,
-    /// The checkout, if it has a commit.
     pub built: Option<BuiltRevision>,
-    /// With `--program`: its benchmarks.
+    /// Its benchmarks with `--program`.
     pub listed: Vec<ProgramBenchmark>,
 }
 
-/// A finished session.
 pub(super) struct MeasuredSession {
     pub record: PathBuf,
-    /// Each program against the reference of the session; `None` with too few blocks, and for the reference itself.
+    /// Each program against the reference; `None` with too few blocks, and for the reference itself.
     pub gains: Vec<Option<Gain>>,
-    /// What was seen of its runs.
+    /// Signs of cheating in its runs.
     pub audit: AuditReport,
-    /// The outcome of a trial.
     pub trial: Option<TrialOutcome>,
 }
 
-/// The length of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SessionLength {
-    /// A trial at this level, which is of one side.
+    /// A one-sided trial at this level.
     Trial { level: f64 },
-    /// So many blocks, whatever they show, as far as they fit the budget.
+    /// This number of blocks, as far as they fit the budget.
     Blocks(u32),
-    /// As many as fit the budget.
+    /// As many blocks as fit the budget.
     Budget,
 }
 
-/// Measures the programs of a campaign.
 pub(super) struct CampaignMeasurer<'a> {
     pub options: &'a CampaignOptions,
     pub place: Option<Place>,
@@ -79,13 +73,12 @@ pub(super) struct CampaignMeasurer<'a> {
 }
 
 impl<'a> CampaignMeasurer<'a> {
-    /// Before the first session. Nothing is shown.
     pub(super) fn new(options: &'a CampaignOptions, place: Option<Place>, seed: u64) -> Self {
         let (is_json, style) = (false, Some(Style::None));
         Self { options, place, seed, campaign_seed: seed, since_ns: None, is_json, style }
     }
 
-    /// Builds a program, or finds its build, and lists its benchmarks if they are what decides.
+    /// Builds a program or finds its build. With `--program` it also lists the benchmarks.
     pub(super) fn build(
         &self,
         name: &str,
@@ -117,15 +110,15 @@ impl<'a> CampaignMeasurer<'a> {
         Ok(found.map(|(built, _)| Runnable { built: Some(built), ..bare }))
     }
 
-    /// Measures programs in turns. The first is the accepted state. With three, the second is the reference, so that the
-    /// two others are compared with it.
+    /// Measures programs in turns. The first is the accepted state. With three, the second is the reference for both
+    /// others.
     pub(super) fn measure(
         &mut self,
         programs: &[&Runnable],
         (length, budget): (SessionLength, TimeSpan),
         record: PathBuf,
     ) -> Result<Result<MeasuredSession, Unmeasured>> {
-        // The next session has other coins.
+        // Another seed for the next session.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let made_up = self.made_up(programs)?;
         let of_suite = programs.iter().map(|it| prefixed(&it.name, &command_of(it)));
@@ -181,14 +174,14 @@ impl<'a> CampaignMeasurer<'a> {
         of_record(path, programs.len(), audit).map(Ok)
     }
 
-    /// The made-up times of a session, if there are any.
+    /// The made-up times of a session, for tests.
     fn made_up(&self, programs: &[&Runnable]) -> Result<Option<NamedTempFile>> {
         let Some(script) = &self.options.new.script else { return Ok(None) };
         let keys: Vec<&str> = programs.iter().map(|it| &*it.program.command).collect();
         MadeUpTimes::read(script)?.script(&keys, self.seed).map(Some)
     }
 
-    /// The rules of a session: none where the user trusts the attempts, and none where nothing is accepted.
+    /// The rules of a session; `None` if the user trusts the attempts, or if nothing is accepted.
     fn fair_play(
         &self,
         (spec, n_programs): (&RunSpec, usize),
@@ -229,7 +222,7 @@ impl<'a> CampaignMeasurer<'a> {
         }
     }
 
-    /// The commands of programs, without a suite.
+    /// The options for commands without a suite.
     fn of_commands(&self, programs: &[&Runnable]) -> RunSpec {
         let new = &self.options.new;
         let commands = programs.iter().map(|it| command_of(it)).collect();
@@ -265,13 +258,13 @@ impl<'a> CampaignMeasurer<'a> {
     }
 }
 
-/// Whether the standard output has the value of a run, so that it differs from run to run.
+/// Whether the standard output has the value, so it differs from run to run.
 fn says_value(spec: &RunSpec) -> bool {
     let value = &spec.process.execution.value;
     (value.value.is_some() || value.value_json.is_some()) && value.value_file.is_none()
 }
 
-/// The command line, with the commit in the place of `{revision}`.
+/// The command line with the commit in place of `{revision}`.
 pub(super) fn command_of(runnable: &Runnable) -> String {
     let command = &runnable.program.command;
     match &runnable.program.commit {
@@ -310,7 +303,7 @@ fn gain_of(comparison: &Comparison) -> Option<Gain> {
     })
 }
 
-/// The name of a record in the log.
+/// File name of a record, for the log.
 pub(super) fn file_name(record: &Path) -> String {
     record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

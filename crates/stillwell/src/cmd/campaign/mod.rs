@@ -30,7 +30,7 @@ use search::campaign::{CampaignEvent, Program};
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
 
-/// The words of a command that each block fills in.
+/// Placeholders that are filled in for each block.
 const HELD_BACK: [&str; 2] = ["{input}", "{seed}"];
 
 /// Begins a campaign, goes on with one, or shows it.
@@ -99,7 +99,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// A campaign whose attempts could only fail is not begun.
+/// Refuses a campaign whose attempts can only fail.
 fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> Result<()> {
     let new = &options.new;
     let request = serde_json::to_string(new)?;
@@ -123,7 +123,6 @@ fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> 
     Ok(())
 }
 
-/// The command line of the words after `--`.
 fn command_line(words: &[String]) -> String {
     match words {
         [only] => only.clone(),

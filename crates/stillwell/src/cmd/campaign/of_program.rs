@@ -17,8 +17,8 @@ use record::plan::programs::{ProgramBenchmark, names, programs};
 use record::plan::{Arm, BlockRule, Plan, across};
 use search::campaign::Program;
 
-/// The benchmarks that decide, as the program of the beginning lists them; none without `--program`. Errors: it cannot
-/// be built or listed, or lacks a benchmark that is named.
+/// The deciding benchmarks, as the original program lists them; none without `--program`. Errors: the program cannot be
+/// built or listed, or lacks a named benchmark.
 pub(super) fn benchmarks(
     options: &CampaignOptions,
     place: Option<Place>,
@@ -36,8 +36,8 @@ pub(super) fn benchmarks(
 }
 
 impl CampaignMeasurer<'_> {
-    /// The benchmarks of a program that decide. The text says why it cannot be measured. Before the campaign has any,
-    /// all of them. Errors: no program can be started at all.
+    /// The deciding benchmarks of a program; all of them before the campaign has any. The inner error is why it cannot
+    /// be measured; the outer one means that no program can start.
     pub(super) fn list(
         &self,
         runnable: &Runnable,
@@ -49,7 +49,7 @@ impl CampaignMeasurer<'_> {
             self.options.benchmarks.iter().find(|name| !has(name)).cloned()
         };
         Ok(found.and_then(|listed| match lacks(&listed) {
-            // Without its slowest benchmark a program would seem to be faster.
+            // Without its slowest benchmark a program would seem faster.
             Some(name) => Err(format!("it has no benchmark {name:?}")),
             None => Ok(listed),
         }))
@@ -74,7 +74,7 @@ impl CampaignMeasurer<'_> {
         Ok(bench)
     }
 
-    /// Measures the benchmarks of programs in turns. Returns the record, and the end of the session.
+    /// Measures the benchmarks in turns. Returns the record and the end of the session.
     pub(super) fn measure_programs(
         &self,
         runnables: &[&Runnable],
@@ -95,7 +95,7 @@ impl CampaignMeasurer<'_> {
     }
 }
 
-/// The programs, each in its checkout.
+/// The programs, each in its own checkout.
 fn arms(verb: &BenchVerb, runnables: &[&Runnable]) -> Result<Vec<Arm>> {
     let arms = programs(&verb.spec)?.into_iter().zip(runnables);
     Ok(arms.flat_map(|(arm, it)| across(vec![arm], it.built.as_slice())).collect())

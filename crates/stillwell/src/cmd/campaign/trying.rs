@@ -30,7 +30,7 @@ use search::campaign::{
     is_confirmed,
 };
 
-/// Random choices between two attempts: each session of one takes the next number.
+/// Seeds reserved for each attempt: each of its sessions takes the next.
 const SEEDS_EACH: u64 = 64;
 
 /// Measures an attempt, and keeps and shows the answer.
@@ -67,7 +67,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            // It has ended, so that it spends nothing if it was not measured.
+            // The attempt has ended, so it costs no error rate if it was not measured.
             let reason = AnswerReason::Failed { message: in_words(&error) };
             let end = trying.ended(Found::bare(AttemptAnswer::NotDecided, reason));
             work.keep(CampaignEvent::Ended(Box::new(end)))?;
@@ -79,7 +79,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let is_accepted = end.answer == AttemptAnswer::Accepted;
     work.keep(CampaignEvent::Ended(Box::new(end)))?;
     if is_accepted && let Err(error) = kept_commits::keep_last(&work) {
-        // The answer stands.
+        // The answer is kept all the same.
         writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
     }
     show(verb, &work)?;
@@ -108,7 +108,7 @@ fn code_of(end: &AttemptEnd) -> u8 {
     }
 }
 
-/// The time for the next session.
+/// The budget of the next session.
 fn budget_left(work: &CampaignFolder) -> Result<TimeSpan> {
     let each = work.options.budget;
     let Some(total) = work.options.new.total_budget else { return Ok(each) };
@@ -152,10 +152,9 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
     Ok(Program { command, commit, digest })
 }
 
-/// An attempt under way.
 struct Trying {
     records: Vec<String>,
-    /// What cannot be checked here.
+    /// Rules that cannot be checked here.
     unchecked: Vec<String>,
     /// Whether its times were compared.
     is_spent: bool,
@@ -163,7 +162,7 @@ struct Trying {
     budget: TimeSpan,
 }
 
-/// What an attempt came to.
+/// The answer to an attempt.
 struct Found {
     answer: AttemptAnswer,
     reason: AnswerReason,
@@ -255,7 +254,7 @@ impl Trying {
         Ok(measured)
     }
 
-    /// The reason to reject it, if its runs were not fair. Keeps what cannot be checked.
+    /// The reason to reject an attempt whose runs were not fair. Keeps the rules that cannot be checked.
     fn unfair(&mut self, audit: AuditReport) -> Option<AnswerReason> {
         let new = audit.unchecked.into_iter().filter(|it| !self.unchecked.contains(it));
         let new: Vec<String> = new.collect();
@@ -293,13 +292,13 @@ impl Trying {
     }
 }
 
-/// Whether a run of a block was timed: from then on the user may know how it looks.
+/// Whether a run of a block was timed: from then on the user may know the attempt's speed.
 fn has_block(record: &Path) -> bool {
     let read = Record::read(record);
     read.is_ok_and(|record| (0..record.rows.len()).any(|row| record.rows.block(row).is_some()))
 }
 
-/// The build of a program that has been built before.
+/// The existing build of a program.
 pub(super) fn built(
     measurer: &CampaignMeasurer<'_>,
     name: &str,

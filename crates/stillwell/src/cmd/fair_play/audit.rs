@@ -19,29 +19,29 @@ use record::fair_play::{
 };
 use record::plan::{Arm, Plan, decide_run, for_arm};
 
-/// Runs of each program whose CPU times are compared, for a program that takes this long or less, µs.
+/// Runs of each program whose CPU times are compared, and the longest run in µs for so many.
 const RUNS_OF_SHORT: (usize, u64) = (7, 100_000);
-/// The same for other programs: a median of three is the least that one bad run cannot move.
+/// Runs of longer programs: one bad run cannot move a median of three.
 const RUNS_OF_LONG: usize = 4;
-/// Further inputs whose outputs are compared.
+/// Further inputs with which outputs are compared.
 const INPUTS_MAX: u32 = 4;
 /// Longest time for a run if the session has no `--timeout`, ns.
 const TIMEOUT_NS: u64 = 600_000_000_000;
-/// Settings of the kernel that a run must leave as they are.
+/// Kernel settings that a run must not change.
 const SETTINGS: [&str; 4] = [
     "sys/devices/system/cpu/intel_pstate/no_turbo",
     "sys/devices/system/cpu/cpufreq/boost",
     "proc/sys/kernel/randomize_va_space",
     "proc/sys/vm/nr_hugepages",
 ];
-/// The same for each CPU.
+/// Such settings of each CPU.
 const SETTINGS_OF_CPUS: [&str; 3] = ["scaling_governor", "scaling_min_freq", "scaling_max_freq"];
 
-/// What the runs of both programs showed.
+/// The observations of both programs' runs.
 struct Runs<'a> {
     fair: &'a FairPlay,
     plan: &'a Plan,
-    /// The arm of the reference; the attempt is the next.
+    /// The arm of the reference; the attempt follows.
     first_arm: usize,
     as_caller: bool,
     programs: [ProgramRuns; 2],
@@ -50,8 +50,8 @@ struct Runs<'a> {
 
 impl FairPlay {
     /// Runs two commands of `spec`, the reference `first_arm` and the attempt after it, some times, untimed and mostly
-    /// undercover. `record` is the session in which they were measured, and `change` what it made of the plan. Errors:
-    /// a command cannot be started, or the record cannot be read.
+    /// undercover. `record` is their measured session, and `change` its change of the plan. Errors: a command cannot be
+    /// started, or the record cannot be read.
     pub fn audit(
         &self,
         (spec, first_arm): (&RunSpec, usize),
@@ -116,7 +116,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// The same under watch. The reference runs twice: names that differ from run to run are no cheating.
+    /// Both programs under watch. The reference runs twice: names that differ from run to run are no cheating.
     fn traced(&mut self) -> Result<()> {
         for arm in [0, 1, 0] {
             let facts = self.run(arm, 0, true, false)?;
@@ -125,7 +125,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// The same as in a measured session.
+    /// Both programs as in a measured session.
     fn overt(&mut self) -> Result<()> {
         for arm in 0..2 {
             let facts = self.run(arm, 0, false, true)?;
@@ -134,7 +134,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// Both programs with another input: only their outputs count.
+    /// Both programs with another input, for their outputs alone.
     fn other_input(&mut self, block: u32) -> Result<()> {
         for arm in 0..2 {
             self.run(arm, block, false, false)?;
@@ -169,7 +169,7 @@ impl Runs<'_> {
         };
         let mut facts = watched(&request, self.as_caller)?;
         let shell_exit = if facts.exit < 0 { 128 - facts.exit } else { facts.exit };
-        // A status that the session accepts is no failure here either.
+        // A status that the session accepts is no failure.
         if accept.as_ref().is_none_or(|statuses| statuses.contains(&shell_exit)) {
             facts.exit = 0;
         }
@@ -179,7 +179,7 @@ impl Runs<'_> {
     }
 }
 
-/// Has a process of its own watch a run, with the rights of the user.
+/// Watches a run from another process, with the rights of the user.
 fn watched(request: &WatchRequest, as_caller: bool) -> Result<RunFacts> {
     let program = own_path().context("cannot find this program")?.into_os_string();
     let words = [program, OsString::from("fair-play"), OsString::from("watch")];
@@ -187,7 +187,7 @@ fn watched(request: &WatchRequest, as_caller: bool) -> Result<RunFacts> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start the audit")?;
     let request = serde_json::to_vec(request)?;
-    // It reads the request to its end before it does anything else.
+    // The process reads the whole request first.
     child.stdin.take().context("no pipe")?.write_all(&request).context("cannot ask for a run")?;
     let output = child.wait_with_output().context("cannot wait for the audit")?;
     if !output.status.success() {
@@ -211,7 +211,7 @@ fn cpu_times(record: &Record, first_arm: usize) -> [Vec<f64>; 2] {
     })
 }
 
-/// The settings that a run must not change, as far as they can be read.
+/// The readable settings that a run must not change.
 fn settings() -> Vec<(String, String)> {
     let host = Host::new("/");
     let cpus = host.list("sys/devices/system/cpu/cpufreq").into_iter();

@@ -1,4 +1,4 @@
-//! `fair-play`, a hidden verb: the hooks of a session that keep an attempt honest, and the audit around it.
+//! `fair-play`, a hidden verb: a session's hooks that keep an attempt honest, and the audit around it.
 
 mod audit;
 mod session;
@@ -20,7 +20,6 @@ use record::fair_play::{AuditReport, Half, WatchRequest};
 
 pub use session::{FairPlay, Side, check_inputs};
 
-/// Executes an action.
 pub fn fair_play(verb: &FairPlayVerb) -> Result<u8> {
     match &verb.action {
         FairPlayAction::Prepare(hook) => session::prepare(&hook.folder)?,
@@ -58,7 +57,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     Ok(if report.is_fair() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// Measures a session, and looks at it and around it.
+/// Measures and audits a session.
 fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
     let record = folder.path().join("record");

@@ -1,4 +1,4 @@
-//! What keeps the runs of a session honest: fresh directories, inputs of each block, digests.
+//! Keeps the runs of a session honest: fresh directories, inputs for each block, digests.
 #![expect(
     clippy::disallowed_methods,
     reason = "makes and reads its own files, and looks for inputs"
@@ -29,9 +29,9 @@ use record::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
 use record::{Event, Record};
 use render::units::counted;
 
-/// The file that hooks append the outputs of runs to.
+/// The file to which hooks append digests of outputs.
 const OUTPUTS: &str = "outputs";
-/// The file that tells the hooks what to do.
+/// The file with the settings of the hooks.
 const HOOKS: &str = "hooks.json";
 /// The directory of a run.
 pub(super) const RUN: &str = "run";
@@ -39,48 +39,44 @@ pub(super) const RUN: &str = "run";
 /// A part of a campaign.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Side {
-    /// Which half of the inputs and numbers.
+    /// Half of the inputs and numbers.
     pub half: Half,
-    /// The seed of the campaign.
     pub seed: u64,
-    /// Whether the runs of the session cannot see that they are measured.
+    /// Whether the runs cannot see that they are measured.
     pub is_undercover: bool,
-    /// When the first session of the attempt began, if this is a later one: its runs may have left files.
+    /// In a later session, when the attempt's first one began: its runs may have left files.
     pub since_ns: Option<i64>,
 }
 
-/// What the hooks of a session have to know.
 #[derive(Debug, Serialize, Deserialize)]
 struct HookSettings {
     fresh: Option<PathBuf>,
     files: Vec<String>,
 }
 
-/// Keeps the attempts of one session honest, and looks at them. Its files are removed when it is dropped.
+/// Keeps the attempts of one session honest and checks them. Dropping it removes its files.
 #[derive(Debug)]
 pub struct FairPlay {
     pub(super) folder: TempDir,
-    /// Its path.
     path: String,
-    /// This program.
     program: String,
     pub(super) options: FairPlayOptions,
     pub(super) side: Side,
     /// When the attempt's first session began, by the clock of file times, ns.
     pub since_ns: i64,
     pub(super) rules: FairPlayRules,
-    /// Blocks after which inputs and numbers begin again.
+    /// Blocks after which inputs and numbers repeat.
     pub(super) period: u32,
     has_validate: bool,
-    /// Programs that are compared. Each benchmark has an arm of each, the reference first.
+    /// Number of compared programs. Each benchmark has an arm for each, the reference first.
     n_programs: usize,
-    /// Files that no run may change, with their digests.
+    /// Files that no run may change, with digests.
     guarded: Vec<(PathBuf, CheatKind, Option<String>)>,
 }
 
 impl FairPlay {
-    /// Makes the directories. `spec` has the commands: of each benchmark those of `n_programs` programs, the reference
-    /// first. Errors: a directory of the options cannot be used, or there are too few inputs.
+    /// Makes the directories. `spec` has the commands: for each benchmark `n_programs` of them, the reference first.
+    /// Errors: a directory of the options cannot be used, or there are too few inputs.
     pub fn begin(
         options: &FairPlayOptions,
         side: Side,
@@ -91,7 +87,7 @@ impl FairPlay {
         });
         let options = FairPlayOptions { fresh: fresh.transpose()?, ..options.clone() };
         let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
-        // Its name says nothing to a program that looks for signs of a benchmark.
+        // A name that a program in search of benchmarks does not recognize.
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&place);
         let folder = folder.context("cannot make a temporary directory")?;
         let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
@@ -127,7 +123,7 @@ impl FairPlay {
         let text = serde_json::to_vec(&fair.hook_settings())?;
         let path = fair.folder.path().join(HOOKS);
         replace(&path, 0o600, &text).context("cannot write a temporary file")?;
-        // The programs are looked for before the first hook.
+        // The first hook comes after the search for programs.
         if let Some(source) = &fair.options.fresh {
             let copy = fair.folder.path().join(RUN);
             make_fresh(source, &copy)?;
@@ -175,14 +171,14 @@ impl FairPlay {
     fn make_fresh_before(&self, arm: &mut Arm, hook: &str) {
         let run = format!("{}/{RUN}", self.path);
         arm.prepare = Some(match arm.prepare.take() {
-            // The shell is still in the directory of the last run, which is gone.
+            // The shell is still in the directory of the last run, which no longer exists.
             Some(own) => format!("{hook} && cd {} && {{ {own}\n}}", shell_words::quote(&run)),
             None => format!("exec {hook}"),
         });
         arm.directories = vec![run];
     }
 
-    /// Says what the session showed, after its end.
+    /// The findings of a session after its end.
     pub fn verdict(&self, record: &Path) -> Result<AuditReport> {
         let record = Record::read(record)?;
         let mut report = AuditReport::default();
@@ -242,7 +238,7 @@ impl FairPlay {
         }
     }
 
-    /// Guarded files that are no longer what they were.
+    /// Guarded files that have changed.
     pub(super) fn changes(&self) -> AuditReport {
         let changed =
             self.guarded.iter().filter(|(path, _, digest)| digest_of_file(path) != *digest);
@@ -264,13 +260,12 @@ fn now_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Whether the files of `--input-set` can be used. Errors: they are too few, or a name has characters that mean
-/// something to a shell.
+/// Errors: the files of `--input-set` are too few, or a name has characters with a meaning for a shell.
 pub fn check_inputs(directory: &Path) -> Result<()> {
     inputs_of(directory).map(drop)
 }
 
-/// The files of a directory, sorted: their order is drawn by the seed alone.
+/// The files of a directory, sorted, so that only the seed determines their order.
 fn inputs_of(directory: &Path) -> Result<Vec<String>> {
     let cannot = || format!("--input-set {}", directory.display());
     let directory = directory.canonicalize().with_context(cannot)?;
@@ -312,7 +307,7 @@ pub fn prepare(folder: &Path) -> Result<()> {
     fresh.map_or(Ok(()), |source| make_fresh(&source, &folder.join(RUN)))
 }
 
-/// The hook after a run, whose standard output is our standard input. It runs in the run's directory.
+/// The hook after a run: reads the standard output of the run, in the directory of the run.
 pub fn take_digests(folder: &Path, arm: usize) -> Result<()> {
     let HookSettings { files, .. } = hook_settings(folder)?;
     // `7`, or `warmup-0`.

@@ -1,4 +1,4 @@
-//! Every reader of what others wrote, as a function of bytes. Tests replay mutated samples; `fuzz/` has the long run
+//! Every reader of foreign data, as a function of bytes. Tests replay mutated samples; `fuzz/` has the long run
 //! (CONTRIBUTING.md).
 #![expect(clippy::disallowed_methods, reason = "reads samples and makes files for the readers")]
 
@@ -10,17 +10,16 @@ use std::path::Path;
 
 pub use mutate::Mutator;
 
-/// Longest seed: a mutation of a longer one takes long and reaches the same code.
+/// Longest seed: longer ones are slow and reach the same code.
 const SEED_BYTES_MAX: usize = 16 << 10;
 
-/// A reader, and where its seeds are.
+/// A reader and its seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzTarget {
-    /// Its name.
     pub name: &'static str,
     /// Reads an input. Only a panic or a crash is a finding.
     pub read: fn(&[u8]),
-    /// Directories or files of the crate's folder, with the ending of file names.
+    /// Directories or files in the crate's folder, with the ending of file names.
     seeds: &'static [(&'static str, &'static str)],
     /// Further seeds.
     texts: &'static [&'static str],
@@ -29,11 +28,10 @@ pub struct FuzzTarget {
     n_inputs: u64,
 }
 
-/// Files of other programs.
+/// Samples of other programs.
 const OTHER_FILES: [(&str, &str); 3] =
     [("../formats/samples", ""), ("../formats/cases", ""), ("tests/samples", "")];
 
-/// All readers.
 pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget {
         name: "record",
@@ -155,13 +153,13 @@ pub const TARGETS: [FuzzTarget; 12] = [
     },
 ];
 
-/// The reader of this name.
+/// The target with this name.
 pub fn target(name: &str) -> Option<FuzzTarget> {
     TARGETS.into_iter().find(|target| target.name == name)
 }
 
 impl FuzzTarget {
-    /// The seeds, in the same order on every machine. `folder` is the one of the crate `stillwell`.
+    /// The seeds, in the same order on every machine. `folder` is the crate's.
     pub fn seeds(&self, folder: &Path) -> Vec<Vec<u8>> {
         let mut found: Vec<Vec<u8>> = Vec::new();
         for (place, ending) in self.seeds {
@@ -190,8 +188,8 @@ fn collect(path: &Path, ending: &str, found: &mut Vec<Vec<u8>>) {
 mod tests {
     use super::*;
 
-    /// Deterministic: a failure names the target and the number of the input, which is the same every time.
-    /// STILLWELL_FUZZ_TIMES=100 reads a hundred times as many inputs.
+    /// Deterministic: a failure names the target and the number of the input. STILLWELL_FUZZ_TIMES=100 reads a hundred
+    /// times as many inputs.
     #[track_caller]
     fn replay(name: &str) {
         let target = target(name).unwrap();
@@ -261,7 +259,7 @@ mod tests {
         let (own, _) = dependencies("Cargo.toml");
         let (mut theirs, text) = dependencies("../../fuzz/Cargo.toml");
         theirs.remove("libfuzzer-sys");
-        // The paths of our own crates differ, and some of their features.
+        // Paths and features of our own crates differ.
         for (name, value) in own.iter().filter(|(_, value)| value.get("path").is_some()) {
             assert!(theirs.insert(name.clone(), value.clone()).is_some(), "{name}");
         }

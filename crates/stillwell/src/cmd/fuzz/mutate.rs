@@ -1,12 +1,12 @@
-//! Mutations of seeds, by a generator that is the same everywhere. They know nothing of coverage: `make fuzz` does.
+//! Mutations of seeds, the same on every machine. They are blind to coverage: `make fuzz` is not.
 
 use stats::Stream;
 
-/// Separates these streams from others.
+/// Separates these random streams from others.
 const MUTATION_STREAM: u64 = 0x5eed_f022_1a2b_3c4d;
 /// Most mutations of one input.
 const MUTATIONS_MAX: u64 = 6;
-/// What a number is replaced by.
+/// Numbers that replace others.
 const NUMBERS: [&str; 16] = [
     "0",
     "-1",
@@ -25,7 +25,7 @@ const NUMBERS: [&str; 16] = [
     "0.1",
     "\"\"",
 ];
-/// What is inserted.
+/// Texts to insert.
 const PIECES: [&[u8]; 14] = [
     b"\n",
     b"\0",
@@ -43,25 +43,24 @@ const PIECES: [&[u8]; 14] = [
     b"\r\n",
 ];
 
-/// Makes inputs of seeds: input `n` is always the same.
+/// Makes inputs from seeds: input `n` is always the same.
 #[derive(Debug)]
 pub struct Mutator {
     seeds: Vec<Vec<u8>>,
 }
 
 impl Mutator {
-    /// There is at least one seed.
+    /// `seeds` is not empty.
     pub fn new(seeds: Vec<Vec<u8>>) -> Self {
         assert!(!seeds.is_empty(), "there is no seed");
         Self { seeds }
     }
 
-    /// The number of seeds, which are the first inputs.
+    /// Number of seeds; the first inputs are the seeds.
     pub fn n_seeds(&self) -> u64 {
         self.seeds.len() as u64
     }
 
-    /// The input of this number.
     pub fn input(&self, number: u64) -> Vec<u8> {
         if let Some(seed) = usize::try_from(number).ok().and_then(|at| self.seeds.get(at)) {
             return seed.clone();
@@ -109,12 +108,12 @@ impl Mutator {
     }
 }
 
-/// A number below `n`, which is above 0.
+/// A random number below `n`, which is above 0.
 fn index(stream: &mut Stream, n: usize) -> usize {
     usize::try_from(stream.below(n as u64)).unwrap_or(0)
 }
 
-/// Replaces the next number from here on.
+/// Replaces the next number after `at`.
 fn replace_number(input: &mut Vec<u8>, at: usize, new: &str) {
     let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|start| at + start)
     else {

@@ -27,9 +27,8 @@ use render::{Styles, json, text};
 use search::history::store::HistoryStore;
 use search::pool::Pool;
 
-/// The most that a compressed input may become.
+/// Most bytes of an unpacked input.
 const UNPACKED_BYTES_MAX: u64 = 1 << 20;
-/// Bins of a histogram.
 const BINS: usize = 48;
 
 /// A record, from its text to the summary and JSON.
@@ -56,7 +55,7 @@ fn import(results: &Results) {
     }
 }
 
-/// A file of another program, in the format that it seems to have.
+/// A file of another program, in its apparent format.
 pub fn detected(bytes: &[u8]) {
     limit_unpacked(UNPACKED_BYTES_MAX);
     let Ok(plain) = unpacked(bytes) else { return };
@@ -78,7 +77,7 @@ pub fn formats(bytes: &[u8]) {
     }
 }
 
-/// A suite file, up to the candidates that its benchmarks make.
+/// A suite file, up to the candidates of its benchmarks.
 pub fn suite(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let text = Text { path: Path::new("s.toml"), text };
@@ -102,7 +101,7 @@ pub fn worker(bytes: &[u8]) {
     for line in bytes.split(|&byte| byte == b'\n') {
         worker::read_as_every_answer(line);
     }
-    // The length is the launcher's own; the content is what matters.
+    // The launcher writes the length itself, so only the content varies.
     let frame = [&u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes(), bytes].concat();
     drop(wire::receive::<LauncherReply>(&frame[..]));
     drop(wire::receive::<LauncherRequest>(&frame[..]));
@@ -144,14 +143,14 @@ pub fn folder(bytes: &[u8]) {
     }
 }
 
-/// A machine in the text format of captured machines, without its lists of numbers.
+/// A captured machine in text format, without its lists of numbers.
 pub fn machine(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Some(folder) = folder_of("readme", b"") else { return };
     for (path, content) in text.lines().filter_map(|line| line.split_once('=')) {
         let (path, content) = (path.trim().replace(['{', '}'], ""), content.trim());
         let path = Path::new(&path);
-        // An input must not write anywhere else.
+        // Inputs may not write anywhere else.
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
         if is_inside && path.as_os_str().len() < 200 && path.components().count() < 20 {
             let path = folder.path().join(path);
@@ -180,7 +179,7 @@ pub fn journal(bytes: &[u8]) {
     drop(journal::look(&Host::new(folder.path())));
 }
 
-/// What a client of `mcp` sends.
+/// Messages of an `mcp` client.
 pub fn mcp(bytes: &[u8]) {
     crate::cmd::mcp::read_only(bytes);
 }

@@ -1,4 +1,4 @@
-//! Verbs end to end: a command line, and the file that it reads.
+//! Verbs end to end: a command line and its input file.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::cmd::{self, usage};
 use host::terminal;
 use model::spec::Cli;
 
-/// The command lines of an input without one. These verbs read a file and write to standard output only.
+/// Command lines for an input without one. These verbs read a file and write only to standard output.
 const LINES: [&str; 19] = [
     "show FILE",
     "show --json FILE",
@@ -31,12 +31,12 @@ const LINES: [&str; 19] = [
     "compare --distributions FILE",
     "compare FILE FILE",
 ];
-/// Options that would write a file, or read one that is not the input.
+/// Options that write a file, or read another one than the input.
 const ELSEWHERE: [&str; 6] = ["--export", "--report", "--db", "--output", "--host-root", "--raw"];
-/// Stands for the file in a command line.
+/// Placeholder of the file in a command line.
 const FILE: &str = "FILE";
 
-/// The first line may be a command line, its words separated by blanks. The rest is the file.
+/// The first line may be a command line with words separated by blanks; the rest is the file.
 pub fn verbs(bytes: &[u8]) {
     terminal::mute();
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());

@@ -1,4 +1,4 @@
-//! The instructions of the benchmarks of a gate: which are counted, in how much of the budget, and what they tell.
+//! Instructions of a gate's benchmarks: which are counted, in which share of the budget, and with which result.
 
 use anyhow::Result;
 
@@ -21,38 +21,38 @@ use super::pairs::Pair;
 use super::suite::{SuiteRequest, measure};
 use super::trees::Trees;
 
-/// This share of the budget is for times if instructions may be counted, and the rest for these.
+/// Share of the budget for times if instructions may be counted.
 pub(super) const SHARE_OF_TIMES: f64 = 0.6;
-/// This share of the error rate is that of the times. Counts that need a test are so sharp that a small share does.
+/// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
 const ALPHA_OF_TIMES: f64 = 0.9;
-/// The processes of a count: two in each of three blocks of both builds.
+/// Processes of a count: two in each of three blocks of both builds.
 const PROCESSES: f64 = 12.0;
-/// Start of valgrind, and its time for that of the program.
+/// Valgrind's start, ns, and its time as a multiple of the program's own.
 const START_NS: f64 = 0.3e9;
 const SLOWER: f64 = 40.0;
-/// The iterations of a process that is timed take at least so long, and those of one that is counted on average.
+/// Length of a process's iterations, ns: at least, if it is timed; on average, if it is counted.
 const TIMED_NS: f64 = 12e6;
 const COUNTED_NS: f64 = 4.5e6;
-/// Where the records of the counts are in those of the gate.
+/// The directory for records of counts, in the directory of the gate's records.
 const FOLDER: &str = "instructions";
 
-/// How a gate shares its time and its error rate.
+/// A gate's division of time and error rate.
 pub(super) struct Counting {
     pub counter: InstructionCounter,
     when: GateCounting,
 }
 
-/// What the counts tell.
+/// The results of the counts.
 #[derive(Default)]
 pub(super) struct Work {
     pub counted: Vec<(String, WorkCounted)>,
     pub counter: Option<&'static str>,
-    /// Benchmarks that were not counted, with the reason.
+    /// Benchmarks without a count, with the reason.
     pub uncounted: Vec<String>,
 }
 
 impl Counting {
-    /// How to count; `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
+    /// `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
         let when = verb.instructions.unwrap_or_default();
         let counts_slowdowns = fail_on(verb).slower_pct.is_some();
@@ -68,7 +68,7 @@ impl Counting {
         }
     }
 
-    /// The time for the times, ns.
+    /// The part of the budget for times, ns.
     pub(super) fn time_budget_ns(&self, budget_ns: u64) -> u64 {
         (budget_ns as f64 * SHARE_OF_TIMES) as u64
     }
@@ -78,7 +78,7 @@ impl Counting {
         alpha_pct * ALPHA_OF_TIMES
     }
 
-    /// Counts the instructions of benchmarks whose times are open, or of all, in what is left of the budget.
+    /// Counts the instructions of all benchmarks, or only of those with undecided times, in the rest of the budget.
     pub(super) fn count(
         &self,
         verb: &GateVerb,
@@ -112,8 +112,8 @@ impl Counting {
         Ok(work)
     }
 
-    /// The pairs with the benchmarks that are counted. Those that do not fit into the time, or whose framework has no fixed number
-    /// of iterations, are named with the reason.
+    /// The pairs with the benchmarks that are counted. Benchmarks that do not fit the time, or whose framework has no
+    /// fixed number of iterations, are named with the reason.
     fn choose_pairs(
         &self,
         pairs: &[Pair],
@@ -156,13 +156,13 @@ impl Counting {
     }
 }
 
-/// What the times of a benchmark tell of how to count it.
+/// A benchmark's times, which determine how it is counted.
 struct Timed {
     name: String,
     is_open: bool,
-    /// Of an iteration, ns.
+    /// Time of an iteration, ns.
     iteration_ns: Option<f64>,
-    /// Of a process, ns.
+    /// Time of a process, ns.
     process_ns: f64,
     system_share: f64,
 }
@@ -188,9 +188,9 @@ impl Timed {
         pairs.map(one).collect()
     }
 
-    /// How long its counts may take, ns, with at least so many iterations.
+    /// Expected length of a benchmark's counts with at least `n` iterations, ns.
     fn expected_ns(&self, n: u64) -> f64 {
-        // One of two processes has twice as many.
+        // One of two processes has twice as many iterations.
         let iterations_ns = 1.5 * n as f64 * self.iteration_ns.unwrap_or(0.0);
         let program_ns = (self.process_ns - TIMED_NS).max(0.0);
         PROCESSES * (START_NS + SLOWER * (program_ns + iterations_ns.max(COUNTED_NS)))
@@ -204,7 +204,7 @@ fn mean(record: &Record, metric: Metric, arms: &[usize]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The share of the CPU time of an arm's processes in the kernel.
+/// The share of system time in the CPU time of an arm's processes.
 fn system_share(record: &Record, arm: usize) -> f64 {
     let us = |metric| mean(record, metric, &[arm]).unwrap_or(0.0);
     let (user_us, system_us) = (us(Metric::UserUs), us(Metric::SysUs));
@@ -212,7 +212,7 @@ fn system_share(record: &Record, arm: usize) -> f64 {
     if all_us > 0.0 { system_us / all_us } else { 0.0 }
 }
 
-/// What the counts of each benchmark tell.
+/// The result of each benchmark's counts.
 fn of_assessment(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCounted)> {
     let plan = &counted.record.header.plan;
     let of = |found: &analysis::Comparison| {

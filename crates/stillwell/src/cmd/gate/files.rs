@@ -1,4 +1,4 @@
-//! The programs and libraries that a build has left.
+//! The programs and libraries of a build.
 #![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::collections::BTreeMap;
@@ -8,23 +8,22 @@ use std::time::SystemTime;
 
 use measure::harnesses::is_marked;
 
-/// Directories below a tree are searched so deep.
+/// Depth of the search below a tree.
 const DEPTH_MAX: usize = 7;
-/// Where libtool puts shared libraries. The programs there need a script beside the directory.
+/// Libtool's directory of shared libraries. Its programs need a script beside the directory.
 const LIBTOOL: &str = ".libs";
-/// Directories that hold no benchmark programs, but many files.
+/// Directories with many files and no benchmark programs.
 const SKIPPED: [&str; 1] = ["node_modules"];
-/// The same beside Cargo's `deps`.
+/// Such directories beside Cargo's `deps`.
 const SKIPPED_OF_CARGO: [&str; 3] = ["incremental", "build", "examples"];
-/// Digits of the hash that Cargo appends to the name of a program.
+/// Digits of the hash in Cargo's names of programs.
 const HASH: usize = 16;
 
-/// What a build has left.
+/// The files of a build.
 #[derive(Default)]
 pub(super) struct BuiltFiles {
-    /// The programs that may be of a framework, by their path without a hash; of several the newest.
+    /// Possible programs of a framework, by path without hash; the newest of several.
     pub programs: BTreeMap<String, PathBuf>,
-    /// The shared libraries.
     pub libraries: Vec<PathBuf>,
 }
 
@@ -45,7 +44,7 @@ impl BuiltFiles {
                         || is_hidden(&name) && name != LIBTOOL;
                     left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
                 } else if !path.is_file() {
-                    // A FIFO would wait for its other end.
+                    // Opening a FIFO would wait for its other end.
                 } else if name.to_string_lossy().contains(".so") {
                     libraries.push(path);
                 } else if !is_of_libtool && may_be_benchmark(&path) {
@@ -76,7 +75,7 @@ fn may_be_benchmark(path: &Path) -> bool {
     is_executable && !is_library && is_marked(path)
 }
 
-/// The file of a name in a build: itself, or the newest with a hash behind it.
+/// The file with this name in a build, or the newest with a hash behind the name.
 pub(super) fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
     let path = root.join(name);
     if path.is_file() {
@@ -93,7 +92,7 @@ pub(super) fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
     found.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
-/// A name without the hash that Cargo appends.
+/// A name without Cargo's hash.
 fn without_hash(name: &str) -> &str {
     let Some((before, hash)) = name.rsplit_once('-') else { return name };
     let is_hash = hash.len() == HASH && hash.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -36,7 +36,7 @@ use suite::{SuiteRequest, measure};
 use trees::Trees;
 use unknown::refuse_unknown;
 
-/// The names of the variants.
+/// Names of the variants.
 const SIDES: [&str; 2] = ["base", "head"];
 
 /// Measures the programs that differ, and writes the verdict. Returns the exit code.
@@ -62,14 +62,14 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
             return Ok(exit_code::INTERRUPTED);
         }
         Err(error) => {
-            // Whoever reads the comment alone learns of it.
+            // A reader of the comment alone learns the reason.
             write_error(verb, &in_words(&error))?;
             return Err(error);
         }
         Ok(found) => found,
     };
     let measured = match changes.pairs.is_empty() {
-        // What has vanished was not found to be as fast as before.
+        // A benchmark that has vanished was not found to be as fast as before.
         true if changes.has_only_lost() => {
             Measured { code: exit_code::UNDECIDED, ..Measured::default() }
         }
@@ -79,7 +79,6 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     write_result(verb, (&trees, changes), &measured)
 }
 
-/// What was measured and counted.
 #[derive(Default)]
 struct Measured {
     times: Option<Assessment>,
@@ -116,7 +115,7 @@ impl Measured {
         measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
         let is_over = [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED];
         if let Some(counting) = counting.filter(|_| is_over.contains(&code)) {
-            // What it takes to analyse the times is not on account of the counts.
+            // The time of the analysis is not taken from the counts.
             let kept_ns = budget_ns - counting.time_budget_ns(budget_ns);
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
             let limits = (left_ns, alpha_pct, fail_on(verb).limit());
@@ -126,7 +125,7 @@ impl Measured {
     }
 }
 
-/// Judges what was measured, and writes it where the user wants it. Returns the exit code.
+/// Judges the results, and writes the requested files. Returns the exit code.
 fn write_result(
     verb: &GateVerb,
     (trees, changes): (&Trees, Changes),
@@ -143,7 +142,7 @@ fn write_result(
         work: &measured.work.counted,
         counter: measured.work.counter.filter(|_| !measured.work.counted.is_empty()),
         uncounted: &measured.work.uncounted,
-        // It counts only the benchmarks that have runs.
+        // The text counts only benchmarks with runs.
         short_budget: measured.short_budget.as_deref().filter(|_| unmeasured.is_empty()),
         fail_on: fail_on(verb),
         code: measured.code,
@@ -161,7 +160,7 @@ fn write_result(
         (true, true) => GateResult::code_of(&result.rows()),
         (true, false) => measured.code,
     };
-    // What was not measured may be slower.
+    // A benchmark that was not measured may be slower.
     let is_open = code == exit_code::SUCCESS && !unmeasured.is_empty();
     let code = if is_open { exit_code::UNDECIDED } else { code };
     let result = GateResult { code, ..result };
@@ -170,7 +169,7 @@ fn write_result(
     Ok(code)
 }
 
-/// The benchmarks of both builds that the session came to no run of.
+/// The benchmarks of both builds without a run in the session.
 fn unmeasured(pairs: &[Pair], timed: &Assessment) -> Vec<String> {
     let arms = &timed.record.header.plan.arms;
     let is_measured = |name: &str| arms.iter().any(|arm| arm.benchmark.as_deref() == Some(name));
@@ -183,7 +182,7 @@ fn unmeasured(pairs: &[Pair], timed: &Assessment) -> Vec<String> {
     names.filter(|name| !is_measured(name)).collect()
 }
 
-/// Writes the files about a gate that could not begin.
+/// Writes the files of a gate that could not begin.
 fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
     let shown = |path: &Option<PathBuf>| {
         path.as_ref().map_or_else(String::new, |path| path.display().to_string())
@@ -201,7 +200,7 @@ fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
 
 fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
-    // One that cannot be written does not keep the others from being written.
+    // An unwritable file does not prevent the others.
     let written = [
         verb.markdown.as_ref().map(|path| {
             write_one(path, |to| Ok(to.write_all(pull_request::markdown(result).as_bytes())?))
@@ -228,7 +227,7 @@ fn budget(verb: &GateVerb) -> TimeSpan {
     verb.budget.unwrap_or(defaults::GATE_BUDGET)
 }
 
-/// A process that takes longer than all of them may decides nothing.
+/// A process that outlives the whole budget cannot contribute, so the budget is its timeout.
 fn timeout(verb: &GateVerb) -> TimeSpan {
     verb.timeout.unwrap_or(budget(verb))
 }

@@ -1,4 +1,4 @@
-//! The programs of both builds in pairs, and what is new, gone or the same.
+//! The programs of both builds in pairs, and the new, missing and unchanged ones.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use super::timeout;
 use super::trees::Trees;
 use super::unknown::run_instead;
 
-/// A program that both builds have.
+/// A program of both builds.
 pub(super) struct Pair {
-    /// Its path without a hash, or a command.
+    /// Path without hash, or a command.
     pub name: String,
     /// The files of the old and the new build; `None` for a command that both execute.
     pub files: Option<[PathBuf; 2]>,
-    /// The benchmarks of both, as each build lists them.
+    /// The benchmarks in both builds, as each build lists them.
     pub common: [Vec<ProgramBenchmark>; 2],
 }
 
 impl Pair {
-    /// The same with these benchmarks alone, each with the time of an iteration.
+    /// This pair with only these benchmarks, each with the time of an iteration.
     pub(super) fn with(&self, kept: &[(String, Option<f64>)]) -> Self {
         let of = |list: &Vec<ProgramBenchmark>| {
             let one = |it: &ProgramBenchmark| {
@@ -45,28 +45,28 @@ impl Pair {
     }
 }
 
-/// What is measured, and what is not.
+/// The programs that are measured, and those that are not.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The programs that differ.
+    /// Programs that differ.
     pub pairs: Vec<Pair>,
-    /// Programs that are the same in both builds, byte for byte.
+    /// Programs that are byte for byte the same.
     pub same: Vec<String>,
-    /// Those that differ only in the directory and the number of the build, and in what is not loaded.
+    /// Programs that differ only in the build's directory or number, or in parts that are not loaded.
     pub same_loaded: Vec<String>,
-    /// Programs and benchmarks that only the new build has.
+    /// Programs and benchmarks of the new build alone.
     pub new: Vec<String>,
-    /// Those that only the old build has.
+    /// Programs and benchmarks of the old build alone.
     pub gone: Vec<String>,
-    /// Programs that do not list their benchmarks, with the reason.
+    /// Programs that failed to list benchmarks, with the reason.
     pub failing: Vec<String>,
     /// Benchmarks that the user leaves out.
     pub left_out: Vec<String>,
 }
 
 impl Changes {
-    /// Finds the programs, or those that the user names. Errors: a named program is in neither build, or there is no
-    /// program at all.
+    /// Finds all programs, or the named ones. Errors: a named program is in neither build, or there is no program at
+    /// all.
     pub(super) fn find(trees: &Trees, verb: &GateVerb) -> Result<Self> {
         let mut all = Self::default();
         let [old, new] = [0, 1].map(|side| BuiltFiles::below(&trees.directories[side]));
@@ -105,7 +105,7 @@ impl Changes {
         Ok(all)
     }
 
-    /// Leaves out the benchmarks that --only or --skip does. Errors: none is left.
+    /// Applies --only and --skip to the benchmarks. Errors: none is left.
     fn leave_out(&mut self, verb: &GateVerb) -> Result<()> {
         let is_wanted = |name: &str| {
             (verb.only.is_empty() || verb.only.iter().any(|it| it.is_in(name)))
@@ -132,13 +132,13 @@ impl Changes {
         Ok(())
     }
 
-    /// Whether all that there was is gone.
+    /// Whether everything measurable is missing from the new build.
     pub(super) fn has_only_lost(&self) -> bool {
         let others = [&self.same, &self.same_loaded, &self.failing];
         self.pairs.is_empty() && others.iter().all(|it| it.is_empty()) && !self.gone.is_empty()
     }
 
-    /// Adds one program. `is_named`: the user wants it, so it has to have benchmarks.
+    /// Adds one program. `is_named`: the user named it, so it has to have benchmarks.
     fn take(
         &mut self,
         finder: &Finder<'_>,
@@ -152,7 +152,7 @@ impl Changes {
         };
         let is_command = files.iter().all(Option::is_none);
         if let Some(same) = self.of_same(finder, files)? {
-            // A test program without a benchmark is of no interest.
+            // A test program without benchmarks does not matter.
             same.extend(has_some(listed(0)).then(|| name.into()));
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl Changes {
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();
-                // A failure that both builds have is none of the new one, if they list the same all the same.
+                // Ignore failures that occur in both builds when both list the same benchmarks.
                 let is_same = old
                     .benchmarks
                     .iter()
@@ -212,7 +212,7 @@ impl Changes {
         Ok(())
     }
 
-    /// The list for a program that is the same in both builds and is not measured for that reason.
+    /// The list for an unchanged program, which is not measured.
     fn of_same(
         &mut self,
         finder: &Finder<'_>,
@@ -230,7 +230,7 @@ impl Changes {
     }
 }
 
-/// What programs are looked for in.
+/// The builds and options of a search for programs.
 struct Finder<'a> {
     trees: &'a Trees,
     verb: &'a GateVerb,
@@ -238,7 +238,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The benchmarks of a program in a build; `None` if it is of no framework: a file may only look like one.
+    /// The benchmarks of a program in a build; `None` if no framework made it: a file may only look like one.
     fn listed(
         &self,
         side: usize,
@@ -275,7 +275,7 @@ fn has_some(found: Result<Option<BenchmarkList>, String>) -> bool {
     found.is_ok_and(|list| list.is_some_and(|list| !list.is_empty()))
 }
 
-/// A reason with what the program said, on one line.
+/// A reason with the program's message, on one line.
 fn joined(why: &str) -> String {
     let lines = why.lines().map(|line| line.trim_start_matches([' ', '|']).trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")

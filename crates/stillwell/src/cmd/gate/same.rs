@@ -1,4 +1,4 @@
-//! Whether two builds of a program are the same, so that nothing has to be measured.
+//! Compares two builds of a program: the same program needs no measurement.
 #![expect(clippy::disallowed_methods, reason = "reads programs and libraries")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,29 +11,29 @@ use object::{Object as _, ObjectSection as _, ObjectSegment as _};
 
 use model::harness::contains;
 
-/// The section of Go with the number of the build, and where the number begins in it: behind sizes, a kind and a name.
+/// Go's section with the build number, and the number's offset behind sizes, a kind and a name.
 const GO_ID: &str = ".note.go.buildid";
 const GO_ID_AT: usize = 16;
 
-/// How much alike two builds of a program are.
+/// The similarity of two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sameness {
-    /// Byte for byte.
+    /// Same bytes.
     Bytes,
-    /// But for the directory that they were built in, the number of the build, and what is never loaded.
+    /// Same, except for the build's directory and number, and for parts that are never loaded.
     Loaded,
     Different,
 }
 
-/// The two trees, with the shared libraries in each by their names.
+/// The two trees, with their shared libraries by name.
 pub(super) struct Libraries {
     directories: [PathBuf; 2],
-    /// Of each name, the files by their paths in the tree.
+    /// Files grouped by base name, keyed by path in the tree.
     by_name: [BTreeMap<OsString, BTreeMap<PathBuf, PathBuf>>; 2],
 }
 
 impl Libraries {
-    /// `of_trees` has the libraries of each tree.
+    /// `of_trees`: the libraries of each tree.
     pub(super) fn new(directories: &[PathBuf; 2], of_trees: [Vec<PathBuf>; 2]) -> Self {
         let mut by_name = [BTreeMap::new(), BTreeMap::new()];
         for ((names, files), root) in by_name.iter_mut().zip(of_trees).zip(directories) {
@@ -47,8 +47,8 @@ impl Libraries {
         Self { directories: directories.clone(), by_name }
     }
 
-    /// Compares two builds of a program, and the libraries of the trees whose names are in it. A script may load
-    /// anything, so it is never the same.
+    /// Compares two builds of a program, and the libraries in the trees that it names. A script may load anything, so
+    /// it is never the same.
     pub(super) fn compare(&self, [old, new]: [&Path; 2]) -> Result<Sameness> {
         let mut found = Sameness::Bytes;
         let (mut left, mut seen) = (vec![[old.to_owned(), new.to_owned()]], BTreeSet::new());
@@ -61,8 +61,8 @@ impl Libraries {
             let names: BTreeSet<&OsString> = self.by_name.iter().flat_map(BTreeMap::keys).collect();
             for name in names {
                 if contains(&old, name.as_bytes()) && seen.insert(name) {
-                    // Which of several is loaded depends on the places, and one that only a build has is loaded from elsewhere by
-                    // the other.
+                    // Among files of one name, the place decides which is loaded. A build without any loads the library
+                    // from elsewhere.
                     let [old, new] = [0, 1].map(|side| self.by_name[side].get(name));
                     let Some((old, new)) =
                         old.zip(new).filter(|(old, new)| old.keys().eq(new.keys()))
@@ -93,17 +93,17 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// A part of a program that is loaded: its address, its size in memory, and its bytes.
+/// A loaded part of a program: address, size in memory, bytes.
 type LoadedPart = (u64, u64, Vec<u8>);
 
-/// What of an ELF file is loaded, without the directory and the numbers of the build; `None` for any other file.
+/// The loaded parts of an ELF file, without the directory and number of the build; `None` for any other file.
 fn loaded(bytes: &[u8], directory: &[u8]) -> Option<Vec<LoadedPart>> {
     let file = object::File::parse(bytes).ok()?;
     let mut hidden = vec![directory.to_vec()];
     hidden.extend(file.build_id().ok().flatten().map(<[u8]>::to_vec));
     let go = file.section_by_name(GO_ID).and_then(|section| section.data().ok());
     hidden.extend(go.and_then(|note| note.get(GO_ID_AT..)).map(without_padding));
-    // Where the sections are in the file: those that are not loaded may have another size.
+    // The sections' places in the file: unloaded sections may differ in size.
     let of_sections =
         if file.is_64() { [0x28..0x30, 0x3c..0x40] } else { [0x20..0x24, 0x30..0x34] };
     let parts = file.segments().map(|segment| {
@@ -119,13 +119,13 @@ fn loaded(bytes: &[u8], directory: &[u8]) -> Option<Vec<LoadedPart>> {
     parts.collect()
 }
 
-/// The text of a note, without the zeros behind it.
+/// The text of a note without padding zeros.
 fn without_padding(text: &[u8]) -> Vec<u8> {
     let n_zeros = text.iter().rev().take_while(|&&byte| byte == 0).count();
     text[..text.len() - n_zeros].to_vec()
 }
 
-/// Overwrites a text wherever it is.
+/// Overwrites all occurrences of a text.
 fn hide(data: &mut [u8], text: &[u8]) {
     let Some(&first) = text.first() else { return };
     let mut from = 0;
@@ -161,7 +161,7 @@ mod tests {
         let [old, new] = &files;
         let libraries = Libraries::new(&files, [Vec::new(), Vec::new()]);
         assert_eq!(libraries.compare([old, new]).unwrap(), Sameness::Different);
-        // This test is a program without libraries in a tree, and one with a library that differs.
+        // The program of this test: first without libraries in the trees, then with one that differs.
         let own = std::env::current_exe().unwrap();
         assert_eq!(libraries.compare([&own, &own]).unwrap(), Sameness::Bytes);
         let library = |tree: &Path| {

@@ -20,19 +20,19 @@ use super::pairs::Pair;
 use super::trees::Trees;
 use super::{SIDES, fail_on, timeout};
 
-/// What a suite of the gate is asked for.
+/// The request for a gate's suite.
 pub(super) struct SuiteRequest<'a> {
     pub budget_ns: u64,
     pub alpha_pct: f64,
-    /// Where its records go.
+    /// The directory of the records.
     pub directory: &'a Path,
-    /// What counts the instructions; `None` if they do not decide.
+    /// The counter of instructions; `None` if times decide.
     pub counter: Option<CounterChoice>,
-    /// Whether the names of benchmarks begin with that of their program.
+    /// Whether a benchmark's name begins with its program's.
     pub are_named: bool,
 }
 
-/// Measures the pairs as a suite. Returns what was measured, and the exit code of the suite.
+/// Measures the pairs as a suite. Returns the results and the exit code of the suite.
 pub(super) fn measure(
     verb: &GateVerb,
     trees: &Trees,
@@ -50,7 +50,7 @@ pub(super) fn measure(
     Ok((whole.map(Assessment::of), code))
 }
 
-/// What is asked of the suite in this file.
+/// The options of the suite in this file.
 fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {
     let is_counted = request.counter.is_some();
     let budget = Some(TimeSpan { ns: request.budget_ns });
@@ -72,7 +72,7 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
     let mut output =
         OutputOptions { record: Some(request.directory.into()), ..OutputOptions::default() };
     output.exports.report = verb.report.clone().filter(|_| !is_counted);
-    // The gate says itself what instructions tell.
+    // The gate itself reports the instructions.
     let pyperf = PyperfOptions { quiet: is_counted, ..PyperfOptions::default() };
     BenchSpec {
         commands: vec![file.to_string_lossy().into_owned()],
@@ -82,7 +82,8 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
     }
 }
 
-/// Writes the suite, with the programs of both sides under one name each. Returns its path, and what the programs list.
+/// Writes the suite, with the programs of both sides under one name each. Returns its path and the lists of the
+/// programs.
 fn suite_of(
     folder: &TempDir,
     trees: &Trees,
@@ -133,7 +134,7 @@ fn suite_of(
     let path = folder.path().join("gate.toml");
     std::fs::write(&path, toml::to_string(&suite)?)
         .context("cannot write the suite of the gate")?;
-    // The programs may run as another user, who has to reach the links.
+    // The programs may run as another user, who needs access to the links.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).ok();
     Ok((path, known))

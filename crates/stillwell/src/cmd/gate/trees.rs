@@ -14,7 +14,7 @@ use model::spec::suite::{Build, LinkOrder, Variant};
 
 use super::SIDES;
 
-/// The merge base of a revision and HEAD. Errors: there is no repository, no such revision, or no common commit.
+/// The merge base of a revision and HEAD. Errors: there is no repository, revision or common commit.
 fn merge_base(here: &Path, revision: &str) -> Result<String> {
     git(here, &["rev-parse", "--git-dir"]).context(
         "--base: this directory is in no git repository; --old and --new name two builds",
@@ -33,19 +33,18 @@ fn merge_base(here: &Path, revision: &str) -> Result<String> {
     })
 }
 
-/// The two builds.
 pub(super) struct Trees {
-    /// Their directories, the old one first.
+    /// The directories, the old one first.
     pub directories: [PathBuf; 2],
-    /// What the old one is, for people.
+    /// A name of the old build for people.
     pub base: String,
-    /// What the new one is.
+    /// A name of the new build for people.
     pub head: String,
 }
 
 impl Trees {
-    /// The builds that the command line names. Those of revisions are checked out and built. Errors: a directory is not
-    /// there, a revision is unknown, or a build fails.
+    /// The builds in the command line. Revisions are checked out and built. Errors: a directory does not exist, a
+    /// revision is unknown, or a build fails.
     pub(super) fn of(verb: &GateVerb) -> Result<Self> {
         if let (Some(old), Some(new)) = (&verb.old, &verb.new) {
             let directory = |path: &Path| {
@@ -61,7 +60,7 @@ impl Trees {
         let revision = verb.base.as_deref().unwrap_or_default();
         let base = merge_base(here, revision)?;
         let head = git(here, &["rev-parse", "--verify", "HEAD"])?;
-        // A bare repository has no such changes, and no status.
+        // A bare repository has no status.
         let status = git(here, &["status", "--porcelain", "--untracked-files=no"]);
         if status.is_ok_and(|changes| !changes.is_empty()) {
             let note = "note: some changes are not committed; the gate measures HEAD without them";

@@ -14,8 +14,7 @@ use record::plan::{Arm, Role};
 use super::files::file_named;
 use super::{fail_on, timeout};
 
-/// Refuses a program of no framework before anything is built, if it can be asked here. What is not built yet cannot.
-/// Errors: there is one.
+/// Refuses a program of no framework before anything is built, if the program exists already.
 pub(super) fn refuse_unknown(verb: &GateVerb) -> Result<()> {
     let here = Path::new(".");
     for name in verb.programs.iter().filter(|_| verb.base.is_some()) {
@@ -43,7 +42,7 @@ pub(super) fn refuse_unknown(verb: &GateVerb) -> Result<()> {
     Ok(())
 }
 
-/// The command that compares a program as a whole.
+/// A command line that compares the program as a whole.
 pub(super) fn run_instead(verb: &GateVerb, name: &str) -> String {
     let quoted = |text: &str| shell_words::quote(text).into_owned();
     let limit = fail_on(verb);

@@ -1,4 +1,4 @@
-//! A call of a tool: this program, executed again with `--json`, in a process group of its own.
+//! A call of a tool: this program with `--json`, in its own process group.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
@@ -17,28 +17,27 @@ use host::sys;
 use measure::clock::monotonic_ns;
 use measure::supervised;
 
-/// How long a cancelled session may take for its hooks and its record, ns.
+/// Time of a cancelled session for its hooks and its record, ns.
 const GRACE_NS: u64 = 15_000_000_000;
 
-/// A running call.
 pub struct Call {
-    /// The id of its request.
+    /// The id of the request.
     pub id: Value,
-    /// Whether it times programs.
+    /// Whether the call times programs.
     pub is_measuring: bool,
     child: Child,
     group: Pid,
-    /// The end of its output that is read here.
+    /// This end of the pipe.
     pub stdout: ChildStdout,
-    /// Becomes readable when the child ends; `None` before Linux 5.3.
+    /// Readable when the child ends; `None` before Linux 5.3.
     pub pidfd: Option<OwnedFd>,
     document: Vec<u8>,
-    /// When it was cancelled, ns.
+    /// When the call was cancelled, ns.
     cancelled_ns: Option<u64>,
 }
 
 impl Call {
-    /// Starts it. The kernel ends it with this process.
+    /// Starts a call. The kernel ends it with this process.
     pub fn start(id: Value, asked: &Invocation) -> Result<Self> {
         let program = sys::own_path().context("cannot find this program")?.into_os_string();
         let words = asked.words.iter().map(|word| word.clone().into());
@@ -60,7 +59,7 @@ impl Call {
         Ok(Self { id, is_measuring, child, group, stdout, pidfd, document, cancelled_ns: None })
     }
 
-    /// Asks it to end, as ^C does. A session keeps its record.
+    /// Interrupts the call like ^C. A session keeps its record.
     pub fn cancel(&mut self) {
         if self.cancelled_ns.is_none() {
             kill_process_group(self.group, Signal::INT).ok();
@@ -68,12 +67,12 @@ impl Call {
         }
     }
 
-    /// Whether the client has cancelled it, and waits for no answer.
+    /// Whether the client has cancelled the call and waits for no answer.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled_ns.is_some()
     }
 
-    /// Takes what it has printed so far, and ends it if it was cancelled and goes on. Returns whether it has ended.
+    /// Reads the new output, and kills a cancelled call after the grace period. Returns whether the call has ended.
     pub fn look(&mut self) -> bool {
         self.read();
         let is_late = |since_ns: u64| monotonic_ns() - since_ns > GRACE_NS;
@@ -95,10 +94,10 @@ impl Call {
         }
     }
 
-    /// The result of a call that has ended. What a cancelled one left behind in its group ends with it.
+    /// The result of an ended call. Also kills what a cancelled call left in its group.
     pub fn result(mut self) -> Value {
         if self.is_cancelled() {
-            // The child is not reaped yet, so the number is still that of its group.
+            // The child is not reaped yet, so its group still has this number.
             kill_process_group(self.group, Signal::KILL).ok();
         }
         self.read();

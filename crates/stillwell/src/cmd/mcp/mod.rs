@@ -1,7 +1,7 @@
-//! `mcp`: a server of the Model Context Protocol on standard input and output. Each of its tools executes this program
-//! again with `--json`, so it has nothing that the command line does not have.
+//! `mcp`: a server of the Model Context Protocol on standard input and output. Each tool executes this program with
+//! `--json`, so the server offers nothing that the command line does not.
 //!
-//! The protocol is written by hand. docs/mcp.md says what the alternative costs.
+//! The protocol is written by hand; docs/mcp.md says what the alternative costs.
 
 mod child;
 mod protocol;
@@ -26,13 +26,13 @@ use child::Call;
 use protocol::{LineBuffer, Message};
 use tools::Invocation;
 
-/// Longest time between two looks at the calls, ns: with pidfds only for one that does not end when it is cancelled.
+/// Longest time between two checks of the calls, ns. With pidfds it only serves a cancelled call that does not end.
 const LOOK_NS: u64 = 1_000_000_000;
 const LOOK_WITHOUT_PIDFD_NS: u64 = 20_000_000;
-/// Most calls that wait. A client that asks for more has a mistake.
+/// Most waiting calls. A client that asks for more has a mistake.
 const WAITING_MAX: usize = 100;
 
-/// Serves until standard input ends, or a signal comes. Then all sessions end as by ^C.
+/// Serves until standard input ends or a signal comes; then all sessions end as by ^C.
 pub fn mcp() -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let mut server =
@@ -42,13 +42,13 @@ pub fn mcp() -> Result<u8> {
 }
 
 struct Server {
-    /// Calls that wait for another one to end, each with the id of its request.
+    /// Calls that wait for another one to end, with the ids of their requests.
     waiting: VecDeque<(Value, Invocation)>,
     running: Vec<Call>,
     lines: LineBuffer,
 }
 
-/// What the wait was ended by.
+/// The events that ended a wait.
 struct Events {
     has_input: bool,
     is_interrupted: bool,
@@ -62,7 +62,7 @@ impl Server {
             let events = self.wait(interrupt, is_open)?;
             is_interrupted |= events.is_interrupted;
             if events.has_input && is_open {
-                // A client that does not read any more has ended, too.
+                // A client that no longer reads has ended, too.
                 is_open = self.read().unwrap_or(false);
             }
             is_open &= !is_interrupted;
@@ -91,7 +91,7 @@ impl Server {
         Ok(Events { has_input, is_interrupted: interrupt.take() })
     }
 
-    /// Reads what there is, and answers it. Returns whether more may come.
+    /// Reads and answers the available messages. Returns whether more may come.
     fn read(&mut self) -> Result<bool> {
         let mut buffer = [0; 1 << 16];
         let n = match rustix::io::read(std::io::stdin(), &mut buffer) {
@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Starts the calls that need not wait: those that only read, and one that measures.
+    /// Starts the calls that need not wait: read-only ones, and one that measures.
     fn start(&mut self) -> Result<()> {
         let mut left = VecDeque::new();
         while let Some((id, asked)) = self.waiting.pop_front() {
@@ -173,7 +173,7 @@ impl Server {
         }
     }
 
-    /// Answers the calls that have ended, and starts those that waited for them. A cancelled call has no answer.
+    /// Answers the ended calls, and starts waiting ones. A cancelled call gets no answer.
     fn look(&mut self) -> Result<()> {
         let mut ended = Vec::new();
         for index in (0..self.running.len()).rev() {
@@ -192,7 +192,7 @@ impl Server {
     }
 }
 
-/// Reads what a client sends, and executes nothing.
+/// Reads a client's messages and executes nothing.
 #[cfg(any(test, stillwell_fuzz))]
 pub fn read_only(bytes: &[u8]) {
     for line in LineBuffer::default().push(bytes).into_iter().flatten() {
@@ -204,7 +204,7 @@ pub fn read_only(bytes: &[u8]) {
     }
 }
 
-/// Writes a message. Standard output is no terminal for a client, and JSON has no line end in it.
+/// Writes a message as one line: JSON has no line end in it. Standard output is no terminal here.
 fn write(message: &Value) -> Result<()> {
     let mut stdout = terminal::data();
     writeln!(stdout, "{message}").and_then(|()| stdout.flush()).context("cannot write an answer")

@@ -1,13 +1,13 @@
-//! JSON-RPC 2.0 in lines, as the Model Context Protocol uses it over stdio: messages, and the answers that need no tool.
-//! Pure. <https://modelcontextprotocol.io/specification> has the whole protocol.
+//! JSON-RPC 2.0 in lines, as the Model Context Protocol uses it over stdio: messages, and the answers without a tool.
+//! Pure. Specification: <https://modelcontextprotocol.io/specification>
 
 use serde_json::{Map, Value, json};
 
 use crate::cmd::mcp::tools;
 
-/// The versions of the protocol that this server speaks, the newest first. They do not differ in what it uses.
+/// Supported versions of the protocol, newest first. They do not differ in the parts that the server uses.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// Longest line, bytes. A tool's arguments are a command line.
+/// Longest line, bytes. The arguments of a tool are a command line.
 const LINE_MAX: usize = 1 << 20;
 
 /// The errors of JSON-RPC.
@@ -16,23 +16,23 @@ const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 pub const INVALID_PARAMS: i32 = -32602;
 
-/// What the client is told about all tools.
+/// Instructions for the client about all tools.
 const INSTRUCTIONS: &str = "Stillwell times programs. `conclusion.verdict` is the answer, `conclusion.effects` has each \
     difference with its interval, and `conclusion.next` says what to do if it is undecided. A difference without a \
     verdict is noise. The measuring tools run one after the other.";
 
-/// A message of the client.
+/// A client's message.
 #[derive(Debug, PartialEq)]
 pub enum Message {
-    /// It wants an answer.
+    /// The client expects an answer.
     Request { id: Value, method: String, params: Value },
-    /// It wants none.
+    /// The client expects no answer.
     Notification { method: String, params: Value },
-    /// It is an answer. This server asks nothing.
+    /// An answer. The server asks nothing.
     Response,
 }
 
-/// Reads a message. Errors: it is none; the value is the answer that says so.
+/// Reads a message. The error is the answer to an invalid one.
 pub fn message(line: &[u8]) -> Result<Message, Value> {
     let invalid = |id: Value, why: &str| error(id, INVALID_REQUEST, why);
     let value: Value = serde_json::from_slice(line)
@@ -61,7 +61,7 @@ pub fn message(line: &[u8]) -> Result<Message, Value> {
     }
 }
 
-/// The answer to a request that no tool is needed for.
+/// The answer to a request without a tool.
 pub fn answer(id: Value, method: &str, params: &Value) -> Value {
     match method {
         "initialize" => result(id, initialized(params)),
@@ -82,26 +82,26 @@ fn initialized(params: &Value) -> Value {
     })
 }
 
-/// The answer to a request.
+/// A successful answer.
 pub fn result(id: Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// The answer to a request that cannot be understood.
+/// An error as the answer.
 pub fn error(id: Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-/// Makes lines of what is read.
+/// Splits input into lines.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     held: Vec<u8>,
-    /// Whether the line that is not whole yet is too long; it is thrown away.
+    /// Whether the current line is too long and thrown away.
     is_too_long: bool,
 }
 
 impl LineBuffer {
-    /// The lines that are whole now, without empty ones; `None` for one that was too long.
+    /// The complete lines, without empty ones; `None` for a line that was too long.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
         let mut lines = Vec::new();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -126,7 +126,7 @@ impl LineBuffer {
     }
 }
 
-/// The answer to a line that was too long.
+/// The answer to a line that is too long.
 pub fn too_long() -> Value {
     error(Value::Null, PARSE_ERROR, "the line is longer than a megabyte")
 }

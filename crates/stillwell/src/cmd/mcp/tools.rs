@@ -1,4 +1,4 @@
-//! The four tools: their arguments, and the command line that each executes. Pure.
+//! The four tools: their arguments and command lines. Pure.
 
 use std::num::NonZeroU32;
 
@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 use model::values::exit_code;
 use render::document::{ErrorCode, ErrorObject};
 
-/// Fewest and most commands of a comparison.
+/// Limits of the number of compared commands.
 const COMMANDS_MIN: usize = 2;
 const COMMANDS_MAX: usize = 20;
 
-/// Fields of documents that are left out of a tool's answer: the record has them, and `stillwell show --json RECORD`
-/// prints them.
+/// Fields of documents that a tool's answer leaves out; `stillwell show --json RECORD` prints them.
 const LEFT_OUT: [&str; 8] =
     ["plan", "facts", "gaps", "analysis", "judgements", "pairs", "old", "comparison"];
 
@@ -86,15 +85,14 @@ struct StatusArguments {
 /// A command line of this program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// Its words, without the program.
+    /// The words after the program.
     pub words: Vec<String>,
-    /// Its directory.
     pub directory: Option<String>,
-    /// Whether it times programs. Two such sessions would disturb each other.
+    /// Whether the call times programs. Two such sessions would disturb each other.
     pub is_measuring: bool,
 }
 
-/// The tools for `tools/list`.
+/// The answer to `tools/list`.
 pub fn list() -> Value {
     let tool = |name: &str, description: &str, schema: schemars::Schema, reads_only: bool| {
         json!({
@@ -136,8 +134,7 @@ pub fn list() -> Value {
     ])
 }
 
-/// The command line of a call. `None` if there is no such tool. Errors: the arguments are not those of the tool; the
-/// message says why.
+/// The command line of a call; `None` if there is no such tool. Errors: the tool does not have these arguments.
 pub fn invocation(tool: &str, arguments: Value) -> Option<Result<Invocation, String>> {
     Some(match tool {
         "measure" => read(arguments).and_then(measure),
@@ -215,9 +212,9 @@ fn status(asked: StatusArguments) -> Result<Invocation, String> {
     checked(Invocation { words, directory: asked.directory, is_measuring: false })
 }
 
-/// The words of a session. Values are behind an equals sign, so none is taken for an option.
+/// The options of a session. Values follow an equals sign, so none is taken for an option.
 fn session(budget: Option<&str>, runs: Option<NonZeroU32>, warmup: Option<u32>) -> Vec<String> {
-    // -N: the words of a command are those of the client, and no shell reads them.
+    // -N: no shell reads the client's words.
     let mut words = ["run", "--json", "--style=none", "-N"].map(str::to_owned).to_vec();
     words.extend(budget.map(|budget| format!("--budget={budget}")));
     words.extend(runs.map(|runs| format!("--runs={runs}")));
@@ -225,7 +222,7 @@ fn session(budget: Option<&str>, runs: Option<NonZeroU32>, warmup: Option<u32>) 
     words
 }
 
-/// A command as the one word that `run` splits again.
+/// A command as one word, which `run` splits again.
 fn command_word(place: &str, argv: &[String]) -> Result<String, String> {
     match argv.first() {
         None => Err(format!("{place}: it is empty; the first text is the program")),
@@ -254,7 +251,7 @@ fn checked(asked: Invocation) -> Result<Invocation, String> {
     }
 }
 
-/// The answer of a tool: the document without what the record has, and the exit code.
+/// The answer of a tool: the exit code, and the document without what the record has.
 pub fn answer(document: &[u8], code: u8, ended: &str) -> Value {
     let parsed: Option<Value> = serde_json::from_slice(document).ok();
     let Some(Value::Object(mut fields)) = parsed else {
@@ -270,12 +267,12 @@ pub fn answer(document: &[u8], code: u8, ended: &str) -> Value {
     tool_result(Value::Object(fields), is_error)
 }
 
-/// The answer to arguments that are not those of the tool.
+/// The answer to wrong arguments.
 pub fn wrong_arguments(why: String) -> Value {
     mistake(ErrorCode::Usage, why, exit_code::ERROR)
 }
 
-/// The answer of a tool that has nothing but an error.
+/// The answer of a tool that failed.
 pub fn mistake(code: ErrorCode, message: String, exit_code: u8) -> Value {
     let error = ErrorObject { code, message, exit_code };
     tool_result(
@@ -285,7 +282,7 @@ pub fn mistake(code: ErrorCode, message: String, exit_code: u8) -> Value {
 }
 
 fn tool_result(document: Value, is_error: bool) -> Value {
-    // Clients that know no structured content read the text.
+    // Clients without structured content read the text.
     let text = document.to_string();
     json!({
         "content": [{ "type": "text", "text": text }],

@@ -1,4 +1,4 @@
-//! The commands of a race, and their names. With a suite they are what its commands begin with.
+//! The commands of a race and their names; with a suite, what its commands begin with.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ use record::plan::{Arm, Plan, decide_run, defaults};
 use render::document::ErrorCode;
 use render::units::counted;
 
-/// Fewest and most arms.
+/// Limits of the number of arms.
 const ARMS: std::ops::RangeInclusive<usize> = 2..=200;
 
-/// The commands and their names. A command without a name has itself as its name, if any has one. Errors: the file of
-/// `--arms-from` cannot be read, or a line of it is empty of a command.
+/// The commands and their names. If any has a name, the others are named after themselves. Errors: a line of
+/// `--arms-from` has no command.
 pub(super) fn asked(
     verb: &RaceVerb,
     suite: Option<&KeptSuite>,
@@ -68,14 +68,14 @@ pub(super) fn asked(
     Ok((commands, names))
 }
 
-/// The suite of a race, and its variants that race.
+/// The suite of a race, with its racing variants.
 pub(super) struct RaceSuite {
     kept: KeptSuite,
     variants: Vec<VariantBuild>,
 }
 
 impl RaceSuite {
-    /// The variants of the suite, built; or the arms of the plan, each of which the commands begin with. Errors: a
+    /// Builds the variants of the suite, or makes variants of the plan's arms, with which the commands begin. Errors: a
     /// build fails, or a command cannot be split into words.
     pub(super) fn new(verb: &RaceVerb, kept: KeptSuite, plan: &Plan) -> Result<Self> {
         let variants = if races_variants(verb) {
@@ -93,14 +93,14 @@ impl RaceSuite {
         self.kept.commands(&variants)
     }
 
-    /// Digests of the programs of all commands.
+    /// Digests of all commands' programs.
     pub(super) fn digests(&self) -> Result<Vec<Option<String>>> {
         let all = self.kept.commands(&self.variants)?;
         Ok(all.placed().map(|(command, place)| digest_of(command, Path::new(place))).collect())
     }
 }
 
-/// Whether the variants of the suite race, and not what its commands begin with.
+/// Whether the suite's own variants race, instead of arms with which its commands begin.
 fn races_variants(verb: &RaceVerb) -> bool {
     verb.commands.is_empty() && verb.arms_from.is_none() && verb.arms.reference.is_none()
 }
@@ -122,8 +122,8 @@ pub(super) fn spec(verb: &RaceVerb, commands: &[String], names: &[String]) -> Ru
     spec
 }
 
-/// The arms with all their options, as a session of `run` would have them. Errors: they contradict themselves, or are
-/// too few or too many.
+/// The arms as a session of `run` would plan them. Errors: the options contradict each other, or there are too few or
+/// too many arms.
 pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) -> Result<Plan> {
     ensure!(
         verb.arms.subtract.is_none(),

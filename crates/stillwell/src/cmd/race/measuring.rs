@@ -1,4 +1,4 @@
-//! Measures a round, and hands what it found to the race.
+//! Measures a round and hands the result to the race.
 
 use std::path::{Path, PathBuf};
 
@@ -23,30 +23,29 @@ use render::document::ErrorCode;
 use render::failure::{Quote, code as code_of, exit_in_words, explain};
 use search::race::{Race, RoundTimes};
 
-/// Why a command is left out whose run took too long.
+/// The reason to leave out a command that runs too long.
 const TOO_LONG: &str = "took longer than --timeout";
 
-/// Measures the rounds of a race.
 pub(super) struct RaceMeasurer<'a> {
     verb: &'a RaceVerb,
     manifest: &'a RaceManifest,
     labels: &'a [String],
     suite: Option<&'a RaceSuite>,
     played: Option<PlayedTimes>,
-    /// Rounds so far, also those that do not count.
+    /// Rounds so far, including those that do not count.
     n_rounds: u64,
 }
 
-/// What became of a round.
+/// The outcome of a round.
 pub(super) enum MeasuredRound {
-    /// It ended, perhaps with arms that failed.
+    /// The round ended, perhaps with failed arms.
     Round(RaceLine),
     /// ^C or SIGTERM came.
     Interrupted,
 }
 
 impl<'a> RaceMeasurer<'a> {
-    /// Before the first round. Errors: the script of a test cannot be read.
+    /// Errors: the script of a test cannot be read.
     pub(super) fn new(
         verb: &'a RaceVerb,
         manifest: &'a RaceManifest,
@@ -56,8 +55,7 @@ impl<'a> RaceMeasurer<'a> {
         Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })
     }
 
-    /// Measures these arms in so many blocks, into this record. Errors: the session cannot start or be recorded, or the
-    /// reference fails.
+    /// Measures a round of `arms` into this record. Errors: the session cannot start, or the reference fails.
     pub(super) fn measure(
         &self,
         race: &Race,
@@ -80,7 +78,7 @@ impl<'a> RaceMeasurer<'a> {
             }
             rules = plan.arms.iter().map(|arm| arm.accept.clone()).collect();
             if is_first {
-                // One failure must not hide the others: each would need a round of its own.
+                // Without an abort at the first failure, one round finds all failing arms.
                 plan.arms
                     .iter_mut()
                     .filter(|arm| arm.value.is_none())
@@ -120,7 +118,7 @@ impl<'a> RaceMeasurer<'a> {
         Ok(MeasuredRound::Round(RaceLine { record, arms, failed, counts, seconds }))
     }
 
-    /// Hands a finished round to the race. Errors: its record cannot be read, or its times are unfit for a test.
+    /// Hands a finished round to the race. Errors: its times are unfit for a test.
     pub(super) fn replay(
         &mut self,
         race: &mut Race,
@@ -178,7 +176,7 @@ impl<'a> RaceMeasurer<'a> {
     }
 }
 
-/// Leaves these arms in a plan, without the shell that would be subtracted: the race compares whole runs.
+/// Reduces a plan to these arms, without the shell that would be subtracted: the race compares whole runs.
 fn pick(plan: &mut Plan, arms: &[usize]) {
     plan.arms = arms.iter().map(|&arm| plan.arms[arm].clone()).collect();
     plan.control = None;
@@ -190,7 +188,7 @@ fn pick(plan: &mut Plan, arms: &[usize]) {
     }
 }
 
-/// Which of these many arms of a race failed in a record, by the rules that its session did not have.
+/// The failed arms of a record, by the rules that the session did not apply.
 fn failing(record: &Record, rules: &[Option<Vec<i32>>], n_arms: usize) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for row in record.rows.iter() {
@@ -208,7 +206,7 @@ fn failing(record: &Record, rules: &[Option<Vec<i32>>], n_arms: usize) -> Vec<(u
     found
 }
 
-/// The arm that ended a session, with the reason. Errors: no arm did, or one of them is not to blame.
+/// The arm that ended a session, with the reason. Errors: no arm is to blame.
 fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
     let Some(failure) = end.failure else {
         bail!("the round ended early; its runs are in {}", record.path.display())
@@ -232,7 +230,7 @@ fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
     Ok((arm, of_benchmark(record, arm, &why)))
 }
 
-/// Why an arm of a record failed, with its benchmark if it is one of a suite.
+/// The reason of an arm's failure, with its benchmark in a suite.
 fn of_benchmark(record: &Record, arm: usize, why: &str) -> String {
     match &record.header.plan.arms[arm].benchmark {
         Some(benchmark) => format!("{why} in the benchmark {benchmark:?}"),

@@ -33,7 +33,7 @@ use state::{RaceManifest, RaceState};
 /// The arm that runs in every block.
 const REFERENCE: usize = 0;
 
-/// Races, or goes on with a race, and shows who won.
+/// Races, or goes on with a race, and shows the winner.
 pub fn race(verb: &RaceVerb) -> Result<u8> {
     let Some(directory) = &verb.resume else {
         return begin(verb);
@@ -59,9 +59,9 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     run(&asked, state, &contest)
 }
 
-/// A race is over, or goes on with the programs that it began with.
+/// Refuses to continue an unfinished race with other programs.
 fn require_same_programs(manifest: &RaceManifest, contest: &Contest) -> Result<()> {
-    // Of a suite, each benchmark has a command of each arm.
+    // In a suite, each benchmark has a command for each arm.
     let arms = contest.plan.arms.iter().cycle();
     for ((before, now), arm) in manifest.programs.iter().zip(&contest.programs).zip(arms) {
         ensure!(
@@ -73,7 +73,7 @@ fn require_same_programs(manifest: &RaceManifest, contest: &Contest) -> Result<(
     Ok(())
 }
 
-/// What takes part, and the digests of all programs.
+/// The participants and the digests of all programs.
 struct Contest {
     plan: Plan,
     suite: Option<RaceSuite>,
@@ -81,7 +81,7 @@ struct Contest {
 }
 
 impl Contest {
-    /// Builds the variants of a suite, if they race.
+    /// Builds the variants of a suite if they race.
     fn new(
         verb: &RaceVerb,
         (commands, names): (&[String], &[String]),
@@ -103,7 +103,7 @@ fn begin(verb: &RaceVerb) -> Result<u8> {
     let here = here.to_string_lossy().into_owned();
     let suite = verb.suite.as_deref().map(KeptSuite::read).transpose()?;
     let (commands, names) = arms::asked(verb, suite.as_ref())?;
-    // A mistake makes no directory.
+    // A mistake creates no directory.
     let asked = (&*commands, &*names);
     let contest = Contest::new(verb, asked, suite.clone(), Path::new(&here))?;
     let programs = contest.programs.clone();
@@ -142,7 +142,7 @@ fn begin(verb: &RaceVerb) -> Result<u8> {
     run(verb, state, &contest)
 }
 
-/// A race that has ended stays as it is: the same command line begins another one.
+/// The directory of the next race: a finished race stays, and the same command line begins another one.
 fn next_directory(usual: &Path) -> PathBuf {
     let numbered = (2..).map(|number| {
         let mut name = usual.as_os_str().to_owned();
@@ -153,13 +153,13 @@ fn next_directory(usual: &Path) -> PathBuf {
     all.find(|directory| !has_ended(directory)).unwrap_or_else(|| usual.to_owned())
 }
 
-/// The race goes to its directory, so a path must not depend on where it was given.
+/// An absolute path, because the race changes to its directory.
 fn absolute(directory: &Path) -> Result<PathBuf> {
     std::path::absolute(directory)
         .with_context(|| format!("cannot make {} absolute", directory.display()))
 }
 
-/// Races to the end. Each round is kept before the next one.
+/// Races to the end. Each round is saved before the next one.
 fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
     let manifest = state.manifest.clone();
     let plan = &contest.plan;

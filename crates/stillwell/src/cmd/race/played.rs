@@ -1,4 +1,4 @@
-//! Made-up times of the arms, for tests: a script with a line for each, of which each round gets its part.
+//! Made-up times of the arms, for tests: the script has a line for each, and each round gets a part.
 #![expect(clippy::disallowed_methods, reason = "writes the scripts of tests")]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use host::user_files::read_text;
 use record::Record;
 
-/// The times of each arm, and how many of them are used.
+/// The times of each arm, and the number of used ones.
 pub(super) struct PlayedTimes {
     arms: Vec<Vec<String>>,
     n_taken: Vec<usize>,
@@ -24,7 +24,7 @@ impl PlayedTimes {
         Ok(Self { n_taken: vec![0; arms.len()], arms })
     }
 
-    /// Writes the script of a round. Errors: it cannot be written, or has no line for an arm.
+    /// Writes the script of a round. Errors: there is no line for an arm.
     pub(super) fn write(&self, round: &[usize], path: &Path) -> Result<PathBuf> {
         let mut text = String::new();
         for &arm in round {
@@ -38,7 +38,7 @@ impl PlayedTimes {
         Ok(path.to_owned())
     }
 
-    /// Goes on behind the times of a round.
+    /// Skips the times of a round.
     pub(super) fn skip(&mut self, record: &Record, round: &[usize]) {
         for row in record.rows.iter() {
             self.n_taken[round[row.arm as usize]] += 1;

@@ -1,4 +1,4 @@
-//! What the directory of a race keeps.
+//! The directory of a race.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,20 @@ use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
 use model::spec::RaceVerb;
 
-/// What a race was asked for.
+/// The request of a race.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RaceManifest {
     pub request: RaceVerb,
-    /// The directory in which it was asked for.
+    /// The current directory of the request.
     pub here: String,
-    /// Seed of all random choices.
     pub seed: u64,
-    /// The commands and their names, those of `--arms-from` included.
+    /// The commands and their names, with those from `--arms-from`.
     pub commands: Vec<String>,
     pub names: Vec<String>,
-    /// With `--suite`: the suite on which they race.
+    /// The suite of `--suite`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<KeptSuite>,
-    /// Digests of the programs of all commands. Earlier races have none.
+    /// Digests of all commands' programs. Older races have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Option<String>>,
 }
@@ -38,18 +37,17 @@ impl StepManifest for RaceManifest {
 /// A finished round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RaceLine {
-    /// The file name of the record.
+    /// File name of the record.
     pub record: String,
-    /// The arms, in the order of the record.
+    /// The arms in the order of the record.
     pub arms: Vec<usize>,
-    /// Arms that failed in it, with the reason.
+    /// Failed arms with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<(usize, String)>,
-    /// Whether its times count. They do not if a failure cut it short.
+    /// Whether the times count: not if a failure cut the round short.
     pub counts: bool,
-    /// Time that it took, s.
+    /// Length, s.
     pub seconds: f64,
 }
 
-/// The directory of a race, locked.
 pub(super) type RaceState = StepDirectory<RaceManifest, RaceLine>;

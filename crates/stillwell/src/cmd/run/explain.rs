@@ -1,4 +1,4 @@
-//! `run --explain`: the same again, without the largest source of noise.
+//! `run --explain`: measures again, without the largest source of noise.
 
 use std::path::Path;
 
@@ -29,9 +29,9 @@ enum Treatment {
     Tune(String),
 }
 
-/// Measures again, and shows the differences. `code` is the exit code of the first session.
+/// Measures again and shows the differences. `code`: exit code of the first session.
 pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
-    // After an error there may be no record, and its message is printed already.
+    // An error may leave no record, and is printed already.
     if code == exit_code::ERROR {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn ledger(record: &Record) -> Option<RecordLedger> {
     record_ledger(record, &analysis::summarise(record))
 }
 
-/// The options that bring a remedy; `None` when they are in use already, or there are none.
+/// The options of a remedy; `None` if there is none, or if it is in use.
 fn treat(
     remedy: Remedy,
     spec: &RunSpec,
@@ -91,7 +91,7 @@ fn treat(
     })
 }
 
-/// The CPU that loses the least time now; the last one if all are alike.
+/// The CPU that loses the least time now; the last of equal ones.
 fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     let host = Host::new(&verb.host_root);
     let facts = host::look(&host).facts;
@@ -116,7 +116,7 @@ impl Treatment {
         }
     }
 
-    /// The option as the user would write it.
+    /// The option in the user's words.
     fn option(&self) -> String {
         match self {
             Self::Isolate => "--isolate".into(),
@@ -130,7 +130,7 @@ impl Treatment {
 mod tests {
     use super::*;
 
-    /// The option that removes a source, given these options of the first session.
+    /// The option against a source of noise, given the options of the first session.
     fn treated(
         remedy: Remedy,
         has_rights: bool,

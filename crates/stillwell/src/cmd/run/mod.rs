@@ -1,4 +1,4 @@
-//! `run`: shell commands, interleaved and compared.
+//! `run`: interleaves and compares shell commands.
 
 mod explain;
 mod slips;
@@ -31,14 +31,14 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
     Ok(code)
 }
 
-/// `--why`: blocks of their own, after the verdict, with samples.
+/// `--why`: extra blocks with samples after the verdict.
 fn explain_difference(
     verb: &RunVerb,
     record: &Path,
     code: u8,
     budget: Option<TimeSpan>,
 ) -> Result<()> {
-    // After an error or ^C there may be no record, and a message is printed already.
+    // An error or ^C may leave no record, and is reported already.
     if [exit_code::ERROR, exit_code::INTERRUPTED, exit_code::TIMEOUT].contains(&code) {
         return Ok(());
     }

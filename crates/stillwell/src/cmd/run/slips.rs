@@ -1,4 +1,4 @@
-//! Common slips of a command line, which would measure something else than was meant. They are told before anything is
+//! Common slips of a command line, which would measure something unintended. They are reported before anything is
 //! measured.
 
 #![expect(clippy::disallowed_methods, reason = "looks for programs in PATH")]
@@ -12,16 +12,15 @@ use model::spec::RunSpec;
 use model::values::Shell;
 use record::plan::shell_syntax;
 
-/// Options whose letter an interpreter has too: `python3 -c pass`.
+/// Options with the letter of an interpreter's option: `python3 -c pass`.
 const LETTERS: [(&str, &str); 3] =
     [("-c", "--cleanup"), ("-s", "--setup"), ("-i", "--ignore-failure")];
 const INTERPRETERS: [&str; 10] =
     ["python", "perl", "ruby", "node", "sh", "bash", "dash", "zsh", "php", "lua"];
-/// Words that do something only if a shell reads them.
+/// Operators of a shell.
 const OPERATORS: [&str; 9] = ["&&", "||", "|", "&", ";", ">", ">>", "<", "2>"];
 
-/// Refuses a command line with a slip. `words` is the command line of this process. Errors: it has one; the error says
-/// what was probably meant.
+/// Refuses a command line with a slip, and says what was probably meant. `words`: the command line of this process.
 pub(super) fn refuse(spec: &RunSpec, words: &[String]) -> Result<()> {
     refuse_operators(spec)?;
     let has_placeholders = !spec.revisions.revisions.is_empty()
@@ -94,7 +93,7 @@ fn found_in_path(word: &str) -> bool {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    // The path of a program that is not there, or not executable, has an error of its own.
+    // A missing or not executable path has an error of its own.
     if word.contains('/') {
         return true;
     }

@@ -14,32 +14,30 @@ use measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use record::plan::suite::SuiteMember;
 use record::{EndReason, Event, Record, RecordTail, Writer};
 
-/// A benchmark of a suite during the session.
 pub struct SuiteEntry<'a> {
-    /// Its plan and name.
+    /// The plan and the name.
     pub member: &'a SuiteMember,
-    /// The path of its record.
+    /// The path of the record.
     pub path: PathBuf,
-    /// Its state, after the first visit.
+    /// The state after the first visit.
     pub state: Option<SessionState>,
-    /// The paces of its workers, from earlier visits.
+    /// The paces of workers in earlier visits.
     pub paces: Paces,
-    /// Whether a gate has measured it as a suspect.
+    /// Whether a gate has measured the benchmark as a suspect.
     pub is_suspect: bool,
-    /// Whether its setup hook has run, so that a cleanup is due.
+    /// Whether the setup hook has run, so that a cleanup is due.
     pub is_set_up: bool,
-    /// The last events of the launchers of its visits, as one.
+    /// The last events of all visits' launchers, as one.
     last_words: Option<Event>,
-    /// The reason of its end; `None` while it is open.
+    /// The reason of the end; `None` while the entry is open.
     pub end: Option<EndReason>,
-    /// Its failure.
     pub failure: Option<MeasurementFailure>,
-    /// Whether the end is in its record.
+    /// Whether the record contains the end.
     is_closed: bool,
 }
 
 impl<'a> SuiteEntry<'a> {
-    /// The entry of a benchmark, with the record of an earlier session if there is one.
+    /// The entry of a benchmark, with the record of an earlier session if any.
     pub fn find(member: &'a SuiteMember, path: PathBuf) -> Result<Self> {
         let mut entry = Self {
             member,
@@ -57,7 +55,7 @@ impl<'a> SuiteEntry<'a> {
             return Ok(entry);
         }
         let Ok(record) = Record::read(&entry.path) else {
-            // The session was killed while it wrote the header, so there is no run.
+            // The earlier session was killed while it wrote the header, so there is no run.
             ensure_headless(&entry.path)?;
             return Ok(entry);
         };
@@ -72,7 +70,7 @@ impl<'a> SuiteEntry<'a> {
         Ok(entry)
     }
 
-    /// Checks that the directories of its builds exist. Errors: one is gone.
+    /// Errors: a directory of its builds is gone.
     pub fn has_its_builds(&self) -> Result<()> {
         let mut directories = self.member.plan.arms.iter().flat_map(|arm| &arm.directories);
         let gone = directories.find(|directory| !Path::new(directory).is_dir());
@@ -85,17 +83,17 @@ impl<'a> SuiteEntry<'a> {
         Ok(())
     }
 
-    /// Whether `--resume` would have nothing to do for it.
+    /// Whether `--resume` would do nothing.
     pub fn is_final(&self) -> bool {
         self.is_closed && self.end.is_none_or(EndReason::is_final)
     }
 
-    /// Whether it needs further visits.
+    /// Whether further visits are needed.
     pub fn is_open(&self) -> bool {
         self.end.is_none()
     }
 
-    /// Opens its record, or creates it.
+    /// Opens or creates the record.
     pub fn keep(
         &self,
         create: impl FnOnce(&Path) -> Result<(Writer, RecordTail, Vec<String>)>,
@@ -108,7 +106,7 @@ impl<'a> SuiteEntry<'a> {
         Ok((Writer::open(&self.path)?, tail, header.columns))
     }
 
-    /// Notes in its record that it is a suspect.
+    /// Notes in the record that the benchmark is a suspect.
     pub fn suspect(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.is_suspect, true) {
             return Ok(());
@@ -140,7 +138,7 @@ impl<'a> SuiteEntry<'a> {
         end
     }
 
-    /// Executes the cleanup hook if it is due, and records the end.
+    /// Runs the cleanup hook if it is due, and records the end.
     pub fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
         if self.state.is_none() || self.is_closed {
             return Ok(());
@@ -173,7 +171,7 @@ impl<'a> SuiteEntry<'a> {
     }
 }
 
-/// Removes a record without a complete header. Any other file is an error: it may hold data.
+/// Removes a record without a complete header. Other files are errors: they may hold data.
 fn ensure_headless(path: &Path) -> Result<()> {
     let text = read_whole(path).with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(
@@ -184,7 +182,7 @@ fn ensure_headless(path: &Path) -> Result<()> {
     std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
-/// The last events of two launchers as one event.
+/// Joins the last events of two launchers.
 fn together(one: Option<Event>, other: Option<Event>) -> Option<Event> {
     let both = one.clone().zip(other.clone());
     let Some((

@@ -1,4 +1,4 @@
-//! The list of a suite's benchmarks, without measuring them.
+//! Lists the benchmarks of a suite without measuring them.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use record::plan::suite::{Suite, SuiteMember};
 use record::plan::{Arm, Role};
 use render::one_line;
 
-/// Prints the names of the benchmarks, one on each line, or their names, tags and variants as JSON.
+/// Prints the names of the benchmarks, one a line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
     let mut stdout = terminal::data();
     if as_json {
@@ -35,7 +35,7 @@ pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
 fn commits(suite: &Suite) -> BTreeMap<&str, &str> {
     let arms = suite.members.iter().flat_map(|member| &member.plan.arms);
     let of_commits = arms.filter_map(|arm| Some((arm.label(), arm.git.as_ref()?)));
-    // Only a revision has the time of its commit; files in place have none.
+    // Only revisions have a commit time.
     let of_revisions = of_commits.filter(|(_, git)| git.committed_s.is_some());
     of_revisions.map(|(name, git)| (name, git.revision.as_str())).collect()
 }

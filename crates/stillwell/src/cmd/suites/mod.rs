@@ -1,4 +1,4 @@
-//! `bench SUITE.toml`: a suite file from its text to the results.
+//! `bench SUITE.toml`: from the text of a suite file to the results.
 
 mod builds;
 mod entry;
@@ -45,14 +45,12 @@ pub use variants::{BuildAttempt, BuildInterrupted, attempted, built, built_here,
 use builds::{Builder, VariantError};
 use variants::{arms, revisions};
 
-/// Extension of suite files.
 const EXTENSION: &str = "toml";
 /// Extension of a record, which holds one benchmark.
 const RECORD_EXTENSION: &str = "swell";
-/// Name of the variant of a file without variants.
+/// Name of the variant if a file has none.
 const ONLY: &str = "only";
 
-/// Whether the options are about a suite.
 pub fn is_suite(spec: &BenchSpec) -> bool {
     let options = &spec.suite;
     options.suite_schema || options.resume.is_some() || suite_path(spec).is_some()
@@ -70,7 +68,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     bench_known(verb, &KnownPrograms::default())
 }
 
-/// The same, with what some of its programs have listed already.
+/// [`bench`] for programs whose benchmarks are partly listed already.
 pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
@@ -97,7 +95,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
     }
-    // It stays caught until the session has it: ^C must not leave a folder without its records.
+    // Caught until the session catches it: ^C must not leave a folder without records.
     let interrupt = builder.interrupt();
     drop(builder);
     if let Ok(suite) = &mut suite {
@@ -130,7 +128,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     }
 }
 
-/// Decides where the threads and the memory of all benchmarks are.
+/// Decides the placement of threads and memory for all benchmarks.
 fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> {
     let workers = &verb.spec.session.workers;
     let (host, guard) = (Host::new(&verb.host_root), Guard::bare(workers.machine.rights));
@@ -139,8 +137,8 @@ fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> 
     Ok(suite)
 }
 
-/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true
-/// when a resumed session would need them.
+/// Measures a planned suite. `copies`: builds for this session alone. Sets `are_needed` when a resumed session would
+/// need them.
 fn measured(
     verb: &BenchVerb,
     (path, text): (&Path, String),
@@ -154,7 +152,7 @@ fn measured(
         return list::benchmarks(&suite, spec.session.output.json);
     }
     if let Some(record) = one_record(spec) {
-        // The session of a record catches it itself.
+        // The session of a record catches ^C itself.
         drop(interrupt);
         return guarded(verb, |guard| measure_one(spec, &suite, record, (survey, guard)));
     }
@@ -178,7 +176,7 @@ fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> 
     Guard::for_workers(&verb.host_root, &verb.spec.session.workers)?.hold(measure)
 }
 
-/// A suite that goes on keeps its plan.
+/// Refuses options that a resumed suite ignores, because it keeps its plan.
 fn refuse_with_resume(verb: &BenchVerb) -> Result<()> {
     match verb.refused_with_resume() {
         Some(option) => bail!(
@@ -194,7 +192,7 @@ fn one_record(spec: &BenchSpec) -> Option<&Path> {
     path.extension().is_some_and(|extension| extension == RECORD_EXTENSION).then_some(path)
 }
 
-/// Measures one benchmark of a suite in one go, into an ordinary record.
+/// Measures one benchmark of a suite in one go, into a single record.
 fn measure_one(
     spec: &BenchSpec,
     suite: &Suite,
@@ -279,8 +277,7 @@ impl SuiteDocument {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the
-    /// selected benchmarks.
+    /// The variants to build: those with programs, which list their own benchmarks, and those of selected benchmarks.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
@@ -312,7 +309,7 @@ impl SuiteDocument {
             let is_needed = needed.contains(&variant.name);
             let built = builds::variant(variant, &directory, builder, is_needed);
             built.map_err(|VariantError { keys, error }| match variant.span() {
-                // The command line named it.
+                // The path came from the command line.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
                 place => text.wrong(Some(&place), Flaw::value(keys, in_prose(&error))).into(),
             })
@@ -327,7 +324,7 @@ impl SuiteDocument {
     }
 }
 
-/// The benchmarks that each program of the candidate lists; empty if the candidate has no programs.
+/// The benchmarks of each of the candidate's programs; empty without programs.
 fn listed(
     candidate: &Candidate,
     spec: &BenchSpec,

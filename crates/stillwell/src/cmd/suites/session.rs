@@ -1,6 +1,5 @@
-//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random
-//! order, and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks
-//! that need it, and a busy period of the machine is spread over all of them.
+//! Measures a suite: each pass visits all undecided benchmarks in random order, each visit up to the next interim
+//! analysis. So the time goes to the benchmarks that need it, and all share a busy period of the machine.
 
 mod ending;
 mod suspects;
@@ -28,7 +27,7 @@ use record::{EndReason, Layout, Readers, SuiteManifest};
 use render::budget::{BenchmarkPace, short_budget_of_suite};
 use render::one_line;
 
-/// Separates the random stream of the visits from those of the benchmarks.
+/// Separates the random stream of the visits from the benchmarks' own.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
 /// Measures the unfinished benchmarks, then shows all. Returns the exit code.
@@ -68,7 +67,7 @@ pub fn measure(
     session.spent_before_ns = states.map(SessionState::ended_ns).sum();
     let measured = session.passes();
     let is_interrupted = matches!(measured, Ok(true));
-    // An error of ours is no final end either: --resume can continue.
+    // Our own errors are not final either: --resume can continue.
     let closed = session.close_all(is_interrupted || measured.is_err());
     let code = session.finish(spec, directory, is_interrupted)?;
     if session.entries.iter().all(SuiteEntry::is_final) {
@@ -85,7 +84,6 @@ pub fn measure(
     }
 }
 
-/// The session of a suite.
 struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
     manifest: &'a SuiteManifest,
@@ -94,13 +92,13 @@ struct SuiteSession<'a> {
     interrupt: Rc<Interrupt>,
     screen: Screen,
     readers: Readers,
-    /// Whether the verb `gate` says what the budget is too short for.
+    /// Whether the verb `gate` itself warns of a short budget.
     is_of_gate: bool,
     started_ns: u64,
     spent_before_ns: u64,
     /// Time of the visits to suspects, ns.
     of_suspects_ns: u64,
-    /// Says when a log gets its next line of progress.
+    /// Paces the progress lines of a log.
     clock: LineClock,
 }
 
@@ -122,8 +120,8 @@ impl SuiteSession<'_> {
             stream.shuffle(&mut open);
             let before = self.n_blocks_of_all();
             for (index, &at) in open.iter().enumerate() {
-                // Only the first pass goes on without time: each benchmark gets a block. Counts take long, and one is not better
-                // than none.
+                // Only the first pass goes on when time is up, so each benchmark gets a block. Counts take long, and a
+                // single one proves nothing.
                 let is_counted = self.entries[at].member.plan.valgrind().is_some();
                 if (first.is_none() || is_counted) && self.left_ns() == 0 {
                     break;
@@ -163,7 +161,7 @@ impl SuiteSession<'_> {
         (0..self.entries.len()).map(|at| self.n_blocks(at)).sum()
     }
 
-    /// Visits one benchmark if it is open, and ends what is decided. Returns whether ^C came.
+    /// Visits one benchmark if it is open, and ends decided ones. Returns whether ^C came.
     fn visit_and_judge(&mut self, at: usize, limits: VisitLimits) -> Result<bool> {
         if self.interrupt.take() || (self.entries[at].is_open() && self.visit(at, limits)?) {
             return Ok(true);
@@ -174,7 +172,7 @@ impl SuiteSession<'_> {
         Ok(false)
     }
 
-    /// Says that the budget was too short for the fewest blocks of some benchmarks, and what would be long enough.
+    /// Warns that the budget is shorter than the fewest blocks of some benchmarks, and tells a sufficient one.
     fn warn_of_budget(&self) {
         fn pace<'a>(entry: &'a SuiteEntry<'_>) -> BenchmarkPace<'a> {
             let state = entry.state.as_ref().filter(|_| entry.is_open());
@@ -194,8 +192,8 @@ impl SuiteSession<'_> {
         self.entries[at].state.as_ref().map_or(0, SessionState::n_blocks)
     }
 
-    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha. With suspects, only the one
-    /// that was visited is ended: to judge the size of all of them after each visit takes too long.
+    /// Ends the benchmarks with decided comparisons, each at its share of the suite's alpha. With suspects it ends only
+    /// the visited one: judging the sizes of all after each visit would take too long.
     fn judge_together(&mut self, visited: usize) -> Result<()> {
         let has_suspects = self.has_suspects();
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
@@ -243,7 +241,7 @@ impl SuiteSession<'_> {
         progress.begin_with(prefix);
         let ended_before_ns = entry.state.as_ref().map_or(0, SessionState::ended_ns);
         let user = self.guard.user().cloned();
-        // The entry creates its record, at its own path.
+        // The entry creates the record at its own path.
         let mut start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
         start.readers = self.readers;
         let visit = Visit {
@@ -289,7 +287,7 @@ impl SuiteSession<'_> {
         Ok(false)
     }
 
-    /// Records the end of each benchmark, and executes the cleanup hooks that are due.
+    /// Records the end of each benchmark, and runs the due cleanup hooks.
     fn close_all(&mut self, is_interrupted: bool) -> Result<()> {
         let mut closed = Ok(());
         for entry in &mut self.entries {

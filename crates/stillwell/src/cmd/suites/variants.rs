@@ -1,4 +1,4 @@
-//! Variants that the command line makes, and builds outside of a suite.
+//! Variants in the command line, and builds outside of a suite.
 #![expect(clippy::disallowed_methods, reason = "builds are found from the current directory")]
 
 use std::path::Path;
@@ -12,8 +12,8 @@ use model::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
 use record::plan::suite::VariantBuild;
 
-/// Checks variants out and builds them. They are those of a suite in this directory. Errors: a revision is unknown, a
-/// build fails, or ^C came.
+/// Checks out and builds the variants of a suite in this directory. Errors: a revision is unknown, a build fails, or ^C
+/// came.
 pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>> {
     let builder = Builder::new()?;
     let built = |variant: &Variant| {
@@ -26,7 +26,7 @@ pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>
     variants.iter().map(built).collect()
 }
 
-/// The same, for variants of the current directory. Errors: see [`built`].
+/// [`built`] for variants in the current directory.
 pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
     built(variants, &std::env::current_dir().context("cannot find the current directory")?)
 }
@@ -43,17 +43,15 @@ impl std::fmt::Display for BuildInterrupted {
 
 impl std::error::Error for BuildInterrupted {}
 
-/// How the build of one variant ended.
 pub enum BuildAttempt {
-    /// It is built.
     Built(Box<VariantBuild>),
-    /// Its build command failed, with the end of what it wrote.
+    /// The build command failed; with the end of its output.
     Failed(String),
     /// ^C or SIGTERM came.
     Interrupted,
 }
 
-/// Checks one variant out and builds it. Errors: the revision is unknown, or a directory cannot be written.
+/// Checks out and builds one variant. Errors: the revision is unknown.
 pub fn attempted(variant: &Variant, directory: &Path) -> Result<BuildAttempt> {
     let builder = Builder::new()?;
     let built = builds::variant(variant, directory, &builder, true);
@@ -69,7 +67,7 @@ pub fn attempted(variant: &Variant, directory: &Path) -> Result<BuildAttempt> {
     }
 }
 
-/// A variant for each revision that the command line names. They keep what the only variant of the file says.
+/// A variant for each named revision, with the settings of the file's only variant.
 pub(super) fn revisions(
     file: &SuiteFile,
     path: &Path,
@@ -108,7 +106,7 @@ pub(super) fn revisions(
     Ok(variant.collect())
 }
 
-/// The variants that the command line names.
+/// The variants in the command line.
 pub(super) fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>>> {
     let variant = |(index, arm): (usize, &NamedPrefix)| {
         let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
@@ -122,8 +120,8 @@ pub(super) fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteIt
     arms.iter().enumerate().map(variant).collect()
 }
 
-/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest
-/// stays as it is written, because a shell may read it.
+/// Makes a program's path absolute: it is relative to the working directory, not to the suite file. The rest stays as
+/// written, because a shell may read it.
 pub fn from_here(prefix: &str) -> Result<String> {
     let context = || format!("--arms {prefix:?}");
     let (program, rest) = prefix.split_at(first_word(prefix));
@@ -136,7 +134,7 @@ pub fn from_here(prefix: &str) -> Result<String> {
     Ok(format!("{}{rest}", shell_words::quote(&path.to_string_lossy())))
 }
 
-/// The end of the first word, as a shell splits it.
+/// The end of the first word in a shell's view.
 fn first_word(text: &str) -> usize {
     let (mut quote, mut is_escaped) = (None, false);
     let start = text.len() - text.trim_start().len();
@@ -164,7 +162,7 @@ mod tests {
         assert_eq!(from_here("nice -n 1").unwrap(), "nice -n 1");
         assert_eq!(from_here("").unwrap(), "");
         assert_eq!(from_here("./p").unwrap(), format!("{here}/p"));
-        // The rest is not quoted, so its meaning to a shell stays.
+        // The rest is not quoted, so a shell reads it as before.
         assert_eq!(from_here("./p $X  'a b'").unwrap(), format!("{here}/p $X  'a b'"));
         for own in ["'./my dir/p' -x", "\"./my dir/p\" -x", "./my\\ dir/p -x", "./'my dir'/p -x"] {
             assert_eq!(from_here(own).unwrap(), format!("'{here}/my dir/p' -x"), "{own}");

@@ -1,5 +1,4 @@
-//! What an earlier session measured, to be measured again: the arms of a record, of a suite's benchmark, of a search for a
-//! commit.
+//! Earlier sessions that are measured again: the arms of a record, of a suite's benchmark, of a search.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,27 +16,26 @@ use model::words::bytes_of;
 use record::plan::{Plan, Role};
 use record::{Record, SuiteManifest, is_suite};
 
-/// `--of`: the arm whose verdict this is.
+/// The values of `--of` that stand for an arm's verdict.
 const BY_VERDICT: [(&str, Verdict); 2] = [("slower", Verdict::Slower), ("faster", Verdict::Faster)];
 
-/// What the words of `why` name.
+/// The input of `why`.
 pub enum WhyInput {
-    /// Commands.
     Commands,
-    /// The file of an earlier `why`, with its profile.
+    /// The profile of an earlier `why`.
     Profile(PathBuf),
     /// A session whose arms are measured again.
     Session(Box<EarlierSession>),
 }
 
-/// An earlier session, and the arms of it that are explained: the reference and another one, or one alone.
+/// An earlier session and its explained arms: the reference and another one, or one alone.
 pub struct EarlierSession {
     pub record: Record,
     pub arms: Vec<usize>,
 }
 
 impl WhyInput {
-    /// Looks at what the words name. Errors: a result cannot be read, or does not say which arms to compare.
+    /// Errors: a result cannot be read, or does not say which arms to compare.
     pub fn of(verb: &WhyVerb) -> Result<Self> {
         let is_choice = verb.only.is_some() || verb.of.is_some();
         let found = match verb.commands.as_slice() {
@@ -60,7 +58,7 @@ impl WhyInput {
     }
 }
 
-/// The file of the session that a path names; `None` for what is no result.
+/// The session's file at a path; `None` for other files.
 fn record_at(path: &Path, verb: &WhyVerb) -> Result<Option<PathBuf>> {
     let extension = path.extension().and_then(OsStr::to_str);
     if matches!(extension, Some(EXTENSION | "swell")) && path.is_file() {
@@ -128,7 +126,7 @@ impl EarlierSession {
         Ok(Self { record, arms })
     }
 
-    /// The directory of the session, if it is not the current one.
+    /// The directory of the session, unless it is the current one.
     pub fn directory(&self) -> Option<&str> {
         let there = self.record.header.facts.directory.as_deref()?;
         let here = std::path::absolute(".").ok();
@@ -141,14 +139,14 @@ fn is_member(plan: &Plan) -> bool {
     plan.suite.is_some()
 }
 
-/// Whether any arm of a session differs from its reference.
+/// Whether any arm differs from its reference.
 pub fn has_difference(record: &Path) -> Result<bool> {
     let judgements = Assessment::read(record)?.judgements;
     let is_one = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
     Ok(judgements.is_empty() || judgements.iter().any(|judgement| is_one(judgement.verdict)))
 }
 
-/// The reference and the arm to explain; one alone if there is no other.
+/// The reference and the arm to explain; only one if there is no other.
 fn pair(found: &Assessment, benchmark: Option<&str>, of: Option<&str>) -> Result<Vec<usize>> {
     let plan = &found.record.header.plan;
     let is_here = |arm: &usize| {

@@ -1,4 +1,4 @@
-//! `why`: measures two commands with samples, and says which functions make the difference.
+//! `why`: measures two commands with samples, and names the functions that make the difference.
 
 mod earlier;
 mod solo;
@@ -35,10 +35,8 @@ use earlier::{EarlierSession, WhyInput};
 
 pub use earlier::has_difference;
 
-/// Nanoseconds in a second.
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// `why`.
 pub fn why(verb: &WhyVerb) -> Result<u8> {
     check_paths(verb)?;
     match WhyInput::of(verb)? {
@@ -86,7 +84,7 @@ fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
     Ok(code)
 }
 
-/// Measures with samples, and shows what they say. `change` has the last word about the plan.
+/// Measures with samples and shows the result. `change` has the last word about the plan.
 fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) -> Result<u8> {
     let seed = session.spec.length.seed.unwrap_or_default();
     let new_file = || NamedTempFile::new().context("cannot make a temporary file for the samples");
@@ -146,7 +144,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     Ok(if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }
 
-/// What the document of `--json` says after ^C.
+/// The document of `--json` after ^C.
 fn interrupted() -> ErrorObject {
     let message = "interrupted: the blocks that had finished are in the numbers".into();
     ErrorObject { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
@@ -175,7 +173,7 @@ fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<(
     write_one(path, export).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Refuses files that cannot be written, before anything is measured.
+/// Refuses unwritable files before anything is measured.
 fn check_paths(verb: &WhyVerb) -> Result<()> {
     let paths = [("--folded", &verb.folded), ("--page", &verb.page)];
     for (option, path) in paths {
@@ -184,7 +182,6 @@ fn check_paths(verb: &WhyVerb) -> Result<()> {
     Ok(())
 }
 
-/// The options of the session.
 fn session_of(verb: &WhyVerb, commands: Vec<String>) -> Result<RunVerb> {
     let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;
     let mut spec = RunSpec { commands, ..RunSpec::default() };

@@ -1,4 +1,4 @@
-//! Benchmarks of workers and of frameworks as commands that do the same work in each run: so many loops.
+//! Benchmarks of workers and frameworks as commands with a fixed number of loops.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,19 @@ use model::values::metric::Metric;
 use record::Record;
 use record::plan::{Arm, ValueReader};
 
-/// The loops of a run take about so long: several times as long as an interpreter needs to start.
+/// Approximate time of a run's loops, ns: several times an interpreter's start.
 const RUN_NS: f64 = 200e6;
-/// Executes a program with the requests as descriptor 3, and a file for its answers as 4.
+/// Executes a program with its requests as descriptor 3 and the file for its answers as 4.
 const SHELL: &str = "exec 3<\"$1\" 4>\"$2\"; shift 2; exec \"$@\"";
 
-/// The files of the workers. They exist as long as this does.
+/// The files of the workers, deleted when dropped.
 pub struct SoloFiles {
     folder: TempDir,
     answers: Vec<(String, PathBuf)>,
 }
 
-/// Makes commands of these arms of a record, if they are benchmarks. Returns the files that the commands need. Errors:
-/// a framework cannot do a given number of iterations, the record has no times, or a file cannot be written.
+/// Turns arms of a record into commands, if they are benchmarks. Returns the files that the commands need. Errors: a
+/// framework cannot do a given number of iterations, or the record has no times.
 pub fn as_commands(record: &mut Record, arms: &[usize]) -> Result<Option<SoloFiles>> {
     let plan = &record.header.plan;
     let harness = |arm: usize| match plan.arms[arm].value.as_ref().map(|rule| &rule.reader) {
@@ -64,7 +64,7 @@ pub fn as_commands(record: &mut Record, arms: &[usize]) -> Result<Option<SoloFil
     Ok(Some(files))
 }
 
-/// The time of a loop, ns: the median of the blocks.
+/// Median time of a loop over the blocks, ns.
 fn loop_ns(record: &Record, arm: usize) -> Option<f64> {
     let rows = &record.rows;
     let is_it = |&at: &usize| rows.arm(at) == arm && rows.is_measurement(at);
@@ -88,7 +88,7 @@ impl SoloFiles {
         self.folder.path().join(name)
     }
 
-    /// The command line of a worker that reads these requests.
+    /// The command line of a worker for these requests.
     fn command(&mut self, arm: &Arm, requests: &[u8]) -> Result<Vec<String>> {
         let number = self.answers.len();
         let (asked, said) =
@@ -102,7 +102,7 @@ impl SoloFiles {
         if arm.source.is_some() {
             let worker = self.path("worker.py");
             write(&worker, PYTHON_WORKER)?;
-            // As a text, not as a file: then Python looks for modules in the current directory, as in `timeit`.
+            // As text: then Python finds modules in the current directory, as in `timeit`.
             let path = worker.to_string_lossy();
             words.extend(["-c".into(), format!("exec(open({path:?}, 'rb').read())")]);
         }
@@ -110,7 +110,7 @@ impl SoloFiles {
         Ok(words)
     }
 
-    /// Checks what the workers have said in their last run. Errors: one has not done its loops.
+    /// Checks the workers' answers in the last run. Errors: a worker has not done its loops.
     pub fn check(&self) -> Result<()> {
         for (label, path) in &self.answers {
             let said = read_whole(path).unwrap_or_default();

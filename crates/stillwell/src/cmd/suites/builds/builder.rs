@@ -20,26 +20,25 @@ use measure::interrupt::Interrupt;
 use model::spec::suite::Variant;
 use render::one_line;
 
-/// A build that ^C does not end is killed after this.
+/// Time that a build has to end after ^C, before it is killed.
 const END_NS: u64 = 2_000_000_000;
-/// After this wait the user gets a message that another session holds the lock.
+/// Wait after which the user learns that another session holds the lock.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// The interval between attempts to take a lock.
 const TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The builder of one session.
 #[derive(Debug)]
 pub struct Builder {
-    /// Name of the session, unique to it.
+    /// A unique name.
     pub session: String,
-    /// Copies that were made for this session alone.
+    /// Copies for this session alone.
     pub copies: RefCell<Vec<PathBuf>>,
     interrupt: Rc<Interrupt>,
     was_interrupted: Cell<bool>,
 }
 
 impl Builder {
-    /// A builder for a session that begins now. Errors: ^C cannot be caught.
+    /// Errors: ^C cannot be caught.
     pub fn new() -> Result<Self> {
         let now = jiff::Timestamp::now().as_microsecond();
         Ok(Self {
@@ -50,7 +49,7 @@ impl Builder {
         })
     }
 
-    /// Whether ^C came, during a build, a listing or between them.
+    /// Whether ^C came during or between builds and listings.
     pub fn was_interrupted(&self) -> bool {
         if self.interrupt.take() {
             self.was_interrupted.set(true);
@@ -58,31 +57,30 @@ impl Builder {
         self.was_interrupted.get()
     }
 
-    /// The interrupt, for other waits of this session.
+    /// The interrupt for other waits of this session.
     pub fn interrupt(&self) -> Rc<Interrupt> {
         Rc::clone(&self.interrupt)
     }
 
-    /// Notes that ^C ended another wait of this session.
+    /// Notes that ^C ended another wait.
     pub fn note_interrupt(&self) {
         self.was_interrupted.set(true);
     }
 
-    /// The copies of this session.
     pub fn copies(&self) -> Vec<PathBuf> {
         self.copies.borrow().clone()
     }
 
-    /// Sleeps until ^C comes, or the time has passed.
+    /// Sleeps until ^C or until the time has passed.
     fn rest(&self, time: Timespec) {
         let mut waited = [PollFd::new(&*self.interrupt, PollFlags::IN)];
         rustix::event::poll(&mut waited, Some(&time)).ok();
     }
 
     /// Locks a path against other sessions until the file is dropped. `None` if the file system has no locks. Errors:
-    /// the lock file cannot be made, or ^C came.
+    /// the lock file cannot be created, or ^C came.
     pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
-        // The file stays: a session that waits for a removed file would lock a file that no other session opens.
+        // The lock file stays: after a removal, a waiting session would lock a file that no other session opens.
         let file = open_to_write(path, OFlags::CREATE | OFlags::NOFOLLOW, 0o666);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         let began_ns = monotonic_ns();
@@ -103,7 +101,7 @@ impl Builder {
         }
     }
 
-    /// Waits for a build, and ends it when ^C comes. Errors: the build cannot be waited for, or ^C came.
+    /// Waits for a build; ^C ends the build. Errors: ^C came.
     pub fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let mut asked_to_end = None;
         loop {
@@ -112,7 +110,7 @@ impl Builder {
                 return Ok(status);
             }
             self.rest(Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
-            // The build is a process group of its own.
+            // The build is in its own process group.
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if self.interrupt.take() {
                 group.map(|group| kill_process_group(group, Signal::TERM));

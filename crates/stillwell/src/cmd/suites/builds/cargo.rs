@@ -1,7 +1,7 @@
-//! What cargo has built of other packages in the user's work tree, for a new work tree of the same repository.
+//! Copies cargo's builds of other packages from the user's work tree into a new one of the same repository.
 //!
-//! Cargo names what it builds of a package by where the source is. So in the copy it finds the packages of registries
-//! built, and builds those of the work tree.
+//! Cargo names builds by the place of the source. So in the copy it finds the packages of registries built, and builds
+//! those of the work tree.
 #![expect(clippy::disallowed_methods, reason = "the environment has the directory of cargo")]
 
 use std::path::Path;
@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 
 use host::command_of_invoker;
 
-/// The parts of a profile's directory with what is built of other packages. Fingerprints come first: each was written after
-/// what it is about.
+/// The parts of a profile's directory with builds of other packages. Fingerprints come first: cargo writes each after
+/// its build.
 const PARTS: [&str; 3] = [".fingerprint", "build", "deps"];
 const PROFILES: [&str; 2] = ["debug", "release"];
 
-/// Copies what the user's work tree has, if the new one is of cargo and has nothing. Without a copy cargo builds everything,
-/// so a failure is none of the build.
+/// Copies the builds of the user's work tree into an empty one of cargo. Ignores failures: without a copy cargo builds
+/// everything.
 pub fn copy_dependencies(repository: &Path, tree: &Path) {
     let (from, to) = (repository.join("target"), tree.join("target"));
     let is_cargo = [repository, tree].iter().all(|it| it.join("Cargo.toml").is_file());
@@ -25,7 +25,7 @@ pub fn copy_dependencies(repository: &Path, tree: &Path) {
         return;
     }
     if copy(&from, &to).is_err() {
-        // Half a library would be taken for a whole one.
+        // An incomplete library would be taken for a complete one.
         execute("rm", &[Path::new("-rf"), Path::new("--"), &to]).ok();
     }
 }
@@ -46,7 +46,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         let cp = ["cp", "-a", "--reflink=auto", "--"].map(Path::new);
         let files: [&Path; 4] = [fingerprints, build, deps, &profile];
         execute("flock", &[&words[..], &[&lock], &cp, &files].concat())?;
-        // Nobody may take a program of the user's work tree for one of this commit.
+        // A program of the user's work tree must not be taken for this commit's.
         let programs = ["-type", "f", "-perm", "/111", "!", "-name", "*.so", "-delete"];
         let deps = profile.join("deps");
         execute("find", &[&[Path::new("-P"), &*deps][..], &programs.map(Path::new)].concat())?;
@@ -54,7 +54,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Executes a command as the user who called sudo: what is in these directories may be links.
+/// Executes a command as the user who called sudo: the directories may contain links.
 fn execute(program: &str, words: &[&Path]) -> Result<()> {
     let output = command_of_invoker(program).args(words).output();
     let output = output.with_context(|| format!("cannot execute {program}"))?;

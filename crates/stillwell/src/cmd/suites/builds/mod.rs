@@ -1,5 +1,5 @@
-//! The builds of a suite's variants. Each revision has a work tree of its own below `$XDG_CACHE_HOME`. It is kept, so
-//! the next session finds it built.
+//! The builds of a suite's variants. Each revision has its own work tree below `$XDG_CACHE_HOME`, which stays, so the
+//! next session finds its build.
 
 mod builder;
 mod cargo;
@@ -22,14 +22,13 @@ const BUILDS: u32 = 8;
 /// The error of a variant that cannot be built.
 #[derive(Debug)]
 pub struct VariantError {
-    /// The key of the suite file that causes it.
+    /// The key in the suite file that causes the error.
     pub keys: &'static [&'static str],
-    /// The error itself.
     pub error: anyhow::Error,
 }
 
-/// Checks a variant out and builds it. `directory` is that of the suite file. A variant that is not needed is neither
-/// checked out nor built; the result still has its directories. Errors: the revision is unknown, or the build fails.
+/// Checks a variant out and builds it. `directory`: the directory of the suite file. An unneeded variant has its
+/// directories, but is neither checked out nor built. Errors: the revision is unknown, or the build fails.
 pub fn variant(
     variant: &Variant,
     directory: &Path,
@@ -60,8 +59,8 @@ pub fn variant(
     Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd), is_relinked })
 }
 
-/// Removes copies. A copy that cannot be removed stays. The list may be of an edited file, so nothing is removed outside of
-/// the directory of builds.
+/// Removes copies, as far as possible. The list may come from an edited file, so it removes only in the directory of
+/// builds.
 pub fn remove(copies: &[PathBuf]) {
     let Ok(builds) = record::builds_path() else { return };
     let is_copy = |path: &&PathBuf| path.parent() == Some(&*builds) && path.file_name().is_some();
@@ -85,12 +84,11 @@ fn roots(
     numbers.into_iter().map(|number| tree(number).ready()).collect()
 }
 
-/// The error of a commit that cannot be built. Other errors are none of the commit.
+/// A commit that cannot be built. Other errors are not the commit's fault.
 #[derive(Debug)]
 pub struct BuildFailure(String);
 
 impl BuildFailure {
-    /// A commit that cannot be built for this reason.
     pub fn new(why: String) -> Self {
         Self(why)
     }

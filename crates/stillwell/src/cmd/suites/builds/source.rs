@@ -1,4 +1,4 @@
-//! The source of a variant's build: a commit that git checks out, or a directory as it is.
+//! The source of a variant: a commit that git checks out, or a directory as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,10 @@ use host::{Git, command_of_invoker, find_git};
 use model::spec::suite::Variant;
 use model::words::in_words;
 
-/// The origin of a variant's files.
 pub enum BuildSource {
-    /// A commit of a repository.
     Commit {
-        /// Its work tree.
+        /// The work tree of the repository.
         repository: PathBuf,
-        /// The commit.
         git: Git,
     },
     /// Files as they are.
@@ -24,7 +21,7 @@ pub enum BuildSource {
 }
 
 impl BuildSource {
-    /// The source of a variant. `directory` is that of the suite file. Errors: the revision or the directory is
+    /// The source of a variant. `directory`: the directory of the suite file. Errors: the revision or directory is
     /// unknown.
     pub fn of(variant: &Variant, directory: &Path) -> Result<Self> {
         match &variant.revision {
@@ -33,7 +30,7 @@ impl BuildSource {
         }
     }
 
-    /// The commit that is checked out, or else that of the directory where the variant runs.
+    /// The checked-out commit, or else the commit of the directory in which the variant runs.
     pub fn commit(self, cwd: &str) -> Option<Git> {
         match self {
             Self::Commit { git, .. } => Some(git),
@@ -62,26 +59,26 @@ impl BuildSource {
     }
 }
 
-/// The lock file of a repository's checkouts. Git writes into one directory for all work trees of a repository, those
-/// of other machines included. Errors: git does not know the repository.
+/// The lock file for checkouts from a repository: git writes into one directory for all work trees, also for other
+/// machines. Errors: git does not know the repository.
 pub fn lock_of(repository: &Path) -> Result<PathBuf> {
     let common = git(repository, &["rev-parse", "--git-common-dir"])?;
     Ok(repository.join(common).join("stillwell.lock"))
 }
 
-/// Checks a commit out into a work tree of its own, as it was committed.
+/// Checks a commit out into its own work tree, without changes.
 pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
     // Without `.git`, git would answer for a directory above.
     let is_tree = path.join(".git").exists() && git(path, &["rev-parse", "--git-dir"]).is_ok();
     if is_tree {
-        // The tree is left from a build that failed or was killed.
+        // The tree remains from a failed or killed build.
         git(path, &["checkout", "--quiet", "--force", "--detach", commit])?;
         git(path, &["clean", "--quiet", "-dffx"])?;
     } else {
         remove(path)?;
         let shown = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
-        // `--force` twice: git may list a removed work tree at this path, and one whose creation was cut short stays
-        // locked (git-worktree(1)). `prune` would also forget work trees elsewhere, for example on other machines.
+        // Twice `--force`: git may list a removed work tree at this path, and an incomplete one stays locked
+        // (git-worktree(1)). `prune` would also forget work trees elsewhere, for example on other machines.
         let add = ["worktree", "add", "--force", "--force", "--quiet", "--detach", shown, commit];
         git(repository, &add)?;
     }
@@ -102,8 +99,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Checks the submodules out: git leaves them empty in a new work tree, and unchanged in an old one. Those that the user's
-/// checkout does not have are none of the build: all work trees of a repository have the same list of them.
+/// Checks the submodules out: git leaves them empty in a new work tree, and unchanged in an old one. Submodules that
+/// the user's checkout lacks are not needed: all work trees of a repository list the same ones.
 fn submodules(path: &Path) -> Result<()> {
     git(path, &["submodule", "--quiet", "update", "--force"])?;
     let within = "git submodule --quiet update --init --recursive --force";
@@ -113,10 +110,10 @@ fn submodules(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies a directory as it is now, in place of an earlier copy.
+/// Copies a directory in its current state, in place of an earlier copy.
 pub fn copy(source: &Path, path: &Path) -> Result<()> {
     remove(path)?;
-    // The copy belongs to the user that called sudo: the build runs as that user.
+    // The copy belongs to the user who called sudo, because the build runs as that user.
     let mut command = command_of_invoker("cp");
     command.args(["-a", "--reflink=auto", "--"]).arg(source).arg(path);
     let output = command.output().context("cannot execute cp")?;

@@ -1,4 +1,4 @@
-//! A directory that a variant runs in: checked out, copied or in place, and built.
+//! A variant's directory: checked out, copied or in place, and built.
 #![expect(clippy::disallowed_methods, reason = "executes builds")]
 
 use std::ffi::OsString;
@@ -25,36 +25,33 @@ use record::plan::suite::environment_of;
 use render::failure::LINE_MAX;
 use render::{one_line, shorten};
 
-/// The file in a built directory that holds its recipe.
+/// The file with the recipe of a built directory.
 const DONE: &str = ".stillwell-built";
-/// The file in a built directory that has a line for each link whose objects could change places.
+/// The file with a line for each link whose objects could change places.
 const LINKS: &str = ".stillwell-links";
-/// The environment variable with the number of a build.
+/// The environment variable with the build's number.
 const NUMBER: &str = "STILLWELL_BUILD";
-/// Last lines of a failed build's output that are shown.
+/// Last lines of a failed build that are shown.
 const LINES_MAX: usize = 20;
-/// Characters of a commit in the name of its directory.
+/// Characters of the commit in a directory's name.
 const COMMIT_MAX: usize = 12;
 
-/// A directory that a variant runs in.
+/// The directory of a variant.
 pub struct BuildTree<'a> {
-    /// The origin of its files.
     pub source: &'a BuildSource,
-    /// The variant.
     pub variant: &'a Variant,
-    /// The number of a build with a random link order.
+    /// Number of a build with a random link order.
     pub number: Option<u32>,
-    /// The builder of the session.
     pub builder: &'a Builder,
-    /// Whether it is measured, and so has to be built.
+    /// Whether the tree is measured, and so has to be built.
     pub is_needed: bool,
 }
 
 impl BuildTree<'_> {
-    /// Checks the directory out and builds it. Returns its path. Errors: the checkout, the copy or the build fails.
+    /// Checks out and builds the directory. Returns its path.
     pub fn ready(&self) -> Result<PathBuf> {
         let path = match (self.source, self.number) {
-            // In place: the user's own files are built.
+            // In place: builds the user's own files.
             (BuildSource::Files(path), None) => path.clone(),
             _ => self.own_directory()?,
         };
@@ -75,7 +72,7 @@ impl BuildTree<'_> {
                     return Ok(());
                 }
                 let _lock = self.builder.lock(&path.with_added_extension("lock"), self.variant)?;
-                // The session that held the lock has built it.
+                // The session that held the lock has built the tree.
                 if is_done() {
                     return Ok(());
                 }
@@ -87,12 +84,12 @@ impl BuildTree<'_> {
                     copy_dependencies(repository, path);
                 }
                 build()?;
-                // The commit or the build may have put something else there.
+                // The commit or the build may have created another file at this path.
                 replace(&done, 0o666, recipe.as_bytes())
                     .with_context(|| format!("cannot write {}", done.display()))
             }
             (BuildSource::Files(source), Some(_)) => {
-                // The copy belongs to this session alone.
+                // Only this session uses the copy.
                 self.builder.copies.borrow_mut().push(path.to_owned());
                 source::copy(source, path)?;
                 build()
@@ -106,13 +103,13 @@ impl BuildTree<'_> {
         }
     }
 
-    /// The recipe of the tree as text. A tree with another recipe is another tree.
+    /// The recipe as text. Another recipe gives another tree.
     fn recipe(&self) -> String {
         let commit = match self.source {
             BuildSource::Commit { git, .. } => Some(&git.revision),
             BuildSource::Files(_) => None,
         };
-        // Without a build the variables do not change the tree.
+        // The variables affect only the build.
         let built = self.variant.build.as_ref().map(|build| {
             let variables = environment_of(self.variant);
             serde_json::json!({ "command": build.command, "env": variables, "link_order": self.number })
@@ -120,7 +117,7 @@ impl BuildTree<'_> {
         serde_json::json!({ "commit": commit, "build": built }).to_string()
     }
 
-    /// The directory of this source and recipe.
+    /// The directory for this source and recipe.
     fn own_directory(&self) -> Result<PathBuf> {
         let (origin, name, owner) = match self.source {
             BuildSource::Commit { repository, git } => {
@@ -134,7 +131,7 @@ impl BuildTree<'_> {
         let hash = short_hash(&[path_bytes(origin), owner.as_bytes(), recipe.as_bytes()]);
         let plain: String =
             name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
-        // A copy has the files as they are now, so it belongs to this session alone.
+        // A copy has the current files, so only this session uses it.
         let of_session = match self.source {
             BuildSource::Commit { .. } => String::new(),
             BuildSource::Files(_) => format!("-{}", self.builder.session),
@@ -143,7 +140,7 @@ impl BuildTree<'_> {
         Ok(record::builds_path()?.join(format!("{plain}-{hash}{of_session}{number}")))
     }
 
-    /// The lock file of a directory that is built in place. It is outside of that directory; `None` without a cache
+    /// The lock file of a directory that is built in place, outside of that directory; `None` without a cache
     /// directory.
     fn lock_in_place(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
@@ -154,7 +151,7 @@ impl BuildTree<'_> {
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
         let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
         writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
-        // The kernel kills the shell when this program ends.
+        // The kernel kills the shell if this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);
         let mut command = supervised::prepared(&words, true);
         command.current_dir(path).stdin(Stdio::null());
@@ -163,7 +160,7 @@ impl BuildTree<'_> {
             without_place_of_git(&mut command);
         }
         command.envs(environment_of(self.variant));
-        // The build may run as another user, which has to find the compilers.
+        // The build may run as another user, who has to find the compilers.
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let compilers = tempfile::Builder::new().permissions(readable).tempdir();
         let compilers = compilers.context("cannot make a directory for compilers")?;
@@ -206,7 +203,7 @@ fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// The first 8 bytes of SHA-256, in hexadecimal.
+/// The first 8 bytes of SHA-256 in hexadecimal.
 fn short_hash(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

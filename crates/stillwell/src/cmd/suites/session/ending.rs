@@ -1,4 +1,4 @@
-//! The end of a suite: what is shown, and the exit code.
+//! The end of a suite: output and exit code.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -37,10 +37,10 @@ impl SuiteSession<'_> {
         let judged = whole.map(Assessment::of);
         let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on)?;
         if code == exit_code::TIMEOUT && self.limit_of_gate().is_some() {
-            // A gate has one code for all that fails.
+            // A gate has one code for all failures.
             code = exit_code::ERROR;
         }
-        // A gate that is not interrupted says it itself.
+        // An uninterrupted gate reports these itself.
         let unlisted = self.manifest.failing.iter().filter(|_| spec.suite.resume.is_some());
         for failing in unlisted {
             writeln!(terminal::stderr(), "stillwell: failing: {}", one_line(failing)).ok();
@@ -74,7 +74,7 @@ impl SuiteSession<'_> {
         Ok(code)
     }
 
-    /// What fails a gate, which `bench --resume` is not told again.
+    /// The limit of a gate, which `bench --resume` does not get again.
     fn limit_of_gate(&self) -> Option<FailOn> {
         let plan = &self.entries.first()?.member.plan;
         let is_gate = plan.suite.as_ref().is_some_and(|suite| suite.is_gate);
@@ -103,7 +103,7 @@ impl SuiteSession<'_> {
         })
     }
 
-    /// What ended the suite early, for the document of `--json`: its first failure.
+    /// The first failure that ended the suite early, for `--json`.
     fn error(&self, exit_code: u8, failures: &[String]) -> Option<ErrorObject> {
         let first = self.entries.iter().find_map(|entry| entry.failure.as_ref());
         let code = match (first, exit_code) {

@@ -1,5 +1,5 @@
-//! What a gate measures next: half of its time goes to the benchmarks that can be called slower soon (docs/methodology.md,
-//! "Gates").
+//! Chooses what a gate measures: half of the time goes to benchmarks that may soon be called slower
+//! (docs/methodology.md, "Gates").
 
 use anyhow::Result;
 use stats::suspects::{evidence, suspect};
@@ -8,18 +8,18 @@ use super::SuiteSession;
 use crate::session::{SessionState, VisitLimits};
 use record::plan::suite::SUSPECT_PARTS;
 
-/// Blocks of each benchmark in the first pass of a gate, before there is a suspect.
+/// Blocks of each benchmark in a gate's first pass, before there is a suspect.
 const SCREENING_BLOCKS: u32 = 5;
 
 /// The first pass through all benchmarks.
 pub(super) struct FirstPass {
-    /// Time that is kept for what follows, ns.
+    /// Time that is kept for later passes, ns.
     kept_ns: u64,
     n_blocks_max: u32,
 }
 
 impl FirstPass {
-    /// The limits of a visit, with so many visits to come, itself included.
+    /// The limits of a visit. `n_to_come`: number of visits, this one included.
     pub(super) fn of_visit(&self, left_ns: u64, n_to_come: u64) -> VisitLimits {
         let left_ns = left_ns.saturating_sub(self.kept_ns) / n_to_come;
         VisitLimits { left_ns, n_blocks_max: self.n_blocks_max }
@@ -41,7 +41,7 @@ impl SuiteSession<'_> {
         }
     }
 
-    /// In a gate, visits suspects until they have had their part of the time so far. Returns whether ^C came.
+    /// In a gate, visits suspects until they have had their part of the time. Returns whether ^C came.
     pub(super) fn visit_suspects(&mut self) -> Result<bool> {
         if !self.has_suspects() {
             return Ok(false);
@@ -50,7 +50,7 @@ impl SuiteSession<'_> {
             let Some(at) = self.suspect() else { break };
             let (start_ns, n_blocks) = (self.spent_ns(), self.n_blocks(at));
             self.entries[at].suspect()?;
-            // Half as many blocks again, after which another one may be more suspect.
+            // After half as many blocks again, another benchmark may be more suspect.
             let n_blocks_max = u32::try_from(n_blocks / 2).unwrap_or(u32::MAX).max(2);
             let limits = VisitLimits { left_ns: self.left_ns(), n_blocks_max };
             if self.visit_and_judge(at, limits)? {
@@ -64,11 +64,11 @@ impl SuiteSession<'_> {
         Ok(false)
     }
 
-    /// The open benchmark that can be called slower than allowed soonest. `None` if only one is open: it gets all time.
+    /// The open benchmark that will be called slower soonest. `None` if only one is open: it gets all time.
     fn suspect(&self) -> Option<usize> {
         let limit = self.entries.first()?.member.plan.slower_limit.ln_1p();
         let open = self.open();
-        // What is decided is measured in turns with the others, until its interval has two ends.
+        // Decided benchmarks are visited like the others until their interval is bounded.
         let states = self.entries.iter().map(|entry| {
             entry.state.as_ref().filter(|state| entry.is_open() && !state.is_settled())
         });
