@@ -35,11 +35,11 @@ pub struct ArmPair<'a> {
     pub old: Vec<&'a ArmSummary>,
     /// The arm under test.
     pub new: &'a ArmSummary,
-    /// Their ratio and its test.
+    /// The ratio of both arms, with its test.
     pub comparison: Comparison,
     /// The verdict.
     pub judgement: Judgement,
-    /// The deciles, on request. Of several past sessions, the last one counts.
+    /// The deciles, if requested: against the last of several past sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distributions: Option<Distributions>,
 }
@@ -47,9 +47,8 @@ pub struct ArmPair<'a> {
 /// One session of a comparison across sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionRecord<'a> {
-    /// Its record.
     pub record: &'a Record,
-    /// What ran on the other hardware threads of its cores.
+    /// Programs on the other hardware threads of the session's cores.
     pub neighbours: Option<Neighbours>,
 }
 
@@ -142,7 +141,7 @@ pub fn json<'a>(
     document::write(to, &body, conclusion(new.record, pairs), None)
 }
 
-/// What separate sessions say: estimates, and what would decide.
+/// The answer of separate sessions: estimates, and what would decide.
 fn conclusion(new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
     let plan = &new.header.plan;
     let effect = |pair: &ArmPair<'_>| {
@@ -205,10 +204,10 @@ impl<'a> RecordDocument<'a> {
     }
 }
 
-/// Difference of the shares of runs on a shared core from which on two sessions are said to differ.
+/// Smallest difference between the shares of runs on a shared core that is worth a remark.
 const SHARES_APART: f64 = 0.1;
 
-/// Says if the other hardware thread of the core was busy in one session more often than in the other.
+/// A remark if the other hardware thread of the core was busier in one session.
 fn neighbours_differ(old: Option<Neighbours>, new: Option<Neighbours>) -> Option<String> {
     let (old, new) = (old?.share(), new?.share());
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);

@@ -1,4 +1,4 @@
-//! The counts of the runs with their rates, as `show --verbose` and the report print them.
+//! The counts of the runs with their rates, for `show --verbose` and the report.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,6 @@ fn line(count: &RunCount) -> [String; 3] {
     [name(count.what).to_owned(), per_run(count), rate(count).unwrap_or_default()]
 }
 
-/// The name of a count.
 pub(super) fn name(what: CountKind) -> &'static str {
     match what {
         CountKind::CpuTime => "CPU time",
@@ -52,13 +51,11 @@ pub(super) fn name(what: CountKind) -> &'static str {
     }
 }
 
-/// The count of a run with its error and unit.
 pub(super) fn per_run(count: &RunCount) -> String {
     let kind = if count.what == CountKind::CpuTime { UnitKind::Time } else { UnitKind::Count };
     with_unit(kind, count.per_run.value, count.per_run.err)
 }
 
-/// The rate of a count in words.
 pub(super) fn rate(count: &RunCount) -> Option<String> {
     let rate = count.rate?;
     let number = |factor: f64| {

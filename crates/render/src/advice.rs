@@ -1,4 +1,4 @@
-//! Output of `system advise`: a table of the steps, and one command line with those worth taking.
+//! Output of `system advise`: a table of the steps, and a command line with the worthwhile ones.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ impl DocumentBody for Advice {
     const NAME: &'static str = "advice";
 }
 
-/// The conclusion for programs: each step as an effect on the time.
+/// The conclusion: each step as an effect on the time.
 pub fn conclude(advice: &Advice) -> Conclusion {
     let verdict = match advice.advised.is_empty() {
         true => FinalVerdict::Tuned,
@@ -77,7 +77,6 @@ pub struct MeasuredStep {
 }
 
 impl MeasuredStep {
-    /// A step with its worth.
     pub fn new(step: &AdviceStep, worth: StepWorth) -> Self {
         Self { name: step.name.clone(), options: options(&step.changes), worth }
     }
@@ -121,7 +120,7 @@ fn quoted(word: &str) -> String {
     if is_bare { word.into() } else { shell_words::quote(word).into_owned() }
 }
 
-/// What will be changed, before anything is.
+/// The message before anything is changed.
 pub fn announced(steps: &[AdviceStep]) -> String {
     let of_machine = steps.iter().filter(|step| step.changes_machine());
     let names: Vec<&str> = of_machine.map(|step| step.name.as_str()).collect();
@@ -198,7 +197,7 @@ fn ratio(found: &RatioInterval) -> String {
     format!("{} [{}, {}]", number(found.ratio), number(found.lo), number(found.hi))
 }
 
-/// The options of a step. Those of all steps together are too many for a table.
+/// The options of a step. All steps together have too many for a table.
 fn shown_options(options: &[String]) -> String {
     const WIDE: usize = 16;
     let text = options.join(" ");

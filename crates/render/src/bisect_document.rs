@@ -98,7 +98,6 @@ impl DocumentBody for BisectBody {
     const NAME: &'static str = "bisect";
 }
 
-/// The answer for programs.
 pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (BisectBody, Conclusion) {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let id = |commit: usize| commits[commit].id.clone();
@@ -158,7 +157,6 @@ impl ListedCommit {
     }
 }
 
-/// A confirmed change.
 fn effect(name: String, against: String, size: &Relation) -> Effect {
     let verdict = match size.ratio > 1.0 {
         true => Verdict::Slower,

@@ -1,4 +1,4 @@
-//! Results → Bencher Metric Format: the median of each benchmark, with the quartiles as bounds.
+//! Bencher Metric Format: the median of each benchmark, with the quartiles as bounds.
 
 use std::io::Write;
 
@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{ResultUnit, Results, statistics::summary};
 use serde_json::{Map, Value, json};
 
-/// Writes the object; times are in ns, as Bencher's measure `latency` is. Errors: a benchmark has no number that stands
-/// for all, or two have one name.
+/// Writes the object; times are in ns, the unit of Bencher's measure `latency`. Errors: a benchmark has no single
+/// number, or two have one name.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     let mut all = Map::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {

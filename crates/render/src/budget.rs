@@ -1,4 +1,4 @@
-//! What a budget is too short for, and what would be long enough.
+//! Budgets that are too short, and sufficient ones.
 
 use crate::remedies::Audience;
 use crate::uncertain;
@@ -8,11 +8,11 @@ use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
 use record::{EndReason, Record};
 
-/// More time than the estimate, so that the advice holds also when the blocks take a little longer.
+/// Factor on estimated times: the advice holds even if the blocks take a little longer.
 const MARGIN: f64 = 1.1;
 
-/// `at this pace --budget 10s has room for some 4 of 10 blocks: too few for a verdict; --budget 24s has room for all`. `None`
-/// if the fewest blocks fit, or if they are measured in any case.
+/// `at this pace --budget 10s has room for some 4 of 10 blocks: too few for a verdict; --budget 24s has room for all`.
+/// `None` if the fewest blocks fit, or are measured in any case.
 pub fn short_budget(plan: &Plan, block_ns: u64) -> Option<String> {
     let BlockRule::Budget { budget_ns, min, .. } = plan.blocks else { return None };
     let needed_ns = u64::from(min).saturating_mul(block_ns);
@@ -51,7 +51,7 @@ pub fn has_room(min: u32) -> String {
     )
 }
 
-/// The blocks of a benchmark so far, and their time. None if they are not to be spoken of.
+/// The blocks of a benchmark so far, and their time; `None` if the message must not mention them.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchmarkPace<'a> {
     pub plan: &'a Plan,
@@ -59,8 +59,8 @@ pub struct BenchmarkPace<'a> {
     pub span_ns: u64,
 }
 
-/// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: one of each
-/// benchmark; `spent_ns`: the time of all so far. `None` if the fewest blocks fit.
+/// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: one for
+/// each benchmark; `spent_ns`: the total time so far. `None` if the fewest blocks fit.
 pub fn short_budget_of_suite(
     budget_ns: u64,
     spent_ns: u64,
@@ -78,7 +78,7 @@ pub fn short_budget_of_suite(
     }
     let needed_ns: u64 = found.iter().map(|(.., needed_ns)| needed_ns).sum();
     let timed_ns: u64 = found.iter().map(|(_, span_ns, _)| span_ns).sum();
-    // Warm-up, hooks and the starts of workers take their share of the time here too.
+    // Warm-up, hooks and starts of workers take a proportional part of the time.
     let enough_ns = needed_ns as f64 * spent_ns as f64 / timed_ns.max(1) as f64;
     let has_suspects =
         |pace: &BenchmarkPace<'_>| pace.plan.suite.as_ref().is_some_and(|suite| suite.has_suspects);
@@ -91,7 +91,7 @@ pub fn short_budget_of_suite(
     ))
 }
 
-/// The same of a gate that has ended, from its record. Its times had this share of the whole budget.
+/// [`short_budget_of_suite`] for a finished gate. Times got `share` of the whole budget.
 pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Option<String> {
     fn pace(part: &Record) -> BenchmarkPace<'_> {
         let (plan, rows) = (&part.header.plan, &part.rows);
@@ -109,12 +109,12 @@ pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Opti
     }
     let paces: Vec<_> = record.parts.iter().map(pace).collect();
     let timed_ns = paces.iter().map(|pace| pace.span_ns).sum();
-    // What the times had no room for, they had no room for in their share.
+    // The times used only a share of the whole budget.
     let enough_for = |time_ns: u64| (time_ns as f64 / share) as u64;
     short_budget_of_suite(budget_ns, enough_for(timed_ns), &paces)
 }
 
-/// The number of blocks that would decide, with the options that make room for them.
+/// The deciding number of blocks, with options that make room for them.
 pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
     match paired.to_decide {
         Some(needed) => format!(
@@ -127,8 +127,8 @@ pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
     }
 }
 
-/// Options that make room for this number of blocks, in parentheses. The blocks have to be new: the interim analyses of
-/// this session have spent its error rate.
+/// Options that make room for this number of blocks, in parentheses. A new session needs them all: the interim analyses
+/// of this one have used its error rate.
 pub(super) fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     let BlockRule::Budget { max, .. } = plan.blocks else {
         return format!(" ({})", more_blocks(to_decide, plan).join(" "));
@@ -143,7 +143,7 @@ pub(super) fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
             let whole = "a longer `budget` of the suite".to_owned();
             (own.into_iter().chain(beyond).chain([whole]).collect(), ", ")
         }
-        // Its budget is for all benchmarks, of which others may be decided sooner.
+        // The gate's budget is for all benchmarks, of which others may be decided sooner.
         Audience::Gate => {
             let mut arms = plan.arms.iter();
             let steadier = arms.find_map(|arm| arm.value.as_ref()?.steadier(&arm.argv));
@@ -155,14 +155,14 @@ pub(super) fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
 }
 
-/// The budget that this number of blocks needs, if it is longer than that of the plan.
+/// The budget for this number of blocks, if longer than the plan's.
 fn longer_budget(to_decide: DecisionEstimate, plan: &Plan) -> Option<String> {
     let BlockRule::Budget { budget_ns, .. } = plan.blocks else { return None };
     let longer = to_decide.time_ns.filter(|time_ns| MARGIN * time_ns > budget_ns as f64);
     longer.map(|time_ns| budget(MARGIN * time_ns))
 }
 
-/// The words of the options of `run`, `timeit` or `bench` that make room for this number of blocks.
+/// The options of `run`, `timeit` or `bench` that make room for this number of blocks.
 pub(crate) fn more_blocks(to_decide: DecisionEstimate, plan: &Plan) -> Vec<String> {
     let n_pairs = to_decide.n_pairs;
     let BlockRule::Budget { max, .. } = plan.blocks else {
@@ -232,7 +232,7 @@ mod tests {
             let pace = |n| BenchmarkPace { plan, n_blocks: n, span_ns: n * 2 * SECOND_NS };
             short_budget_of_suite(16 * SECOND_NS, 26 * SECOND_NS, &blocks.map(pace))
         };
-        // Twice ten blocks of 2 s, and a tenth more.
+        // Two benchmarks, ten blocks of 2 s each, plus a tenth.
         let expected = "the budget of 16s has no room for the fewest blocks of 2 of 2 benchmarks; 44s would have";
         assert_eq!(text_of(&plan, [4, 9]).as_deref(), Some(expected));
         assert_eq!(text_of(&plan, [10, 10]), None);
@@ -240,7 +240,7 @@ mod tests {
         let gate =
             SuiteMembership { name, benchmark, family: 2, is_gate: true, has_suspects: true };
         plan.suite = Some(gate);
-        // The rest of the time goes to suspects.
+        // Suspects get the rest of the time.
         let text = text_of(&plan, [4, 9]).unwrap();
         assert!(text.ends_with("; 88s would have"), "{text}");
     }

@@ -1,5 +1,5 @@
-//! Output of `calibrate`: the smallest slowdown that each time budget finds, then a table of error rates and a bar
-//! chart of the power.
+//! Output of `calibrate`: the smallest slowdown for each time budget, then a table of error rates and a bar chart of
+//! the power.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -113,7 +113,7 @@ fn picture(out: &mut String, found: &PowerCalibration) {
     writeln!(out, "{:>8} {:MARK$}┊ 80 %", "", "").ok();
 }
 
-/// The smallest slowdown that a session finds, for each time budget, and how to see smaller ones.
+/// The smallest slowdown that a session finds in each time budget, and how to find smaller ones.
 fn sizes(out: &mut String, found: &PowerCalibration) {
     let text = format!(
         "Stillwell finds a slowdown of {} here, in 80 % of sessions of {} pairs of runs.",

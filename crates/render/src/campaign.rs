@@ -10,12 +10,12 @@ use crate::units::{counted, percent, short_time};
 use model::values::ErrorControl;
 use search::campaign::{AnswerReason, Attempt, AttemptAnswer, AttemptEnd, Campaign, Gain, Program};
 
-/// Digits of a commit that people read.
+/// Digits of an abbreviated commit.
 const SHORT: usize = 10;
 /// Columns of a name in a table.
 const NAME: usize = 32;
 
-/// What the options of a campaign say.
+/// The options of a campaign that are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignFacts {
     pub at_least: f64,
@@ -23,7 +23,7 @@ pub struct CampaignFacts {
     pub miss: f64,
     /// The time for all attempts, s.
     pub total_s: Option<f64>,
-    /// The benchmarks that decide, of a program of benchmarks.
+    /// Benchmarks that decide, with `--program` or `--suite`.
     pub benchmarks: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ fn size(gain: &Gain) -> String {
 /// A program in a line.
 fn shown(program: &Program) -> String {
     let command = match &*program.command {
-        // Its commands begin with nothing of their own.
+        // The commands of the suite have no prefix.
         "" => "the suite".to_owned(),
         command => one_line(command),
     };
@@ -55,7 +55,7 @@ pub fn beginning(campaign: &Campaign, facts: &CampaignFacts, directory: &Path) -
     out
 }
 
-/// What decides, of a program of benchmarks.
+/// The deciding quantity of a program of benchmarks.
 fn measure(facts: &CampaignFacts) -> Option<String> {
     let names: Vec<String> = facts.benchmarks.iter().map(|name| one_line(name)).collect();
     match names.as_slice() {
@@ -91,7 +91,6 @@ fn rules(campaign: &Campaign, facts: &CampaignFacts) -> String {
     )
 }
 
-/// The answer to the last attempt.
 pub fn answer(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let Some(attempt) = campaign.attempts().last() else { return String::new() };
     let mut out = String::new();
@@ -167,7 +166,7 @@ fn cost(campaign: &Campaign, end: &AttemptEnd, facts: &CampaignFacts) -> String 
     text + "."
 }
 
-/// The attempts so far, and what is left.
+/// The attempts so far, and the remaining error rate and time.
 fn left(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let mut text = counted(campaign.attempts().len(), "attempt") + " so far";
     match campaign.n_left() {
@@ -202,7 +201,7 @@ pub fn status(campaign: &Campaign, facts: &CampaignFacts) -> String {
     out
 }
 
-/// The first sentence: what the state is.
+/// The first sentence: the accepted state.
 fn headline(campaign: &Campaign) -> String {
     let state = shown(campaign.current());
     let n = campaign.accepted().count();
@@ -243,7 +242,7 @@ fn word(answer: AttemptAnswer) -> &'static str {
     }
 }
 
-/// The output of `campaign confirm`. `kept_out`: attempts that cannot be left out, with the reason.
+/// The output of `campaign confirm`. `kept_out`: attempts that could not be left out, with the reason.
 pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
     let mut out = String::new();
     let name = |index: usize| one_line(&campaign.attempts()[index].name);
@@ -262,7 +261,6 @@ pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
     out
 }
 
-/// The campaign as Markdown.
 pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut out = format!("# Campaign\n\n{}.\n\n", cell(&headline(campaign)));

@@ -87,7 +87,6 @@ impl DocumentBody for AttemptBody<'_> {
     const NAME: &'static str = "attempt";
 }
 
-/// The campaign so far.
 pub fn whole<'a>(
     campaign: &'a Campaign,
     facts: &'a CampaignFacts,
@@ -115,7 +114,6 @@ pub fn whole<'a>(
     (body, Conclusion { effects, ..Conclusion::of(verdict) })
 }
 
-/// The answer to the last attempt.
 pub fn attempt<'a>(campaign: &'a Campaign, facts: &CampaignFacts) -> (AttemptBody<'a>, Conclusion) {
     let last = campaign.attempts().last();
     let end = last.and_then(|attempt| attempt.end.as_ref());
@@ -124,7 +122,7 @@ pub fn attempt<'a>(campaign: &'a Campaign, facts: &CampaignFacts) -> (AttemptBod
         Some(AttemptAnswer::Rejected) => FinalVerdict::Rejected,
         Some(AttemptAnswer::NotDecided) | None => FinalVerdict::Undecided,
     };
-    // The size of the confirmation where there is one: that of the trial flatters.
+    // Prefer the size of the confirmation: the trial's is too good.
     let found = end.and_then(|end| end.confirmation.or(end.trial));
     let name = last.map_or("", |attempt| &attempt.name);
     let effects = found.iter().map(|gain| effect(name, "accepted", gain)).collect();

@@ -24,10 +24,10 @@ const INDENT: usize = 3;
 /// Widest name of a command in a list of several.
 const LABEL_COLUMNS: usize = 40;
 
-/// The meaning of a raised flag for the numbers of the summary.
+/// The meaning of a raised flag for the summary.
 const MEANING: &str = "the machine or the program changed during the session. t0 +- err is less certain than its +- \
                        says. A comparison of commands that ran in turns is exact all the same.";
-/// How often a check errs.
+/// The error rate of the checks.
 const RATE: &str = "Of steady commands, each check flags one in a hundred.";
 
 /// The check of a record.
@@ -61,8 +61,8 @@ pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io
     document::write(to, &body, Conclusion { next, ..Conclusion::of(verdict) }, None)
 }
 
-/// What was found and what to do; then a block for each candidate, and one for an unstable control. With `has_all`, the
-/// statistics of stable commands too.
+/// The finding and the remedy; then a block for each candidate, and one for an unstable control. `has_all`: also the
+/// statistics of stable commands.
 pub fn text(record: &Record, found: &RecordCheck, has_all: bool, styles: &Styles) -> String {
     let plan = &record.header.plan;
     let mut out = String::new();
@@ -83,7 +83,7 @@ pub fn text(record: &Record, found: &RecordCheck, has_all: bool, styles: &Styles
     out
 }
 
-/// Whether the commands are stable, what it means if not, and what to do.
+/// Whether the commands are stable, and otherwise the consequence and the remedy.
 fn conclusion(out: &mut String, record: &Record, found: &RecordCheck, styles: &Styles) {
     let with = |wanted: Steadiness| found.arms.iter().filter(move |arm| arm.steadiness == wanted);
     let n = found.arms.iter().filter(|arm| !arm.is_control).count();
@@ -167,11 +167,11 @@ fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
     };
     let mut lines = String::new();
     wrap(&mut lines, "   ", INDENT, &format!("{verdict}{more}"));
-    // Wrapping counts visible characters, so colours come after it.
+    // Colours come after wrapping, which counts visible characters.
     out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
 }
 
-/// Appends one line for each check: its statistic and size, with the limits that raise its flag.
+/// Appends one line for each check: statistic, size, and the limits that raise its flag.
 fn table(out: &mut String, checks: &[SteadinessCheck]) {
     if checks.is_empty() {
         return;

@@ -18,7 +18,7 @@ use record::{EndReason, Event, Record, Row};
 
 /// Lines of the notes in the brief form.
 const LINES_MAX: usize = 2;
-/// Smallest share of the time above t0 by one source that is worth a note.
+/// Smallest share of the time above t0 by one source for a note.
 const LOST_MIN: f64 = 0.02;
 /// Widest name of a failed command, columns.
 const LABEL_MAX: usize = 60;
@@ -26,13 +26,13 @@ const STDERR_LINES_MAX: usize = 5;
 /// Widest name of a benchmark, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends the notes, the lines about the session, and the path of the record. Briefly: only what changes what the
-/// reader should do.
+/// Appends the notes, the lines about the session, and the path of the record. The brief form has only what the reader
+/// has to act on.
 pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles: &Styles) {
     let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
     let is_verbose = detail == Depth::Verbose;
-    // A session that failed has to be repeated, whatever its noise was.
+    // A failed session has to be repeated, whatever the noise.
     let has_failed = is_failure(analysis.end);
     let is_open = !has_failed
         && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
@@ -71,7 +71,7 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
     }
 }
 
-/// What shows a record again. The one of the last session, which is in our own directory, needs no name.
+/// The command that shows a record again. Without a name it shows the last one in our own directory.
 fn show_command(path: &Path) -> String {
     let is_own = path.is_absolute() && path.parent().is_some_and(|it| it.ends_with("stillwell"));
     let words = ["stillwell", "show", "-v"].map(String::from).into_iter();
@@ -86,8 +86,8 @@ fn whole_note(out: &mut String, note: &Note, plan: &Plan) {
     }
 }
 
-/// Appends the notes that matter most, in at most two lines. The first one is there even without its advice. Returns
-/// their number.
+/// Appends the most important notes, in at most two lines. The first one always appears, if need be without its advice.
+/// Returns their number.
 fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan: &Plan) -> usize {
     let (mut n_shown, mut n_lines) = (0, 0);
     for note in notes {
@@ -106,8 +106,8 @@ fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan
     n_shown
 }
 
-/// Whether a note changes what the reader should do. What makes times less sharp matters only as long as something is
-/// open; failed runs, a lost shield and the like always matter.
+/// Whether a note matters to the reader. Less sharp times matter only while something is undecided; failed runs, a lost
+/// shield and the like always matter.
 fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
     match note.finding {
         Finding::FailedRuns { .. }
@@ -118,7 +118,7 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
         // The failure is at the top.
         Finding::RejectedRuns { .. } => false,
         Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
-        // The lost time is the larger note, and has the same remedy.
+        // The note on lost time is more important, and has the same remedy.
         Finding::NiceInTerminal { .. } => false,
         Finding::Unstable { .. }
         | Finding::NoFloor { .. }
@@ -159,7 +159,7 @@ fn priority(out: &mut String, plan: &Plan) {
     );
 }
 
-/// Appends what the runtimes of threads were told, and the memory nodes.
+/// Appends the placement of threads and memory.
 fn placement(out: &mut String, plan: &Plan) {
     let process = &plan.process;
     if !process.thread_variables.is_empty() {
@@ -195,7 +195,7 @@ fn shell(out: &mut String, plan: &Plan) {
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
 }
 
-/// Appends the options that the command line did not have itself.
+/// Appends the options that came from defaults.
 fn defaults(out: &mut String, options: &[DefaultOption]) {
     let text = |it: &DefaultOption| format!("{} ({})", it.words.join(" "), it.from);
     let texts: Vec<String> = options.iter().map(text).collect();
@@ -204,7 +204,7 @@ fn defaults(out: &mut String, options: &[DefaultOption]) {
     }
 }
 
-/// Appends order and seed, if the user chose them; or the source of imported times.
+/// Appends order and seed if the user chose them, or the source of imported times.
 fn order(out: &mut String, record: &Record, detail: Depth) {
     let plan = &record.header.plan;
     if let Some(imported) = &record.header.imported {
@@ -229,7 +229,7 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
         Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
             Some("interrupted: every finished run is kept")
         }
-        // The error rate holds whatever ends the session: each interim analysis used only its share.
+        // The error rate holds at any end: each interim analysis used only its share.
         Some(EndReason::Interrupted) if record.header.plan.stopping != Stopping::AtTheEnd => {
             Some("interrupted: every finished run is kept; the verdict is that of the last look")
         }
@@ -251,7 +251,7 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
     }
 }
 
-/// Appends the failures that ended the session: in a suite, one of each benchmark.
+/// Appends the failures that ended the session: in a suite, one for each benchmark.
 pub(super) fn failures(
     out: &mut String,
     record: &Record,
@@ -292,12 +292,12 @@ fn failed_parts(suite: &Record) -> impl Iterator<Item = &Record> {
     suite.parts.iter().filter(|part| is_failure(end_reason(part)))
 }
 
-/// The benchmarks of a suite that failed, each with what happened.
+/// The failed benchmarks of a suite, each with its last failure.
 pub fn failed_benchmarks(suite: &Record) -> Vec<String> {
     failed_parts(suite).map(|part| last_failure(part).0).collect()
 }
 
-/// The benchmarks of a suite whose instructions were not counted, each with what was said last.
+/// The benchmarks of a suite without counted instructions, each with its last message.
 pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
     let why = |part: &Record| {
         let (what, said) = last_failure(part);
@@ -309,24 +309,24 @@ pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
     failed_parts(suite).map(why).collect()
 }
 
-/// Of these benchmarks, those that ended because a run took too long.
+/// Number of benchmarks that ended because a run took too long.
 pub fn n_timed_out(suite: &Record) -> usize {
     let is_it = |part: &&Record| end_reason(part) == Some(EndReason::TimedOut);
     suite.parts.iter().filter(is_it).count()
 }
 
-/// How the line of a benchmark that failed begins.
+/// The start of a failed benchmark's line.
 pub fn failing_prefix(benchmark: &str) -> String {
     shorten(benchmark, NAME_MAX) + ": "
 }
 
-/// What failed last, and the end of its standard error.
+/// The last failure, and the end of its standard error.
 fn last_failure(record: &Record) -> (String, &str) {
     let failure = record.events.iter().rev().find_map(|event| match event {
         Event::Failure { step, stderr } => Some((*step, &**stderr)),
         _ => None,
     });
-    // The row of the last failure is near the end.
+    // The row of the failure is near the end.
     let row = failure.and_then(|(step, _)| {
         let rows = (0..record.rows.len()).rev().map(|index| record.rows.row(index));
         rows.into_iter().find(|row| row.step == step)

@@ -10,15 +10,15 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::styles::paint;
 use model::words::byte_of;
 
-/// Largest width of the text output, columns. Names are shortened to it also on a narrower terminal, which breaks their
-/// lines: a name that is cut more would say less.
+/// Largest width of the text output, columns. Names are shortened to this even on a narrower terminal, which breaks
+/// their lines: a shorter name would say too little.
 pub(super) const COLUMNS: usize = 80;
 /// Smallest width that text is wrapped to.
 const COLUMNS_MIN: usize = 20;
-/// Width that text is wrapped to: a property of the terminal, set before anything is printed.
+/// The terminal's width for wrapping, set before anything is printed.
 static WRAPPED_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
 
-/// Width of tables, which have the whole terminal.
+/// The width of tables, which use the whole terminal.
 static TABLE_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
 
 /// Sets the width of the terminal.
@@ -27,20 +27,19 @@ pub fn fit_into(columns: usize) {
     WRAPPED_COLUMNS.store(columns.clamp(COLUMNS_MIN, COLUMNS), Ordering::Relaxed);
 }
 
-/// Whether names are never cut: from a file or a pipe somebody copies or parses them.
+/// Whether names are never cut, because a file or pipe is copied or parsed.
 static KEEPS_NAMES: AtomicBool = AtomicBool::new(false);
 
-/// Leaves names as long as they are.
 pub fn keep_names() {
     KEEPS_NAMES.store(true, Ordering::Relaxed);
 }
 
 thread_local! {
-    /// Whether no name is cut, because a browser wraps it.
+    /// Whether no name is cut because a browser wraps.
     static IS_PAGE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Writes a page for the browser: its names are as long as they are.
+/// Writes a page for a browser, with whole names.
 pub(super) fn for_page<T>(write: impl FnOnce() -> T) -> T {
     IS_PAGE.set(true);
     let written = write();
@@ -48,7 +47,7 @@ pub(super) fn for_page<T>(write: impl FnOnce() -> T) -> T {
     written
 }
 
-/// The room for the names of a table whose other columns take this many.
+/// The room for a table's names beside other columns of this total width.
 pub(super) fn room_for_names(others: usize, min: usize) -> usize {
     if KEEPS_NAMES.load(Ordering::Relaxed) {
         return usize::MAX;
@@ -56,7 +55,7 @@ pub(super) fn room_for_names(others: usize, min: usize) -> usize {
     wide().saturating_sub(others).max(min)
 }
 
-/// A name on one line; on a terminal at most this wide.
+/// A name on one line, at most this wide on a terminal.
 pub(super) fn name(text: &str, columns: usize) -> String {
     shorten(text, if KEEPS_NAMES.load(Ordering::Relaxed) { usize::MAX } else { columns })
 }
@@ -78,7 +77,7 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A command or a name on one line. Control characters are escaped, so that the terminal does not obey them.
+/// A command or name on one line, with control characters escaped so that the terminal does not obey them.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
@@ -93,7 +92,8 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// A text on one line of at most `columns`; on a page, of any length. An ellipsis replaces the middle of a longer text.
+/// A text on one line of at most `columns`, or of any length on a page. An ellipsis replaces the middle of a longer
+/// text.
 pub fn shorten(text: &str, columns: usize) -> String {
     let line = one_line(text);
     if IS_PAGE.get() || width(&line) <= columns {
@@ -101,7 +101,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
     }
     let chars: Vec<char> = line.chars().collect();
     let columns = columns.saturating_sub(1);
-    // The end of a command says more than its middle, so it gets a third of the room.
+    // The end of a command tells more than the middle, so it gets a third of the room.
     let tail = chars.len() - fitting(chars.iter().rev(), columns / 3);
     let n_head = fitting(chars.iter(), columns - columns / 3);
     chars[..n_head].iter().chain([&ELLIPSIS]).chain(&chars[tail..]).collect()
@@ -130,7 +130,7 @@ pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     wrap_into(out, columns(), first, indent, text);
 }
 
-/// Appends a sentence, each of its lines in this style.
+/// Appends a sentence with each line in this style.
 pub(super) fn wrap_headline(out: &mut String, style: Style, text: &str) {
     let mut lines = String::new();
     wrap(&mut lines, "", 0, text);
@@ -162,12 +162,12 @@ fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator
     fill_after(out, n_columns, columns, indent, between, items);
 }
 
-/// An indent that leaves three quarters of a narrow terminal to the text.
+/// An indent that leaves three quarters of a narrow terminal for the text.
 fn indent_of(indent: usize, columns: usize) -> usize {
     if columns < COLUMNS { indent.min(columns / 4) } else { indent }
 }
 
-/// Fills lines of at most `columns`; the first one already holds `n_columns`.
+/// Fills lines of at most `columns`; the first already holds `n_columns`.
 fn fill_after<'a>(
     out: &mut String,
     n_columns: usize,
@@ -239,7 +239,7 @@ mod tests {
             assert!(out.lines().all(|line| width(line) <= columns), "{columns}: {out}");
             assert_eq!(out.split_whitespace().collect::<Vec<_>>().join(" "), text);
         }
-        // A word that is longer than a line keeps its line for itself.
+        // A word that is longer than a line gets a line of its own.
         let mut out = String::new();
         wrap_into(&mut out, 20, "note: ", 6, "a target/release/stillwell-launcher b");
         assert_eq!(out, "note: a\n     target/release/stillwell-launcher\n     b\n");

@@ -1,5 +1,5 @@
-//! CSV with one line for each arm: hyperfine 2's columns first, then ours, then the parameters. Values are in seconds
-//! and bytes. Wall times are net of the shell, as in the JSON exports.
+//! CSV with one line for each arm: hyperfine 2's columns, then ours, then the parameters. Values are in seconds and
+//! bytes. Wall times are net of the shell, like the JSON exports.
 
 use std::io::{self, Write};
 
@@ -121,7 +121,7 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
     found
 }
 
-/// The verdict as `--json` spells it.
+/// The verdict in the spelling of `--json`.
 fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",

@@ -1,6 +1,5 @@
 //! How much a summary says.
 
-/// How much a summary says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// The answer, and what the reader should do.
@@ -10,7 +9,6 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// The depth that `--verbose` asks for.
     pub fn of(is_verbose: bool) -> Self {
         if is_verbose { Self::Verbose } else { Self::Brief }
     }

@@ -1,5 +1,4 @@
-//! The deciles of two arms in text: the ratio and band of each, a picture of them around 1, and the distances between
-//! the distributions.
+//! The deciles of two arms in text: ratios with bands, a picture around 1, and the distances between the distributions.
 
 use std::fmt::Write as _;
 
@@ -10,7 +9,7 @@ use analysis::distributions::{Band, Decile, Distances, Distributions, PairedDist
 use record::plan::Plan;
 
 const INDENT: usize = 8;
-/// Decimals of ratios without a band. With bands, the narrowest one decides.
+/// Decimals of ratios without bands. The narrowest band determines the others.
 const DECIMALS: usize = 4;
 const DECIMALS_MAX: usize = 6;
 /// Ratios without a power of ten.
@@ -18,8 +17,7 @@ const PLAIN: std::ops::Range<f64> = 1e-4..1e5;
 /// Least width of the picture, columns.
 const PICTURE_MIN: usize = 12;
 
-/// The deciles of `new` ÷ those of `old`, which are short names of the arms. With a control, the text says that nothing is
-/// subtracted.
+/// The deciles of `new` ÷ `old`, which are short names. With a control, the text says that nothing is subtracted.
 pub(super) fn text(new: &str, old: &str, plan: &Plan, distributions: &Distributions) -> String {
     let mut out = String::new();
     let measured = if plan.control.is_some() { " as measured" } else { "" };
@@ -84,7 +82,7 @@ fn table(out: &mut String, deciles: &[Decile]) {
     }
 }
 
-/// A ratio; a very large or small one has a power of ten, to save room.
+/// A ratio; very large or small ones have a power of ten to save room.
 fn number(ratio: f64, decimals: usize) -> String {
     if PLAIN.contains(&ratio) { uncertain::fixed(ratio, decimals) } else { format!("{ratio:.1e}") }
 }
@@ -98,7 +96,7 @@ fn decimals(deciles: &[Decile]) -> usize {
     deciles.iter().filter_map(of).max().unwrap_or(DECIMALS).min(DECIMALS_MAX)
 }
 
-/// A logarithmic scale of ratios. It contains 1 and all deciles with their bands.
+/// A logarithmic scale of ratios that contains 1 and all deciles with their bands.
 struct Picture {
     lo: f64,
     hi: f64,
@@ -106,7 +104,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// A picture; `None` if there is no room, or if the ratios span no scale.
+    /// `None` if there is no room, or if the ratios span no scale.
     fn of(deciles: &[Decile], columns: usize) -> Option<Self> {
         let ends =
             |decile: &Decile| decile.band.unwrap_or(Band { lo: decile.ratio, hi: decile.ratio });
@@ -155,7 +153,7 @@ impl Picture {
     }
 }
 
-/// The deciles with a band without 1: `slower at 60 % … 90 %; 1 is in the band of the others`.
+/// The deciles whose band is without 1: `slower at 60 % … 90 %; 1 is in the band of the others`.
 fn where_they_differ(deciles: &[Decile]) -> String {
     let side = |decile: &Decile| match decile.band {
         Some(band) if band.lo > 1.0 => "slower",

@@ -21,9 +21,9 @@ use crate::pretty::pretty;
 
 /// The data of one kind of document.
 pub trait DocumentBody: Serialize + JsonSchema {
-    /// The name of its schema, one word: `schema` of the document.
+    /// Name of the schema, one word: `schema` in the document.
     const NAME: &'static str;
-    /// The version of its schema. It grows when a field goes away or changes its meaning, not when one is added.
+    /// Version of the schema. It grows when a field goes away or changes its meaning, not when one is added.
     const VERSION: u32 = 1;
 }
 
@@ -44,7 +44,6 @@ pub struct Document<'a, Body> {
 }
 
 impl<'a, Body: DocumentBody> Document<'a, Body> {
-    /// A document of this body.
     pub fn new(body: &'a Body, conclusion: Conclusion, error: Option<&'a ErrorObject>) -> Self {
         Self { schema: Body::NAME, version: Body::VERSION, conclusion, error, body }
     }
@@ -139,12 +138,11 @@ impl std::fmt::Display for CodedError {
 impl std::error::Error for CodedError {}
 
 impl ErrorCode {
-    /// An error with this code.
     pub fn error(self, message: String) -> anyhow::Error {
         CodedError { code: self, message }.into()
     }
 
-    /// The code of an error, by its causes.
+    /// The code of an error, from its causes.
     pub fn of(error: &anyhow::Error) -> Self {
         if let Some(coded) = error.downcast_ref::<CodedError>() {
             return coded.code;

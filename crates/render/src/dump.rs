@@ -1,4 +1,4 @@
-//! Rows of a record for other programs: as CSV, or as one JSON object a line. Values keep the units of the record.
+//! Rows of a record for other programs, as CSV or as one JSON object a line. Values keep the units of the record.
 
 use formats::csv_cell::cell_of_text;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::csv::io_error;
 use model::values::metric::Metric;
 use record::{FIXED_COLUMNS, Record, Row};
 
-/// Metrics with a column in the record, in its order.
+/// Metrics with a column in the record, in their order.
 fn metrics(record: &Record) -> Vec<Metric> {
     let columns = record.header.columns.iter().skip(FIXED_COLUMNS.len());
     columns.filter_map(|column| Metric::from_column(column)).collect()

@@ -19,9 +19,9 @@ pub(super) struct ExportMetric {
     pub(super) name: &'static str,
     /// hyperfine's name, else Stillwell's.
     pub(super) key: &'static str,
-    /// The unit as hyperfine's JSON spells it; `None` for counts.
+    /// The unit in hyperfine's JSON; `None` for counts.
     pub(super) unit: Option<&'static str>,
-    /// The unit as hyperfine's CSV spells it.
+    /// The unit in hyperfine's CSV.
     pub(super) symbol: &'static str,
     /// Size of the exported unit, in base units (ns, bytes, 1).
     size: f64,
@@ -55,7 +55,7 @@ impl ExportMetric {
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let base = match Metric::from_name(self.name) {
-            // No metric holds a value per loop.
+            // A value per loop has no metric.
             Some(Metric::WallNs) if row.value.is_some() && row.compared.decide_on.is_none() => {
                 row.headline()?
             }
@@ -98,7 +98,7 @@ fn base_value(row: &Row, metric: Metric) -> Option<f64> {
     Some(metric.info().in_base_unit(row.get(metric)?, row.get(Metric::RunningPpm)))
 }
 
-/// The time that is subtracted from every wall time: t0 of the control, ns.
+/// The time that every wall time is reduced by: t0 of the control, ns.
 pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<UncertainValue> {
     let control = record.header.plan.control?;
     Some(analysis.arms.get(control.arm)?.times.as_ref()?.t0)
@@ -174,7 +174,7 @@ pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }
 
-/// A ratio of costs as that of the values.
+/// A ratio of costs as a ratio of the values.
 pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
     if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }
 }
@@ -184,7 +184,7 @@ pub(super) fn half_width(interval: RatioInterval) -> f64 {
     (interval.hi - interval.lo) / 2.0
 }
 
-/// A ratio with half of its interval, or with its error if there was no test; `None` without a ratio.
+/// A ratio with half of its interval, or without a test with its error; `None` without a ratio.
 pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<UncertainValue> {
     match evidence {
         Evidence::Paired(paired) => {
@@ -196,7 +196,7 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
     }
 }
 
-/// Indices of the measured runs of each arm, found in one pass.
+/// Indices of each arm's measured runs, found in one pass.
 pub(super) struct RowsByArm {
     /// Start of each arm's rows in `indices`; the last element is the end.
     starts: Vec<usize>,
@@ -224,7 +224,7 @@ impl RowsByArm {
         Self { starts, indices }
     }
 
-    /// The measured runs of one arm, in the order of execution.
+    /// The measured runs of one arm in the order of execution.
     pub(super) fn rows<'a>(
         &'a self,
         record: &'a Record,

@@ -40,14 +40,14 @@ pub struct BenchmarkFile {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComparisonLayout {
     pub style: TableStyle,
-    /// Whether a table says each ratio in words.
+    /// Whether tables say each ratio in words.
     pub is_in_words: bool,
     pub group_by_speed: bool,
     /// Benchmarks that differ by less are left out. A fraction: 0.05 is 5 %.
     pub less_than: f64,
 }
 
-/// The files, their differences, the benchmarks with their ratios, and the limits of these ratios.
+/// The files, their differences, the benchmarks with ratios, and the limits of these ratios.
 pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonLayout) -> String {
     let mut out = String::new();
     for (index, side) in sides.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
     out
 }
 
-/// Appends the tables: one for each tag, and one for all benchmarks.
+/// Appends a table for each tag, and one for all benchmarks.
 fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
     let mut tags: Vec<&str> = Vec::new();
     for tag in found.lines.iter().flat_map(|line| &line.tags) {
@@ -127,7 +127,7 @@ fn part(
     if shown.group_by_speed {
         for file in 1..n_files {
             groups(out, found, &kept, file);
-            // Of all benchmarks: without those that hardly changed, the mean would be larger than the change.
+            // Over all benchmarks: a mean without the hardly changed ones would exaggerate.
             if let Some(mean) = geometric_mean(lines.iter().copied(), file) {
                 writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
             }
@@ -149,8 +149,8 @@ fn differs(line: &BenchmarkLine, by: f64) -> bool {
     by == 0.0 || ratios().next().is_none() || ratios().any(|ratio| (ratio.value - 1.0).abs() >= by)
 }
 
-/// A table with one column for each file. Each file but the first also has its ratio.
-/// The last row is the geometric mean of `all`, also of those that the table leaves out.
+/// A table with a column for each file, and a ratio for each but the first. The last row is the geometric mean of
+/// `all`, including those that the table leaves out.
 fn benchmarks(
     kept: &[&BenchmarkLine],
     all: &[&BenchmarkLine],
@@ -208,7 +208,7 @@ const TIME: ChangeWords = ["slower", "faster"];
 const OTHER: ChangeWords = ["more", "less"];
 const RATE: ChangeWords = ["more (better)", "less (worse)"];
 
-/// A ratio as pyperf's tables say it. Both factors are above 1: 0.5 is `2.00× faster`.
+/// A ratio in the style of pyperf's tables: both factors are above 1, so 0.5 is `2.00× faster`.
 fn in_words(found: UncertainValue, line: &BenchmarkLine) -> String {
     let words = match line.unit {
         ResultUnit::Time => TIME,
@@ -224,7 +224,7 @@ fn in_words(found: UncertainValue, line: &BenchmarkLine) -> String {
 fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
     let (factor, which) = if ratio >= 1.0 { (ratio, more) } else { (1.0 / ratio, less) };
     match uncertain::fixed(factor, 2) {
-        // A change that is too small to be shown has no direction.
+        // A change that is too small to show has no direction.
         shown if shown == "1.00" => "1.00×".into(),
         shown => format!("{shown}× {which}"),
     }
@@ -246,7 +246,7 @@ fn plural(by: FileStatistic) -> &'static str {
     }
 }
 
-/// The number of a cell. Its statistic is named if it is another one than that of the table.
+/// The number of a cell. Names the statistic if it differs from the table's.
 fn middle(line: &BenchmarkLine, cell: &FileCell, by: FileStatistic) -> String {
     let text = value_of(&line.unit, cell);
     if line.by == by { text } else { format!("{text} {}", singular(line.by)) }
@@ -272,8 +272,7 @@ fn ratio(ratio: UncertainValue) -> String {
     ratio_text(ratio.value, ratio.err)
 }
 
-/// Appends the benchmarks of one file in groups: slower, faster, no difference, unknown. Each begins with the largest
-/// difference.
+/// Appends one file's benchmarks in groups (slower, faster, no difference, unknown), the largest difference first.
 fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
@@ -325,7 +324,7 @@ impl DocumentBody for FilesBody<'_> {
     const NAME: &'static str = "files";
 }
 
-/// What files say: estimates of separate sessions, which have no verdict.
+/// The answer of files: estimates of separate sessions, which have no verdict.
 fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
     let reference = sides.first().map(|side| side.file.clone());
     let effects = found.lines.iter().flat_map(|line| {

@@ -1,4 +1,4 @@
-//! Analyses for the tests, built in memory.
+//! Analyses for tests, built in memory.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use analysis::{
 use model::values::TimShape;
 use record::{EndReason, Record};
 
-/// The end of a pipe that nobody reads any more.
+/// A closed pipe.
 pub struct ClosedPipe;
 
 impl io::Write for ClosedPipe {
@@ -28,7 +28,7 @@ pub fn uncertain(value: f64, err: f64) -> UncertainValue {
     UncertainValue { value, err: Some(err) }
 }
 
-/// Times around this t0, ns, with an error of 1/500 of it.
+/// Times around this t0, ns, with an error of t0 / 500.
 pub fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
     TimeSummary {
@@ -83,7 +83,7 @@ pub fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
     }
 }
 
-/// An analysis without comparisons: 60 runs of each arm, with these t0, ns.
+/// An analysis without comparisons, of 60 runs of each arm with these t0, ns.
 pub fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
     let walls = t0s.iter().map(|&t0| Some(times(t0))).collect();
     of_times(record, walls, 60)
@@ -146,7 +146,7 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
     }
 }
 
-/// The estimators of these arms; the first is the reference. tim has 60 runs.
+/// Estimators of these arms; the first is the reference. tim has 60 runs.
 pub fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
     let of_arm = |arm: &ArmSummary| {
         let wall = arm.times.as_ref()?;
@@ -189,7 +189,6 @@ pub fn note(finding: Finding) -> Note {
     Note { finding, weight: 1.0 }
 }
 
-/// The judgements of an analysis.
 pub fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
     analysis
         .comparisons

@@ -1,4 +1,4 @@
-//! The answer to `--fail-on` in one line: for logs of continuous integration, where only the end is read.
+//! The answer to `--fail-on` in one line, for logs of continuous integration: people read only their end.
 
 use crate::budget::to_decide;
 use crate::columns::shorten;
@@ -17,8 +17,8 @@ use stats::Interval;
 /// Columns of a name.
 const NAME_MAX: usize = 30;
 
-/// A line for each question of the gate: how much slower, and how much at most.
-/// `ceilings`: what is known of each value that has one.
+/// A line for each question of the gate: how much slower, and how large at most. `ceilings`: the result for each
+/// limited value.
 pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, code: u8) -> String {
     let plan = &judged.record.header.plan;
     let of_slowdowns = Gate::of(judged.judgements, fail_on).answer;
@@ -55,13 +55,13 @@ fn word(answer: GateAnswer) -> &'static str {
     }
 }
 
-/// The interval of a value, and its place beside the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
+/// The interval of a value, relative to the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
 pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
     let Interval { lo, hi } = found.interval;
     let text = |value: f64| {
         let unit = unit_of_arm(arm, value);
         let shown = |digits: i32| uncertain::significant(value / unit.size, digits);
-        // With so many digits that it does not seem to be on the other side.
+        // Enough digits to show the side of the ceiling truthfully.
         let is_true = |digits: &i32| {
             let seen = shown(*digits).parse().map_or(value, |seen: f64| seen * unit.size);
             (seen > ceiling.value) == (value > ceiling.value)
@@ -85,8 +85,8 @@ pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
     }
 }
 
-/// The line about slowdowns. `code` is the exit code of the whole program: a session that failed or was interrupted has
-/// one of its own, and then the gate is not decided.
+/// The line about slowdowns. `code`: exit code of the whole program. A failed or interrupted session has its own, and
+/// leaves the gate undecided.
 fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
     let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
@@ -116,7 +116,7 @@ pub fn of_sessions(code: u8) -> String {
     )
 }
 
-/// The interval and its place beside the limit, and what would decide.
+/// The interval relative to the limit, and what would decide.
 fn evidence(
     evidence: &Evidence,
     judgement: &Judgement,
@@ -180,7 +180,7 @@ pub(super) fn open_mean(judgement: &Judgement, quantity: &QuantityWords) -> Stri
     }
 }
 
-/// The reason why a comparison passes.
+/// Why a comparison passes.
 fn why_fine(
     shown: RatioInterval,
     judgement: &Judgement,
@@ -198,7 +198,7 @@ fn why_fine(
     }
 }
 
-/// `1.02`: the ratio at the limit.
+/// The ratio at the limit: `1.02`.
 fn limit_text(limit: f64) -> String {
     uncertain::trimmed(limit, 6)
 }

@@ -47,7 +47,7 @@ pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()>
     document::write(to, &body, conclusion(result), error(result).as_ref())
 }
 
-/// The answer, with the conclusion of what was measured.
+/// The answer, with the conclusion about the measured benchmarks.
 fn conclusion(result: &GateResult<'_>) -> Conclusion {
     let verdict = match result.code {
         exit_code::SUCCESS => FinalVerdict::Pass,
@@ -58,14 +58,14 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
         None => Conclusion::of(verdict),
         Some(judged) => {
             let found = of_session(judged);
-            // A verdict that is open is no matter for a gate that passes or fails.
+            // An open verdict does not matter if the gate passes or fails.
             let next = found.next.filter(|_| verdict == FinalVerdict::Undecided);
             Conclusion { verdict, next, ..found }
         }
     }
 }
 
-/// What kept the gate from its end.
+/// The error that stopped the gate.
 fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
     let n_timed_out = result.measured.map_or(0, |it| n_timed_out(it.record));
     let are_timeouts = !result.failing.is_empty() && result.failing.len() == n_timed_out;

@@ -1,4 +1,4 @@
-//! The result of a gate, and what it says of each benchmark by times and by instructions.
+//! The result of a gate, and its answer for each benchmark by times and instructions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,21 +22,21 @@ use record::plan::Plan;
 /// The result of a gate.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct GateResult<'a> {
-    /// What the old build is.
+    /// A name of the old build for people.
     pub base: &'a str,
-    /// What the new build is.
+    /// A name of the new build for people.
     pub head: &'a str,
-    /// What was measured; `None` if nothing had to be.
+    /// The measurement; `None` if none was needed.
     #[serde(skip)]
     pub measured: Option<Judged<'a>>,
-    /// The work of benchmarks by their names, if it was counted.
+    /// The work of counted benchmarks by name.
     #[serde(skip)]
     pub work: &'a [(String, WorkCounted)],
-    /// What counted instructions; null if nothing did.
+    /// The counter of instructions; null without counts.
     pub counter: Option<&'a str>,
-    /// Benchmarks whose instructions were to be counted and were not, with the reason.
+    /// Benchmarks whose instructions could not be counted, with the reason.
     pub uncounted: &'a [String],
-    /// What the budget was too short for.
+    /// How the budget was too short; null if it was not.
     pub short_budget: Option<&'a str>,
     /// The slowdowns that fail.
     #[serde(skip)]
@@ -44,25 +44,25 @@ pub struct GateResult<'a> {
     /// The exit code of the gate.
     #[serde(rename = "exit_code")]
     pub code: u8,
-    /// Programs that are the same, byte for byte.
+    /// Programs that are byte for byte the same.
     pub same: &'a [String],
-    /// Programs that differ only in the directory and the number of the build, and in what is not loaded.
+    /// Programs that differ only in the build's directory or number, or in parts that are not loaded.
     #[serde(rename = "same_but_for_build")]
     pub same_loaded: &'a [String],
-    /// Programs and benchmarks that only the new build has.
+    /// Programs and benchmarks of the new build alone.
     pub new: &'a [String],
-    /// Those that only the old build has.
+    /// Programs and benchmarks of the old build alone.
     pub gone: &'a [String],
-    /// Programs that do not list their benchmarks and benchmarks that failed, with the reason.
+    /// Programs that failed to list benchmarks, and failed benchmarks, with the reason.
     pub failing: &'a [String],
-    /// Benchmarks that --only or --skip leaves out.
+    /// Benchmarks that --only or --skip excludes.
     pub left_out: &'a [String],
-    /// Benchmarks of both builds without a finished run. With one of them the gate does not pass.
+    /// Benchmarks of both builds without a finished run. Any of them keeps the gate from passing.
     pub unmeasured: &'a [String],
 }
 
 impl<'a> GateResult<'a> {
-    /// That of an old and a new build of which nothing is known yet.
+    /// A result without any measurement.
     pub fn empty([base, head]: [&'a str; 2], fail_on: FailOn) -> Self {
         Self {
             base,
@@ -93,13 +93,13 @@ impl<'a> GateResult<'a> {
         }
     }
 
-    /// Whether all that was measured passes, and something was not.
+    /// Whether everything measured passes, and something was not measured.
     pub(super) fn is_open_only_for_time(&self) -> bool {
         let passes = |row: &GateRow| row.answer == GateAnswer::Pass;
         !self.unmeasured.is_empty() && self.rows().iter().all(passes)
     }
 
-    /// All benchmarks that were measured.
+    /// All measured benchmarks.
     pub fn rows(&self) -> Vec<GateRow> {
         let Some(judged) = self.measured else { return Vec::new() };
         let times = ComparedTimes::of(judged.analysis, judged.judgements);
@@ -108,7 +108,6 @@ impl<'a> GateResult<'a> {
         judged.pairs().map(row).collect()
     }
 
-    /// The exit code of these rows.
     pub fn code_of(rows: &[GateRow]) -> u8 {
         let has = |answer| rows.iter().any(|row| row.answer == answer);
         if has(GateAnswer::Fail) {
@@ -137,7 +136,7 @@ impl<'a> GateResult<'a> {
             None => (GateAnswer::Pass, DecidedBy::Time),
         };
         let ceiling = self.ceiling_of(plan, found.arm);
-        // A slowdown that fails is told before a value that does.
+        // A failing slowdown is reported before a failing value.
         let (answer, by) = match &ceiling {
             Some((answer, _)) if by_change.0.and(*answer) != by_change.0 => {
                 (*answer, DecidedBy::Ceiling)
@@ -178,7 +177,7 @@ impl<'a> GateResult<'a> {
         GateRow { meaning, ..row }
     }
 
-    /// The answer for the value of an arm, and what is known of it.
+    /// The answer for an arm's value, with the reason.
     fn ceiling_of(&self, plan: &Plan, arm: usize) -> Option<(GateAnswer, String)> {
         let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
         let answers = against_ceiling(plan, &judged.analysis.arms, ceiling).ok()?;
@@ -186,7 +185,7 @@ impl<'a> GateResult<'a> {
         Some((found.answer, at_most(&found, ceiling, &plan.arms[arm])))
     }
 
-    /// What a row means. Its own meaning is that of times that are open.
+    /// The meaning of a row. A row's own meaning is for undecided times.
     fn meaning(&self, row: &GateRow) -> String {
         let work = row.work.map(|work| work_percent(work.ratio)).unwrap_or_default();
         let by_time = match (row.verdict, row.ratio) {
@@ -274,7 +273,7 @@ impl<'a> GateResult<'a> {
         )
     }
 
-    /// How much the values of one program vary, and the smallest differences that were visible.
+    /// How much the values of one program vary, and the smallest visible differences.
     pub(super) fn noise(&self, rows: &[GateRow]) -> Option<String> {
         let arms = &self.measured?.analysis.arms;
         let mut cvs: Vec<f64> = arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
@@ -298,13 +297,13 @@ impl<'a> GateResult<'a> {
         ))
     }
 
-    /// The line about a benchmark that fails.
+    /// The line about a failed benchmark.
     pub(super) fn failure_of(&self, row: &GateRow) -> Option<&String> {
         let prefix = failing_prefix(&row.name);
         self.failing.iter().find(|line| line.starts_with(&prefix))
     }
 
-    /// The row that decides: the worst of those with the worst answer.
+    /// The deciding row: the worst of those with the worst answer.
     pub(super) fn worst<'r>(&self, rows: &'r [GateRow]) -> Option<&'r GateRow> {
         let rank = |row: &GateRow| match row.answer {
             GateAnswer::Fail => 2,
@@ -318,7 +317,7 @@ impl<'a> GateResult<'a> {
         })
     }
 
-    /// What was not measured, each with its heading.
+    /// Everything that was not measured, with headings.
     pub(super) fn lists(&self) -> [(&'static str, &[String]); 8] {
         [
             ("Failing", self.failing),

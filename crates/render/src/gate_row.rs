@@ -1,4 +1,4 @@
-//! What a gate says of one benchmark.
+//! The result of a gate for one benchmark.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct GateRow {
 }
 
 impl GateRow {
-    /// By how much it is worse, for the order of rows with the same answer.
+    /// Size of the worsening, for the order of rows with the same answer.
     pub(super) fn badness(&self) -> f64 {
         let work = self.work.filter(|_| self.by == DecidedBy::MoreWork);
         work.map(|work| work.ratio).or(self.ratio).map_or(0.0, |ratio| ratio.ratio)
@@ -58,7 +58,7 @@ impl GateRow {
         }
     }
 
-    /// Whether it belongs into the first table.
+    /// Whether the row belongs in the first table.
     pub(super) fn is_remarkable(&self) -> bool {
         self.answer == GateAnswer::Fail
             || matches!(self.verdict, Verdict::Slower | Verdict::Faster)
@@ -75,7 +75,7 @@ pub(super) fn work_percent(ratio: RatioInterval) -> String {
     if is_exact(ratio) { exact_percent(share) } else { percent(share) }
 }
 
-/// A ratio with its interval, or how little is known of it.
+/// A ratio with its interval, or a remark on the missing interval.
 pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     if (ratio.hi - ratio.lo).is_finite() || ratio.lo >= 1.0 {
         return tested_ratio(paired, ratio);
@@ -83,7 +83,7 @@ pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
 }
 
-/// To how much a time was told, if there is an interval.
+/// The accuracy of a time, if there is an interval.
 pub(super) fn told_to(ratio: Option<RatioInterval>) -> Option<String> {
     let ratio = ratio?;
     let share = (ratio.hi - 1.0).max(1.0 - ratio.lo);

@@ -1,4 +1,4 @@
-//! Histograms in text. The summary has one line of blocks for each arm; the verb `hist` has one row for each bin.
+//! Histograms in text. The summary has a line of blocks for each arm; the verb `hist` has a row for each bin.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", 
 /// Widest line of blocks, bins.
 const LINE_BINS_MAX: usize = 64;
 
-/// The count of the fullest bin of all arms, at least 1. Bars are relative to it.
+/// Largest count of all bins and arms, at least 1. Bars are relative to it.
 fn tallest(histogram: &Histogram) -> u32 {
     histogram.counts.iter().flatten().copied().max().unwrap_or(1).max(1)
 }
 
-/// One line of blocks for each arm, all on the scale of the whole histogram.
+/// A line of blocks for each arm, all on one scale.
 pub fn lines(histogram: &Histogram) -> Vec<String> {
     let tallest = tallest(histogram);
     let line = |counts: &Vec<u32>| {
@@ -48,7 +48,7 @@ pub(super) fn block_of_eighths(eighths: u64) -> char {
     EIGHTHS_UP[usize::try_from(eighths).unwrap_or(8).min(8)]
 }
 
-/// The values at the two ends of a line of blocks: `12.30 … 12.80 ms`.
+/// The values at both ends of a line of blocks: `12.30 … 12.80 ms`.
 pub fn axis(histogram: &Histogram, unit: DisplayUnit) -> Option<String> {
     let edges = shown_edges(histogram);
     let (first, last) = (edges.first()?, edges.last()?);
@@ -72,19 +72,18 @@ fn decimals(edges: &[f64], unit: DisplayUnit) -> Option<usize> {
 #[derive(Clone, Debug)]
 pub struct HistogramSeries {
     number: usize,
-    /// Its file, if there are several.
+    /// The file, if there are several.
     file: Option<String>,
     label: String,
     benchmark: Option<String>,
     kind: UnitKind,
-    /// The unit that the user asked for.
+    /// The requested unit.
     requested: Option<String>,
-    /// Its values, in the base unit.
+    /// The values in the base unit.
     pub values: Vec<f64>,
 }
 
 impl HistogramSeries {
-    /// The values of an arm.
     pub fn new(
         number: usize,
         arm: &Arm,
@@ -103,7 +102,7 @@ impl HistogramSeries {
         }
     }
 
-    /// Whether both share one scale: they are of one benchmark, or of none.
+    /// Whether two series share a scale: both are of one benchmark, or of none.
     pub fn goes_with(&self, other: &Self) -> bool {
         self.kind == other.kind && self.benchmark == other.benchmark
     }
@@ -118,8 +117,8 @@ impl HistogramSeries {
     }
 }
 
-/// Output of `stillwell hist` for series on one scale. Each bin has a row: its lower edge, a bar and the number of values.
-/// `is_named`: the name of the benchmark comes first.
+/// Output of `stillwell hist` for series on one scale. Each bin has a row: lower edge, bar, number of values.
+/// `is_named`: the benchmark's name comes first.
 pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -> String {
     let kind = blocks.first().map_or(UnitKind::Time, |block| block.kind);
     let requested = blocks.first().and_then(|block| block.requested.as_deref());

@@ -20,12 +20,12 @@ use search::history::{BenchmarkResult, StoredResult};
 pub use changes::{ChangesBody, SeriesChange, changes, conclusion};
 pub(super) use changes::{culprit, duration, no_change, numbers, remark, together};
 
-/// Results in a sparkline, at most.
+/// Most results in a sparkline.
 const LINE_MAX: usize = 24;
 /// Characters of a commit's id.
 const REVISION_MAX: usize = 12;
 
-/// Numbers of files by the outcome of adding them.
+/// Number of files for each outcome of adding.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AddCounts {
     pub added: usize,
@@ -35,7 +35,6 @@ pub struct AddCounts {
     pub failed: usize,
 }
 
-/// The message after adding files.
 pub fn added(n: AddCounts) -> String {
     let mut out = format!("{} added", counted(n.added, "file"));
     for (n, what) in
@@ -48,7 +47,6 @@ pub fn added(n: AddCounts) -> String {
     out + "\n"
 }
 
-/// One line for each series.
 pub fn list(all: &[Series]) -> String {
     let heading = table::cells(&["benchmark", "results", "now", "", "last change", "when"]);
     let mut rows = Vec::with_capacity(all.len() + 1);
@@ -141,7 +139,7 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
     format!("{} {name}", unit.uncertain(value, err)).trim_end().to_owned()
 }
 
-/// The unit that fits all values of the series, and its name. A unit that Stillwell does not know keeps the file's name.
+/// The unit that fits all values of the series, and its name. An unknown unit keeps its name in the file.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let unit = match &series.unit[..] {
         "ns" => ResultUnit::Time,

@@ -1,4 +1,4 @@
-//! Randomly damaged files of other programs: every reader and writer has to survive them.
+//! Randomly damaged files of other programs, which every reader and writer has to survive.
 
 use formats::samples::{ALL, CRITERION};
 use formats::{Detail, FileFormat, ReadOptions, detect};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::{bmf, pyperf, values};
 
 proptest! {
-    /// A reader returns consistent results or an error for any damage.
+    /// Damage leads to consistent results or an error.
     #[test]
     fn nothing_panics(
         which in 0..ALL.len() + 1,
@@ -40,7 +40,7 @@ proptest! {
         }
     }
 
-    /// A reader refuses the files of every other format. Any line with a number is a time, though.
+    /// Readers refuse files of other formats, except that any line with a number is a time.
     #[test]
     fn any_file_as_any_format(which in 0..ALL.len(), other in 0..ALL.len()) {
         let (format, files) = (ALL[other].0, ALL[which].1);

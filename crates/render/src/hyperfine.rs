@@ -1,7 +1,7 @@
 //! hyperfine's JSON: schema 2, and the schema of its versions 1.x. Our own fields are under `stillwell`.
 //!
-//! As in hyperfine, wall times are net of the shell: t0 of the control is subtracted from each, without clamping.
-//! `stillwell.subtracted` has the value. CPU times are net of the control's mean CPU times. Memory is as measured.
+//! Wall times are net of the shell, like hyperfine's: each is reduced by t0 of the control (`stillwell.subtracted`),
+//! without clamping. CPU times are net of the control's mean CPU times. Memory is as measured.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,11 +17,11 @@ use model::values::metric::Metric;
 use record::plan::Arm;
 use record::{Record, Row};
 
-/// hyperfine's version with this schema 2. Our version follows as build metadata.
+/// hyperfine's version with schema 2. Our version follows as build metadata.
 const HYPERFINE_VERSION: &str = "2.0.0";
 const PRIMARY: &str = "time_wall_clock";
 
-/// Writes schema 2. It writes the rows one by one, so memory use does not grow with them.
+/// Writes schema 2, row by row, so memory use does not grow with them.
 pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
     struct DocumentV2<'a> {
@@ -90,7 +90,7 @@ impl<'a> HyperfineMetadata<'a> {
     }
 }
 
-/// The start time in UTC and whole seconds, as hyperfine writes it.
+/// The start time in UTC and whole seconds, hyperfine's format.
 fn utc(created: &str) -> String {
     let parsed = created.parse::<jiff::Timestamp>();
     parsed.map_or_else(|_| created.into(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
@@ -143,7 +143,6 @@ struct Seconds {
     value: f64,
     err: Option<f64>,
     unit: &'static str,
-    /// Whether the value is only an upper limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_upper_limit: bool,
 }
@@ -180,7 +179,6 @@ impl<'a> ResultFields<'a> {
     }
 }
 
-/// The measured runs of one arm.
 #[derive(Clone, Copy)]
 struct ArmRuns<'a> {
     record: &'a Record,
@@ -202,7 +200,7 @@ impl<'a> ArmRuns<'a> {
     }
 }
 
-/// One value of each run. Serialization streams the array.
+/// One value for each run, streamed.
 struct RunColumn<'a, F = fn(&Row) -> RunCell> {
     series: ArmRuns<'a>,
     cell: F,
@@ -276,7 +274,7 @@ impl<'a> ResultV2<'a> {
     }
 }
 
-/// One object for each run. Serialization streams the array.
+/// One object for each run, streamed.
 struct RunObjects<'a> {
     series: ArmRuns<'a>,
     metrics: &'a [ExportMetric],
@@ -304,7 +302,7 @@ impl Serialize for RunObject<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         for metric in self.metrics {
-            // A missing value is left out; 0 would look like a measurement.
+            // A missing value is left out, because 0 would look like a measurement.
             if let Some(value) = metric.value(&self.row) {
                 map.serialize_entry(metric.key, &MetricValue { value, unit: metric.unit })?;
             }
@@ -334,7 +332,7 @@ struct ResultV1<'a> {
 }
 
 impl<'a> ResultV1<'a> {
-    /// `None` for an arm without wall times, since this schema requires them.
+    /// `None` for an arm without wall times, which this schema requires.
     fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
         let arm = series.planned();
         let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;

@@ -1,4 +1,4 @@
-//! Advice for two programs with separate sessions only: the command line that times both in one session.
+//! For two programs with separate sessions only: the command line that times both in one session.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use record::plan::Arm;
 
 const INDENT: usize = 8;
 
-/// Appends the command line. It has a line of its own, however long, so that the user can copy it.
+/// Appends the command line on a line of its own, however long, for copying.
 pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     let indent = " ".repeat(INDENT);
     // The reason itself ends with "time both in one stillwell run".
@@ -25,7 +25,7 @@ pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     }
 }
 
-/// A command as one word of a shell; `None` if it has characters that the output escapes.
+/// A command as one word of a shell; `None` if the output would escape its characters.
 fn word(command: &str) -> Option<String> {
     (one_line(command) == command).then(|| shell_words::quote(command).into_owned())
 }

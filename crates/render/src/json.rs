@@ -44,7 +44,6 @@ impl DocumentBody for SessionBody<'_> {
     const NAME: &'static str = "session";
 }
 
-/// Writes the document.
 pub fn write(
     to: &mut impl Write,
     judged: Judged<'_>,

@@ -8,25 +8,24 @@ use crate::table;
 /// Columns of the commands.
 const COMMANDS_MAX: usize = 60;
 
-/// A record of the list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedRecord {
     /// Start of the session, RFC 3339.
     pub created: String,
-    /// Its commands, or its suite.
+    /// The commands, or the suite.
     pub what: String,
-    /// Its file or directory.
+    /// The file or directory.
     pub path: PathBuf,
 }
 
-/// A line for each record. `n_more`: older ones that are not shown.
+/// A line for each record. `n_more`: number of older ones.
 pub fn text(found: &[ListedRecord], n_more: usize) -> String {
     if found.is_empty() {
         return "there is no such record\n".into();
     }
     let row = |it: &ListedRecord| {
         let minute: String = it.created.chars().take(16).collect();
-        // The path is for copying, so it is whole.
+        // The whole path, for copying.
         let path = one_line(&it.path.display().to_string());
         vec![minute.replace('T', " "), shorten(&it.what, COMMANDS_MAX), path]
     };

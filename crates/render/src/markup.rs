@@ -1,4 +1,4 @@
-//! Tables for documents, in Markdown, AsciiDoc or org-mode.
+//! Tables in Markdown, AsciiDoc or org-mode.
 
 use std::fmt::Write as _;
 
@@ -16,31 +16,27 @@ use model::values::MetricChoice;
 use record::Record;
 use record::plan::default_metrics;
 
-/// A markup language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
-    /// GitHub's Markdown.
     Markdown,
-    /// AsciiDoc.
     Asciidoc,
-    /// Emacs org-mode.
     Org,
 }
 
 struct MarkupTable {
-    /// Those of the numbers. The first column has the commands.
+    /// Headings of the numbers. The first column has the commands.
     headings: Vec<String>,
     rows: Vec<MarkupRow>,
 }
 
 struct MarkupRow {
-    /// Without markup.
+    /// The command without markup.
     command: String,
     numbers: Vec<String>,
 }
 
-/// A table of the candidates, as the terminal has it: the time, the means of the metrics that the user named, the ratio to
-/// the reference and the verdict. Times are net of the control's t0.
+/// A table of the candidates, like the terminal's: time, means of the named metrics, ratio to the reference, verdict.
+/// Times are net of the control's t0.
 pub fn table(markup: Markup, judged: Judged<'_>) -> String {
     let table = build(judged);
     match markup {
@@ -84,7 +80,7 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     }
 }
 
-/// The candidates that have a run, in the order that the user asked for.
+/// The candidates with runs, in the requested order.
 fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = &'a ArmSummary> {
     let plan = &record.header.plan;
     let mut all: Vec<&ArmSummary> = results(analysis).collect();
@@ -145,7 +141,7 @@ pub(super) fn markdown_code(command: &str) -> String {
     let line = one_line(command).replace('|', "\\|");
     let longest = line.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // Markdown strips one space on both sides, if both are there and the rest is not all spaces.
+    // Markdown strips one space on both sides unless the rest is all spaces.
     let needs_space = line.starts_with('`')
         || line.ends_with('`')
         || (line.starts_with(' ') && line.ends_with(' '));
@@ -181,8 +177,8 @@ fn org(table: &MarkupTable) -> String {
     out
 }
 
-/// A command as verbatim text between pipes. A pipe ends the cell even in verbatim text, and its entity `\vert{}` only
-/// works outside.
+/// A command as verbatim text between pipes. A pipe ends the cell even there, and its entity `\vert{}` works only
+/// outside.
 fn org_code(command: &str) -> String {
     let line = one_line(command);
     let mut out = String::new();

@@ -1,18 +1,18 @@
-//! Short names of commands and benchmarks, no two alike.
+//! Short, distinct names of commands and benchmarks.
 
 use std::collections::HashSet;
 
 use crate::columns::{room_for_names, shorten, width};
 
-/// A shared beginning of fewer bytes than this is not worth a cut.
+/// Shorter common beginnings are not worth a cut, bytes.
 const COMMON_MIN: usize = 8;
 
-/// The room that a name in a table has at least, columns.
+/// Least room for a name in a table, columns.
 const NAME_MIN: usize = 34;
-/// Between two columns of a table.
+/// Columns between two columns of a table.
 const GAP: usize = 2;
 
-/// Cuts the names in the first column, so that the rows fit a terminal and no two look alike.
+/// Cuts the names in the first column to fit the terminal, without making two look alike.
 pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(heading.get(column));
@@ -24,8 +24,8 @@ pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
     rows.iter_mut().zip(short).for_each(|(row, name)| row[0] = name);
 }
 
-/// The labels, each in at most `columns` columns, and no two alike. Where the usual cut in the middle would make two of
-/// them alike, the beginning that all have in common is left out. Labels that are alike in full get their number.
+/// The labels in at most `columns` columns each, no two alike. If the usual cut in the middle makes two of them alike,
+/// their common beginning is left out. Identical labels are numbered.
 pub fn distinct(labels: &[&str], columns: usize) -> Vec<String> {
     let short: Vec<String> = labels.iter().map(|label| shorten(label, columns)).collect();
     if are_distinct(&short) {
@@ -52,7 +52,7 @@ fn are_distinct(names: &[String]) -> bool {
     names.iter().all(|name| seen.insert(name))
 }
 
-/// Length of the beginning that all labels share, up to the start of a word, in bytes.
+/// Length of the common beginning of all labels, up to the start of a word, in bytes.
 fn common_prefix(labels: &[&str]) -> usize {
     let Some((first, others)) = labels.split_first() else { return 0 };
     let n_common = |other: &str| {

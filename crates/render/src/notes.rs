@@ -10,12 +10,12 @@ use record::ShortSlice;
 use record::ledger::LedgerEntry;
 use record::plan::Plan;
 
-/// Two lines behind `note: `, with room for a word that does not fit the first.
+/// Two lines after `note: `, with room for a word that does not fit the first.
 const BRIEF_COLUMNS: usize = 136;
 const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
                           not averaged, and may be a part of a difference";
 
-/// Describes a finding of this plan's session, with its numbers.
+/// Describes a finding with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
@@ -86,7 +86,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     }
 }
 
-/// A finding in at most two lines: without the smaller parts of the lost time, and without what is measured to explain it.
+/// A finding in at most two lines, without the smaller parts of the lost time and without explanatory measurements.
 pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
     let text = match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, &parts[..parts.len().min(1)]),
@@ -94,7 +94,7 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
         Finding::LeftBehind { arm, n, n_runs, name } => {
             left_behind(plan, (*arm, *n, *n_runs), name)
         }
-        // Several reasons would be cut in the middle.
+        // The cut would go through several reasons.
         Finding::Unstable { arm, flags: raised, .. } if raised.len() > 1 => {
             let (of, first) = (command(plan, *arm), flags(&raised[..1]));
             format!("the times of {of} are not stable: {first}, and more")
@@ -110,7 +110,7 @@ const NOT_MIXED: &str =
 const LISTED_ORDER: &str = "the order was fixed, not random: what one command leaves to the next (caches, heat) \
                             counts as a difference";
 
-/// What outlives runs.
+/// Processes that outlive runs.
 fn survivors(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::LeftBehind { arm, n, n_runs, name } => format!(
@@ -235,11 +235,11 @@ fn counters_disagree(finding: &Finding, name: &str) -> String {
     format!("{name} takes {time} {more} time, but executes {instructions} {less} instructions")
 }
 
-/// Returns the remedy in this plan's session, if there is one.
+/// The remedy for this plan's session.
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     let audience = Audience::of(plan);
     let advice: Prose = match finding {
-        // The framework warms its processes up, and the gate has no option for it.
+        // The framework warms its processes up, and the gate has no option for that.
         Finding::MajorFaults { .. } | Finding::SlowStart { .. } | Finding::WarmUp { .. }
             if audience == Audience::Gate =>
         {
@@ -348,7 +348,7 @@ pub(super) fn change_of(fraction: f64) -> String {
     format!("{sign}{}", size_of(fraction))
 }
 
-/// From here on a change is printed as a factor.
+/// Smallest change that is printed as a factor.
 const FACTOR_FROM: f64 = 10.0;
 
 /// Formats a size: `0.81 %`, `×12`.
@@ -369,7 +369,7 @@ fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
 /// Widest name of a command in a note, columns.
 const NAME_MAX: usize = 30;
 
-/// Names a command. Two commands that are alike have their numbers too.
+/// Names a command, with its number if two are alike.
 fn command(plan: &Plan, arm: usize) -> String {
     if arm >= plan.arms.len() {
         return format!("command {}", arm + 1);
@@ -388,7 +388,7 @@ fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
     format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
 }
 
-/// Formats a share of the time. One decimal is enough, and 132 % must not become 130 %.
+/// Formats a share of the time. One decimal suffices, and 132 % must not become 130 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     format!("{} %", uncertain::fixed(percent, usize::from(percent < 9.95)))

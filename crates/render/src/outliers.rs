@@ -37,7 +37,7 @@ pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usi
     table(out, plan, &found.largest);
 }
 
-/// The parts of the excess time, each relative to the median run. Parts of at most 1 % are left out.
+/// The parts of the excess time above 1 %, relative to the median run.
 fn parts(lost: &ExcessTime) -> Vec<String> {
     let named = [
         (lost.preempted_ns, "preempted"),
@@ -49,7 +49,7 @@ fn parts(lost: &ExcessTime) -> Vec<String> {
     parts.map(|(ns, what)| format!("{} {what}", short_time(ns))).collect()
 }
 
-/// Appends one line for each outlier: run, block, time, excess and cause. A long cause wraps below itself.
+/// Appends a line for each outlier: run, block, time, excess, cause. A long cause wraps below itself.
 fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
     let walls = outliers.iter().map(|outlier| outlier.wall_ns);
     let unit = DisplayUnit::choose(UnitKind::Time, requested_unit(&plan.metrics, "wall"), walls);
@@ -82,7 +82,7 @@ fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
 fn causes(outlier: &Outlier) -> String {
     let excess_ns = outlier.lost.excess_ns;
     let amount = |ns: f64| {
-        // Preemption is a sum over all threads, so it can exceed the run's excess.
+        // Preemption is summed over all threads, so it can exceed the run's excess.
         let of = if ns > excess_ns { " over all threads" } else { "" };
         format!("{} of the {}{of}", short_time(ns), short_time(excess_ns))
     };
@@ -110,7 +110,7 @@ fn causes(outlier: &Outlier) -> String {
     format!("no cause recorded{own}")
 }
 
-/// Appends the missing evidence that would name causes, if there are outliers.
+/// Appends a note on missing evidence for causes, if there are outliers.
 pub(super) fn not_recorded(out: &mut String, plan: &Plan, found: &RecordCheck) {
     let has_outliers =
         found.arms.iter().any(|arm| arm.outliers.as_ref().is_some_and(|outliers| outliers.n > 0));

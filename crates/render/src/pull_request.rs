@@ -1,4 +1,4 @@
-//! What a gate writes for a pull request: a comment in Markdown, JUnit's XML, JSON, and remarks for the terminal.
+//! A gate's output for pull requests: a comment in Markdown, JUnit's XML, and remarks for the terminal.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::uncertain::signs;
 use crate::units::counted;
 use analysis::verdict::GateAnswer;
 
-/// Most rows of the first table; the folded one has all.
+/// Most rows of the first table; the folded table has all.
 const ROWS_MAX: usize = 30;
 
-/// What the summary of the suite does not say, for the terminal.
+/// Remarks for the terminal that the suite's summary does not have.
 pub fn remarks(result: &GateResult<'_>) -> String {
     let mut out = String::new();
     for (heading, names) in result.lists().into_iter().filter(|(_, names)| !names.is_empty()) {
@@ -38,7 +38,7 @@ pub fn remarks(result: &GateResult<'_>) -> String {
     out
 }
 
-/// The benchmark that decides, and what it does.
+/// The deciding benchmark and its change.
 fn last_words(result: &GateResult<'_>) -> String {
     let rows = result.rows();
     let Some(worst) = result.worst(&rows) else { return "nothing is compared".into() };
@@ -53,10 +53,9 @@ fn last_words(result: &GateResult<'_>) -> String {
     format!("{}{of}: {}{numbers}", one_line(&worst.name), worst.meaning)
 }
 
-/// The comment on a pull request.
 pub fn markdown(result: &GateResult<'_>) -> String {
     let rows = result.rows();
-    // Names of directories are in it: none of them becomes a link.
+    // Directory names in it must not become links.
     let sentence = escaped(&result.sentence(&rows)).replace('[', "\\[");
     let mut out = format!("### Benchmarks: {}\n\n{}\n", result.word(), sentence);
     let mut changed: Vec<&GateRow> = rows.iter().filter(|row| row.is_remarkable()).collect();
@@ -117,12 +116,12 @@ fn list(out: &mut String, heading: &str, names: &[String]) {
     }
 }
 
-/// A name as code. Nothing in it is taken for the end of the code or of a line.
+/// A name as code, in which nothing ends the code or the line.
 fn code(name: &str) -> String {
     format!("`{}`", one_line(name).replace('`', "'"))
 }
 
-/// A text in which nothing is markup.
+/// A text without markup.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for char in one_line(text).chars() {
@@ -136,9 +135,9 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// One test case for each benchmark. A slowdown is a failure, an undecided benchmark is skipped.
+/// One test case for each benchmark: slowdowns are failures, undecided ones are skipped.
 pub fn junit(result: &GateResult<'_>) -> String {
-    // A benchmark that failed is an error and nothing else.
+    // A failed benchmark is only an error.
     let (failed, rows): (Vec<GateRow>, Vec<GateRow>) =
         result.rows().into_iter().partition(|row| result.failure_of(row).is_some());
     let n = |answer| rows.iter().filter(|row| row.answer == answer).count();
@@ -190,7 +189,7 @@ fn xml(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            // No document of XML 1.0 may have them (section 2.2).
+            // XML 1.0 forbids these (section 2.2).
             '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
             _ => out.push(char),
         }
@@ -232,7 +231,7 @@ mod tests {
         assert!(remarks(&found).ends_with("gate: pass: nothing was measured, exit code 0\n"));
     }
 
-    /// The last lines of a gate of 20 % whose ratio is about 1, and whose mean is below this.
+    /// The last lines of a gate with 20 %, a ratio of about 1, and a mean below `mean_hi`.
     fn said_of(mean_hi: f64, unmeasured: &[String]) -> String {
         let record = record(&["old", "new"]);
         let mut analysis = analysis(&record, &[12e6, 12.1e6]);

@@ -1,5 +1,5 @@
-//! Results → pyperf's JSON, version "1.0". pyperf's rules: values are above 0, names differ, metadata is of one line, and
-//! the common metadata of all runs is written once.
+//! pyperf's JSON, version "1.0". pyperf's rules: values are above 0, names differ, metadata has one line, and metadata
+//! that all runs share is written once.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -14,14 +14,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 const SECOND_NS: f64 = 1e9;
-/// 2^53: doubles up to here hold every whole number exactly.
+/// 2^53: doubles up to this hold every whole number exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-/// Metadata keys that come from the benchmark's own fields.
+/// Metadata keys from the benchmark's own fields.
 const OURS: [&str; 4] = ["name", "unit", "loops", "inner_loops"];
 
 type PyperfMetadata = BTreeMap<String, Value>;
 
-// Members are in the order of their names, as pyperf writes them.
+// Members are sorted by name, like pyperf's.
 #[derive(Serialize)]
 struct PyperfSuite {
     benchmarks: Vec<PyperfBenchmark>,
@@ -54,13 +54,13 @@ enum PyperfNumber {
     Whole(u64),
 }
 
-/// Writes a suite. Errors: pyperf's format cannot hold it (a rate, a time of 0, a summary without values).
+/// Errors: pyperf's format cannot hold it (a rate, a time of 0, a summary without values).
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     serde_json::to_writer(&mut *to, &suite(results)?)?;
     Ok(to.write_all(b"\n")?)
 }
 
-/// Writes a suite with an indent of four spaces, as `pyperf convert --indent` does. Errors: see [`write`].
+/// [`write`] with an indent of four spaces, like `pyperf convert --indent`.
 pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut *to, formatter);
@@ -128,8 +128,8 @@ fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result
     Ok(PyperfBenchmark { metadata, runs })
 }
 
-/// The benchmark's metadata, with the common metadata of all runs moved into it. A run's own metadata stays with the run
-/// and overrides the benchmark's.
+/// The benchmark's metadata, and the metadata that all runs share, which moves there. Each run's own metadata stays and
+/// overrides the benchmark's.
 fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata {
     let shared = common(runs.iter().map(|run| &run.metadata));
     for run in &mut *runs {
@@ -186,7 +186,7 @@ pub(crate) fn seconds(ns: f64) -> f64 {
     near.into_iter().filter(is_same).min_by_key(n_digits).unwrap_or(value)
 }
 
-/// Metadata that all of them share.
+/// The common metadata of all.
 fn common<'a>(mut all: impl Iterator<Item = &'a PyperfMetadata>) -> PyperfMetadata {
     let mut common = all.next().cloned().unwrap_or_default();
     all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));

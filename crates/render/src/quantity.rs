@@ -1,4 +1,4 @@
-//! The words for the quantity that decides. Only times are faster and slower.
+//! Words for the deciding quantity. Only times are faster and slower.
 
 use crate::ratios::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
 use analysis::RatioInterval;
@@ -7,27 +7,25 @@ use analysis::verdict::Verdict;
 use model::values::{Better, DecideOn};
 use record::plan::{DecisionRule, Plan};
 
-/// From this factor on a difference is told as a factor, not as a percentage.
+/// Differences from this factor on are told as factors, not as percentages.
 const FACTOR_FROM: f64 = 2.0;
 
-/// The quantity that decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuantityWords {
-    /// A time.
+    /// The only quantity with faster and slower.
     Time,
-    /// Something that a program uses, of which less is better.
+    /// An amount that a program uses, of which less is better.
     Amount { verb: &'static str, plural: &'static str, noun: &'static str, is_count: bool },
-    /// The value that a program says.
+    /// The value that a program prints.
     Value(Better),
 }
 
 impl QuantityWords {
-    /// The quantity of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
         let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
         let found = Self::decided_by(plan.policy, is_time);
         match found {
-            // The name of what counted them goes with the number.
+            // The counter's name goes with the number.
             Self::Amount { verb, plural, is_count, .. } if plan.valgrind().is_some() => {
                 Self::Amount { verb, plural, noun: "instructions (valgrind)", is_count }
             }
@@ -53,7 +51,6 @@ impl QuantityWords {
         }
     }
 
-    /// Whether it is a time, which is faster or slower.
     pub(super) fn is_time(self) -> bool {
         self == Self::Time
     }
@@ -64,7 +61,7 @@ impl QuantityWords {
         self.is_time() || !decides || plan.arms.iter().all(|arm| arm.unit.is_time())
     }
 
-    /// The name of the number that stands for an arm.
+    /// The name of an arm's main number.
     pub(super) fn location(self, plan: &Plan) -> &'static str {
         if self.has_floor(plan) && !matches!(self, Self::Value(Better::Higher)) {
             "t0"
@@ -73,7 +70,6 @@ impl QuantityWords {
         }
     }
 
-    /// The word for a verdict.
     pub(super) fn verdict(self, verdict: Verdict) -> &'static str {
         match (verdict, self.is_time()) {
             (Verdict::Faster, true) => "FASTER",
@@ -154,7 +150,7 @@ impl QuantityWords {
         format!("{new} {verb} {by} {word} {noun} than {old} ({range})")
     }
 
-    /// A decided difference of another quantity than a time: `b uses 12 % more memory than a (10 to 14 %)`.
+    /// A decided difference of another quantity than time: `b uses 12 % more memory than a (10 to 14 %)`.
     pub(super) fn difference(self, new: &str, old: &str, shown: RatioInterval) -> String {
         let is_more = shown.ratio >= 1.0;
         let [lo, ratio, hi] = interval_ends(shown);
@@ -188,7 +184,7 @@ impl QuantityWords {
         }
     }
 
-    /// The same without the names, from the ratio alone: `uses 12 % more memory`.
+    /// The difference without names, from the ratio alone: `uses 12 % more memory`.
     pub(super) fn change(self, ratio: f64) -> String {
         if self.is_time() {
             return change(ratio);
@@ -207,7 +203,7 @@ impl QuantityWords {
         }
     }
 
-    /// The best of several, for which the others are worse by these factors.
+    /// The best of several; the others are worse by these factors.
     pub(super) fn best(self, than: &str, others: &str) -> String {
         match self {
             Self::Time => format!("{than} as fast as {others}"),

@@ -15,21 +15,20 @@ use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, Race
 /// Columns of a name in a sentence, and of a reason.
 const NAME: usize = 40;
 const REASON: usize = 60;
-/// Names of a list in a sentence.
+/// Longest list of names in a sentence.
 const NAMES_MAX: usize = 6;
 /// Rows of the table.
 const ROWS_MAX: usize = 12;
 
-/// A race at its end.
 pub struct RacePage<'a> {
     pub outcome: &'a RaceOutcome,
-    /// All arms: the winner first.
+    /// All arms, the winner first.
     pub arms: &'a [ArmStanding],
     pub labels: &'a [String],
     pub plan: &'a Plan,
 }
 
-/// The lines before the first round. `n_benchmarks` are those of a suite.
+/// The lines before the first round. `n_benchmarks`: size of the suite.
 pub fn beginning(
     labels: &[String],
     n_benchmarks: Option<usize>,
@@ -53,7 +52,7 @@ pub fn beginning(
     out
 }
 
-/// The lines of a round that is finished.
+/// The lines about a finished round.
 pub fn round(
     race: &Race,
     step: &RaceStep,
@@ -224,7 +223,7 @@ impl RacePage<'_> {
         text
     }
 
-    /// A ratio of costs as one of what the user reads.
+    /// A ratio of costs as a ratio of the shown values.
     pub(super) fn shown(&self, ratio: LogRatio) -> RatioInterval {
         let interval =
             RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() };
@@ -248,7 +247,7 @@ pub(super) fn word(standing: &FinalStanding) -> &'static str {
     }
 }
 
-/// A large number with two digits that count.
+/// A large number, rounded to two digits.
 fn rounded(n: f64) -> String {
     let unit = 10_f64.powf((n.max(1.0).log10().floor() - 1.0).max(0.0));
     format!("{}", (n / unit).round() * unit)

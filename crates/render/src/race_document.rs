@@ -75,7 +75,6 @@ impl DocumentBody for RaceBody<'_> {
     const NAME: &'static str = "race";
 }
 
-/// The answer for programs.
 pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
     let (outcome, policy) = (page.outcome, &page.plan.policy);
     let label = |arm: usize| page.labels[arm].as_str();

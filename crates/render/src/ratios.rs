@@ -9,7 +9,7 @@ use analysis::{PairedTest, RatioInterval};
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
 
-/// A ratio, with its error if that is finite and not 0.
+/// A ratio with its error, if finite and not 0.
 pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     match err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => uncertain::format(ratio, Some(err)),
@@ -18,8 +18,8 @@ pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     }
 }
 
-/// A ratio and its interval, `1.0183 [1.0129, 1.0238]`. The interval need not be symmetric, so there is no `+-`. It may have
-/// a lower end only.
+/// A ratio and its interval: `1.0183 [1.0129, 1.0238]`. Without `+-`, because the interval need not be symmetric and
+/// may have only a lower end.
 pub fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
     if !half.is_finite() {
@@ -34,7 +34,7 @@ pub fn ratio_and_interval(interval: RatioInterval) -> String {
     format!("{ratio} [{lo}, {hi}]")
 }
 
-/// Decimals of a ratio of counts that repeat exactly.
+/// Decimals of a ratio of exactly repeating counts.
 const EXACT_DECIMALS: usize = 6;
 
 /// Whether an interval has no width.
@@ -42,18 +42,18 @@ pub(crate) fn is_exact(interval: RatioInterval) -> bool {
     interval.lo.total_cmp(&interval.hi).is_eq()
 }
 
-/// A ratio of counts that repeat exactly: `1.00997`, or `1`.
+/// A ratio of exactly repeating counts: `1.00997`, or `1`.
 pub(crate) fn exact_text(ratio: f64) -> String {
     let text = uncertain::fixed(ratio, EXACT_DECIMALS);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A share of counts that repeat exactly, as a percentage: `0.997 %`.
+/// A share of exactly repeating counts as a percentage: `0.997 %`.
 pub(crate) fn exact_percent(share: f64) -> String {
     format!("{} %", uncertain::significant(share * 100.0, 3))
 }
 
-/// The lower end, the ratio and the upper end, with as many decimals as half of the interval needs.
+/// Lower end, ratio and upper end, with as many decimals as half of the interval needs.
 pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
     let RatioInterval { ratio, lo, hi } = interval;
     let half = half_width(interval);
@@ -66,8 +66,7 @@ pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
     [apart(lo, text(lo)), text(ratio), apart(hi, text(hi))]
 }
 
-/// How well counts repeat. Only those of a test that says so ([`PairedTest::repeats`]): tied times have intervals without
-/// a width too.
+/// How well counts repeat. Only for a test with [`PairedTest::repeats`]: tied times have intervals without a width too.
 pub(crate) fn repeats(interval: RatioInterval) -> String {
     match is_exact(interval) {
         true => "repeats exactly".into(),
@@ -75,7 +74,7 @@ pub(crate) fn repeats(interval: RatioInterval) -> String {
     }
 }
 
-/// The ratio of a test with its interval, or as counts repeat it: `1.00997 exactly`.
+/// The ratio of a test with its interval, or of repeating counts: `1.00997 exactly`.
 pub(crate) fn tested_ratio(paired: &PairedTest, shown: RatioInterval) -> String {
     match paired.repeats && is_exact(shown) {
         true => format!("{} exactly", exact_text(shown.ratio)),
@@ -93,7 +92,7 @@ pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
     };
     let text = |number: f64| {
         let text = uncertain::fixed(number, decimals);
-        // An end next to zero decides, so it is never printed as zero.
+        // An end next to zero is never printed as zero, because it decides.
         let is_zero = text.parse() == Ok(0.0) && number != 0.0;
         if is_zero { uncertain::significant(number, 1) } else { text }
     };
@@ -116,7 +115,7 @@ pub(crate) fn times_text(factor: f64) -> String {
     uncertain::significant(factor, if factor < 2.0 { 3 } else { 2 })
 }
 
-/// The end of an interval with enough decimals to differ from 1: the verdict depends on that difference.
+/// The end of an interval with enough decimals to differ from 1, because the verdict depends on that.
 fn apart(end: f64, text: String) -> String {
     let n_decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let is_one = |text: &str| text.parse() == Ok(1.0);
@@ -128,7 +127,7 @@ fn apart(end: f64, text: String) -> String {
 }
 
 /// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be
-/// ambiguous: it may be of the speed or of the time.
+/// ambiguous: of speed or of time.
 pub(crate) fn change(ratio: f64) -> String {
     match ratio {
         2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
@@ -160,7 +159,7 @@ mod tests {
         assert_eq!(repeated(1.0), "1 exactly");
     }
 
-    /// On a coarse clock, all ratios that are not rejected may lie closer together than any digit.
+    /// On a coarse clock, all ratios in the interval may lie closer together than any digit.
     #[test]
     fn tied_times_do_not_repeat() {
         let point = RatioInterval { ratio: 1.05, lo: 1.05, hi: 1.05 };

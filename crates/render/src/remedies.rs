@@ -1,11 +1,11 @@
-//! The names of options and keys in advice. They depend on the origin of the session.
+//! Names of options and keys in advice, which depend on the origin of the session.
 
 use host::knobs::State;
 use host::{Gap, SystemReport};
 use model::prose::{OptionName, Prose};
 use record::plan::Plan;
 
-/// The origin of a session. It decides which settings its user can change.
+/// The origin of a session, which determines the settings that its user can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// The user sets options of `run`.
@@ -57,17 +57,16 @@ impl Audience {
         }
     }
 
-    /// A text of the layers below, with this audience's names of options.
+    /// A text from other crates, with this audience's names of options.
     pub fn words(self, prose: &Prose) -> String {
         prose.spelled(|option| self.name(option))
     }
 
-    /// The gaps of a machine, in this audience's words.
     pub fn gaps(self, gaps: Vec<Gap>) -> Vec<Gap> {
         gaps.into_iter().map(|gap| Gap { fix: self.words(&gap.fix).into(), ..gap }).collect()
     }
 
-    /// The name of an option. A gate has the options of `bench` for the machine, and makes its suite itself.
+    /// The name of an option. A gate has the machine options of `bench`, and makes its suite itself.
     pub fn name(self, option: OptionName) -> String {
         use OptionName::*;
         let is_suite = matches!(self, Self::Suite | Self::Gate);
@@ -98,7 +97,7 @@ impl Audience {
     }
 }
 
-/// A report on the machine, in words for its users.
+/// A report on the machine in its users' words.
 pub fn spelled(mut report: SystemReport) -> SystemReport {
     for knob in &mut report.knobs {
         if let State::Reported { advice: Some(advice), .. } = &mut knob.reading.state {

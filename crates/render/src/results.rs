@@ -13,7 +13,7 @@ use crate::columns::{COLUMNS, name, one_line, wrap};
 use crate::units::{DisplayUnit, UnitKind, counted, short_time};
 use crate::{table, uncertain};
 
-/// A value further from the mean is marked with its distance, as a fraction of the mean.
+/// Values further from the mean are marked with their distance, as a fraction of the mean.
 const FAR: f64 = 0.05;
 
 /// The kind of a benchmark's values.
@@ -25,7 +25,7 @@ pub fn kind(unit: &ResultUnit) -> UnitKind {
     }
 }
 
-/// A value with its unit, four digits.
+/// A value with its unit, in four digits.
 pub fn value(unit: &ResultUnit, value: f64) -> String {
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
@@ -41,7 +41,7 @@ pub fn loops(n: u64) -> String {
     if n > PLAIN_MAX && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() }
 }
 
-/// Writes each launch of each benchmark: its purpose, warm-ups and values. `raw`: times are of all loops together.
+/// Writes each launch of each benchmark: purpose, warm-ups and values. `raw`: times are for all loops together.
 pub fn launches(to: &mut impl Write, results: &Results, raw: bool) -> io::Result<()> {
     let labels = results.labels();
     for (index, (benchmark, label)) in results.benchmarks.iter().zip(&labels).enumerate() {
@@ -62,7 +62,7 @@ pub fn launches(to: &mut impl Write, results: &Results, raw: bool) -> io::Result
     Ok(())
 }
 
-/// One line for each launch with values: their mean, range and number.
+/// A line for each launch with values: mean, range and number.
 pub fn processes(results: &Results) -> String {
     let labels = results.labels();
     let mut out = String::new();
@@ -166,7 +166,7 @@ fn summary_text(unit: &ResultUnit, summary: &SummaryStatistics) -> String {
     shown.chain(count).collect::<Vec<_>>().join(", ")
 }
 
-/// What a file without values has: summaries and warm-ups.
+/// The contents of a file without values: summaries and warm-ups.
 pub fn summaries(results: &Results) -> String {
     let mut out = String::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
@@ -188,7 +188,7 @@ pub fn notes(out: &mut String, notes: &[String]) {
     }
 }
 
-/// The metadata: first what all benchmarks share, then the rest of each.
+/// The metadata: first the common part of all benchmarks, then each one's own.
 pub fn metadata(results: &Results) -> String {
     let (common, each) = divided(results);
     let labels = results.labels();
@@ -240,8 +240,8 @@ pub fn metadata_json(results: &Results) -> serde_json::Value {
 
 type MetadataTexts = BTreeMap<String, String>;
 
-/// Metadata that all benchmarks share, and the rest of each. If the launches of a benchmark differ in an entry, it is
-/// their range or the number of different texts.
+/// The common metadata of all benchmarks, and each one's own. If a benchmark's launches differ in an entry, the value
+/// is their range or the number of different texts.
 pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) {
     let of = |benchmark: &BenchmarkValues| {
         let mut said: MetadataTexts = in_words(&results.metadata);
@@ -328,13 +328,13 @@ fn several(key: &str, all: &[&MetaValue]) -> String {
 pub struct BenchmarkDuration {
     /// The benchmark's name, with the file's if there are several.
     pub name: String,
-    /// Its duration, ns.
+    /// The duration, ns.
     pub took_ns: f64,
-    /// Number of its values.
+    /// Number of values.
     pub n_values: usize,
 }
 
-/// The output of `slowest`. `list` is already sorted.
+/// The output of `slowest`. `list` is sorted.
 pub fn slowest(list: &[BenchmarkDuration]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
         let values =

@@ -1,5 +1,5 @@
-//! The JSON Schemas of the documents, from `schemas/documents.json`. A test derives this file from the very types that are
-//! serialised, and refuses to take a field away. So the program needs none of the code that makes schemas.
+//! The JSON Schemas of the documents, from `schemas/documents.json`. A test derives this file from the serialised
+//! types, and refuses to take a field away. So the program needs no code that makes schemas.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::document::ERROR_SCHEMA;
 
-/// The documents by name, and the definitions that they share.
+/// The documents by name, and their shared definitions.
 const DOCUMENTS: &str = include_str!("../schemas/documents.json");
 
-/// The standard of the schemas.
+/// The version of JSON Schema.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 const REFERENCE: &str = "#/$defs/";
 
@@ -36,7 +36,7 @@ pub fn schema(documents: &[&str]) -> Value {
     json!({ "$schema": DRAFT, "anyOf": any_of, "$defs": kept })
 }
 
-/// Adds the names of all definitions that a schema refers to.
+/// Adds the names of all definitions in a schema.
 fn references(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {

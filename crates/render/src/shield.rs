@@ -44,7 +44,7 @@ fn by(isolation: &Isolation) -> String {
     }
 }
 
-/// Lists the tasks, kernel threads and interrupts that may still run on its CPUs.
+/// The tasks, kernel threads and interrupts that may still run on the CPUs.
 fn left(isolation: &Isolation) -> Option<String> {
     let count = |n: u32, what: &str| {
         (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }))
@@ -69,7 +69,7 @@ fn cache(cache: &CacheInForce) -> String {
     format!("{} of {} ways of {}{bytes}", cache.ways, cache.of_ways, cache.resource)
 }
 
-/// Describes the isolation in full. `lost` is the reason for its loss.
+/// Describes the isolation in full. `lost`: the reason for its loss.
 pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
     let free = isolation.shielded_cpus();
     let mut text = match lost {

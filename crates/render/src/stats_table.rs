@@ -22,10 +22,10 @@ use model::values::TimShape;
 use record::ImportedFile;
 use record::plan::Plan;
 
-/// Widest label of an arm, columns: several arms have to fit side by side.
+/// Widest label of an arm, columns: several arms must fit side by side.
 const LABEL_COLUMNS: usize = 20;
 
-/// One statistic: its name and its value for each arm. A missing value is empty.
+/// The name of a statistic, and its value for each arm. A missing value is empty.
 struct StatisticLine {
     name: String,
     cells: Vec<String>,
@@ -34,20 +34,18 @@ struct StatisticLine {
 /// A value of one part of a summary.
 type Field<From, To> = fn(&From) -> To;
 
-/// Input of the table. The lists have one element for each arm of the plan.
+/// Input of the table. Lists have an element for each arm of the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics<'a> {
-    /// The plan of the record.
     pub plan: &'a Plan,
-    /// Summaries of its arms.
     pub arms: &'a [ArmSummary],
-    /// The estimators of their wall times.
+    /// Estimators of the wall times.
     pub estimators: &'a [Option<Estimators>],
-    /// The shape of tim's estimator, if the user asked for it.
+    /// The shape of tim's estimator, if requested.
     pub tim: Option<TimShape>,
-    /// The series of their launches, if the benchmark has launches.
+    /// Series of the launches, if the benchmark has launches.
     pub series: &'a [Option<ValueSeries>],
-    /// The file of another program that the record is made of; it has the names of units.
+    /// The other program's file that the record was made of; it has the names of units.
     pub imported: Option<&'a ImportedFile>,
 }
 
@@ -90,7 +88,7 @@ fn of_arms(statistics: Statistics<'_>) -> String {
         }
         None => unit_of_values(plan, kind, statistics.uncertain()),
     };
-    // What most readers look for comes first.
+    // Most readers look for these.
     ratio_lines(&mut lines, statistics);
     estimator_lines(&mut lines, statistics, unit);
     clocks::lines(&mut lines, statistics, unit);
@@ -125,7 +123,7 @@ fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
 }
 
-/// Number of arms from this one on that fit; at least one.
+/// Number of arms from `from` on that fit; at least one.
 fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
     let n_arms = lines.first().map_or(0, |line| line.cells.len());
     let widest = |arm: usize| {
@@ -166,7 +164,7 @@ fn add(
     lines.push(StatisticLine { name: name.into(), cells });
 }
 
-/// t0, the estimators, and the same minus the control's.
+/// t0, the estimators, and each minus the control's.
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
@@ -202,7 +200,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
     }
 }
 
-/// An estimate from all slices of an arm. The estimators are of its processes.
+/// An estimate from all slices of an arm. Other estimators use its processes.
 fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     let wall = arm.times.as_ref().filter(|_| arm.sliced.is_some())?;
     match name {
@@ -213,7 +211,7 @@ fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     }
 }
 
-/// Adds the ratios to the reference. With a control they are of net times.
+/// Adds the ratios to the reference; with a control, of net times.
 fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let Statistics { arms, tim, .. } = statistics;
     if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
@@ -294,7 +292,7 @@ fn t0_decimals(unit: DisplayUnit, arm: &ArmSummary) -> Option<Option<usize>> {
     Some(unit.decimals(t0.value, t0.err))
 }
 
-/// Names of all metrics of the arms but wall time.
+/// Names of the arms' metrics, except wall time.
 fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|arm| &arm.metrics) {

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use analysis::verdict::Verdict;
 pub(super) use host::terminal::paint;
 
-/// Styles of the text output. anstream removes the colours when the terminal does not want them.
+/// Styles of the text output. anstream removes colours that the terminal does not want.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
     /// The main number of a block.
@@ -21,7 +21,6 @@ pub struct Styles {
 }
 
 impl Styles {
-    /// Styles with colours.
     pub fn colored() -> Self {
         let bold = |color: AnsiColor| color.on_default().bold();
         Self {
@@ -33,13 +32,11 @@ impl Styles {
         }
     }
 
-    /// Styles without colours.
     #[cfg(test)]
     pub fn plain() -> Self {
         Self::default()
     }
 
-    /// The style of a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Style {
         match verdict {
             Verdict::Slower => self.slower,

@@ -16,7 +16,7 @@ pub fn of_arm(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
     Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
 }
 
-/// The time of an arm beside its ratio, without the unit. It has no `+-`: the interval of the ratio says how sure it is.
+/// The time of an arm beside its ratio, without the unit. No `+-`: the interval of the ratio has the uncertainty.
 pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
     let text = match time.n_digits {
         Some(n_digits) => uncertain::significant(time.value / unit.size, n_digits),
@@ -25,7 +25,7 @@ pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
     if time.is_upper_limit { format!("at most {text}") } else { text }
 }
 
-/// The heading of a column of times: `t0`, or `t0 × ratio` where the reference's time and its multiples are shown.
+/// The heading of a column of times: `t0`, or `t0 × ratio` for the reference's time and its multiples.
 pub fn heading(location: &str, times: &ComparedTimes) -> String {
     match (times.has_ratios(), times.is_as_measured()) {
         (true, true) => format!("{location} as measured × ratio"),
@@ -41,7 +41,7 @@ fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
     unit.uncertain(t0.value, t0.err)
 }
 
-/// Why an arm has no t0 once the control is subtracted: `too short to measure under a shell (0.2 +- 0.5 ms)`.
+/// Why an arm has no t0 after subtracting the control: `too short to measure under a shell (0.2 +- 0.5 ms)`.
 pub fn too_short(plan: &Plan, t0: UncertainValue) -> String {
     let size = t0.value.abs().max(t0.err.unwrap_or(0.0));
     let unit = DisplayUnit::for_largest(UnitKind::Time, size);
@@ -53,13 +53,13 @@ pub fn too_short(plan: &Plan, t0: UncertainValue) -> String {
     format!("too short to measure {control} ({value})")
 }
 
-/// What makes a command measurable that is too short beside a shell.
+/// How to measure a command that is too short beside a shell.
 pub fn without_shell(plan: &Plan) -> Option<&'static str> {
     let is_shell = plan.control.is_some_and(|control| control.role == Role::EmptyShell);
     (is_shell && plan.suite.is_none()).then_some("use -N")
 }
 
-/// The reason why t0 of an arm is only a limit.
+/// Why an arm's t0 is only a limit.
 pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
     Some(match arm.times.as_ref()?.limited_by? {
         LimitCause::Interruptions => "every run was interrupted",

@@ -31,12 +31,11 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     widths
 }
 
-/// A row of these texts.
 pub fn cells(texts: &[&str]) -> Vec<String> {
     texts.iter().map(ToString::to_string).collect()
 }
 
-/// A table with a heading, in a style. All columns but the first hold numbers.
+/// A table with a heading in a style. All columns but the first hold numbers.
 pub fn styled(style: TableStyle, heading: Vec<String>, rows: Vec<Vec<String>>) -> String {
     match style {
         TableStyle::Text => {
@@ -61,7 +60,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
     format!("|{cells}\n")
 }
 
-/// A table of reStructuredText. The first row is the heading.
+/// A table in reStructuredText. The first row is the heading.
 fn grid(rows: Vec<Vec<String>>) -> String {
     let widths = ruled_widths(&rows);
     let rule = |with: &str| {
@@ -73,7 +72,7 @@ fn grid(rows: Vec<Vec<String>>) -> String {
     rule("-") + &lines.collect::<String>()
 }
 
-/// A table of Markdown. The first row is the heading.
+/// A table in Markdown. The first row is the heading.
 fn markdown(mut rows: Vec<Vec<String>>) -> String {
     rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('|', "\\|"));
     let widths = ruled_widths(&rows);

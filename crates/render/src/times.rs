@@ -1,4 +1,4 @@
-//! Lines of `TIME<TAB>COMMAND`, as `tim -s` writes and `tim -r` reads them.
+//! Lines of `TIME<TAB>COMMAND`, the format of `tim -s` and `tim -r`.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use record::plan::Plan;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes one line for each finished run, in the order of execution. Warm-ups are included, since tim keeps them too and
-/// skips them when it reads. Times are in seconds, to the nanosecond, as measured. Runs that the timeout ended have no
-/// time. The twin of the reference is left out: it is no command of its own.
+/// Writes a line for each finished run in the order of execution, in seconds to the nanosecond, as measured. Warm-ups
+/// are included: tim keeps them too and skips them when it reads. Runs that the timeout ended have no time. The twin of
+/// the reference is left out: it is no command of its own.
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let names = names(&record.header.plan);
     let rows = &record.rows;
@@ -25,8 +25,8 @@ pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     to.flush()
 }
 
-/// Names of the arms in the file: their commands, on one line each. The empty shell is the empty command, as tim writes
-/// its overhead. If several arms have one command, all but the first get a number, as a shell comment.
+/// The arms' commands in the file, each on one line. The empty shell is the empty command, like tim's overhead. If
+/// several arms share a command, all but the first get a number as a shell comment.
 fn names(plan: &Plan) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();

@@ -3,16 +3,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Between a number and its error, in plain text.
+/// Separates a number from its error in plain text.
 const PLUS_MINUS: &str = " +- ";
-/// The sign of documents, and of plain text with `--unicode`.
+/// The sign in documents, and in plain text with `--unicode`.
 pub const PLUS_MINUS_SIGN: &str = " ± ";
-/// Set once, before any output: a property of the terminal, as anstream's choice of colours is.
+/// Set once before any output: a property of the terminal, like anstream's choice of colours.
 static IS_UNICODE: AtomicBool = AtomicBool::new(false);
 
 /// Decimal exponents of numbers without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
-/// A relative error that arithmetic alone may make: some 30 units in the last place of a double.
+/// A relative error that arithmetic alone may cause: some 30 units in the last place of a double.
 const ROUNDING: f64 = 7e-15;
 /// Digits that distinguish a tie from its neighbours. The exact value of any other double differs far earlier.
 const DIGITS_OF_TIE: usize = 40;
@@ -34,7 +34,7 @@ pub fn signs(text: &str) -> String {
     text.replace(PLUS_MINUS, PLUS_MINUS_SIGN)
 }
 
-/// A value with its error, as [`format`], with another sign between them.
+/// [`format`] with another sign.
 fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
     let Some(err) = err else { return full(value) };
     if !has_digits(value, err) {
@@ -48,21 +48,21 @@ fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
     format!("({}{plus_minus}{})e{exponent:+03}", value.text(exponent), err.text(exponent))
 }
 
-/// A value rounded as [`format`] does: to the second digit of its error.
+/// A value rounded like [`format`], to the second digit of its error.
 pub fn as_shown(value: f64, err: Option<f64>) -> f64 {
     let Some(err) = err.filter(|&err| has_digits(value, err)) else { return value };
     rounded(value, err).0.text(0).parse().unwrap_or(value)
 }
 
-/// Number of decimals in the output of [`format`]; `None` if that has a power of ten or no usable error.
+/// Number of decimals in the output of [`format`]; `None` if the output has a power of ten or the error is unusable.
 pub fn decimals(value: f64, err: Option<f64>) -> Option<usize> {
     let err = err.filter(|&err| has_digits(value, err))?;
     let (value, _, exponent) = rounded(value, err);
     PLAIN_EXPONENTS.contains(&exponent).then(|| usize::try_from(-value.place).unwrap_or(0))
 }
 
-/// As [`format`], but never with a power of ten: for the numbers of a column, which have one unit. Also its number of
-/// decimals, for those without an error.
+/// [`format`] without powers of ten, for the numbers of a column, which have one unit. Also returns the number of
+/// decimals, for values without an error.
 pub fn in_column(value: f64, err: f64) -> (String, Option<usize>) {
     if !has_digits(value, err) {
         return (format(value, Some(err)), None);
@@ -87,7 +87,7 @@ pub fn significant(value: f64, n_digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return full(value);
     }
-    // The exponent is that of the rounded number: 9.996 becomes 10.00, not 10.000.
+    // The exponent of the rounded number: 9.996 becomes 10.00, not 10.000.
     let exponent =
         Decimal::with_digits(value, usize::try_from(n_digits).unwrap_or(1)).exponent().unwrap_or(0);
     fixed(value, usize::try_from(n_digits - 1 - exponent).unwrap_or(0))
@@ -103,7 +103,7 @@ fn has_digits(value: f64, err: f64) -> bool {
     err != 0.0 && err.is_finite() && value.is_finite() && !is_rounding(value, err)
 }
 
-/// Whether an error is only that of the arithmetic: the mean of equal doubles may differ from them in the last place.
+/// Whether an error comes only from arithmetic: the mean of equal doubles may differ from them in the last place.
 fn is_rounding(value: f64, err: f64) -> bool {
     value.is_finite() && err.abs() < ROUNDING * value.abs()
 }

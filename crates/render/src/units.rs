@@ -24,9 +24,9 @@ pub enum UnitKind {
 /// A unit of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisplayUnit {
-    /// Its symbol; empty for counts.
+    /// The symbol; empty for counts.
     pub name: &'static str,
-    /// Its size in base units.
+    /// The size in base units.
     pub size: f64,
 }
 
@@ -130,7 +130,7 @@ fn units(kind: UnitKind) -> &'static [DisplayUnit] {
     }
 }
 
-/// The kind of the metric with this name. `cpu` is a time without a column of its own.
+/// The kind of the metric with this name. `cpu` is a time without its own column.
 pub fn kind_of(name: &str) -> UnitKind {
     match Metric::from_name(name).map(|metric| metric.info().quantity) {
         Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => UnitKind::Time,
@@ -148,25 +148,25 @@ pub fn kind_of_unit(unit: ValueUnit) -> UnitKind {
     }
 }
 
-/// The unit of the compared values of an arm.
+/// The unit of an arm's compared values.
 pub fn unit_of_arm(arm: &Arm, largest: f64) -> DisplayUnit {
     own_unit(arm).unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
 }
 
-/// The unit that the user named for the value of an arm, if it is none of time or memory.
+/// The user's own unit for an arm's value, unless it is one of time or memory.
 fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
     let name = arm.value.as_ref()?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
     Some(unit(kept(name), 1.0))
 }
 
-/// The unit of the value that an arm says, whatever decides.
+/// The unit of the value that an arm prints, even if another quantity decides.
 pub fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
     let Some(rule) = &arm.value else { return DisplayUnit::ONE };
     let own = rule.own_unit().map(|name| unit(kept(name), 1.0));
     own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
 }
 
-/// The unit of values by the name that another program gives it, with the prefix that fits the largest.
+/// The unit of values by another program's name, with the prefix that fits the largest.
 pub fn unit_of_name(name: &str, largest: f64) -> DisplayUnit {
     let prefix = DisplayUnit::for_largest(UnitKind::Count, largest);
     let name = one_line(name);
@@ -174,7 +174,7 @@ pub fn unit_of_name(name: &str, largest: f64) -> DisplayUnit {
     unit(kept(&name), prefix.size)
 }
 
-/// A name that lives as long as the program.
+/// A copy of a name that lives as long as the program.
 fn kept(name: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,13 +186,13 @@ fn kept(name: &str) -> &'static str {
     name
 }
 
-/// The unit of a table of wall times: the requested one, else that of the largest value after rounding.
+/// The unit of a table of wall times: the requested one, else by the largest value after rounding.
 pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> DisplayUnit {
     let kind = plan.arms.get(plan.reference).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
     unit_of_values(plan, kind, values)
 }
 
-/// The unit of a table of values of one kind: the requested one, else that of the largest value after rounding.
+/// The unit of a table of values of one kind: the requested one, else by the largest value after rounding.
 pub fn unit_of_values(
     plan: &Plan,
     kind: UnitKind,
@@ -222,7 +222,6 @@ pub fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// A number of processes.
 pub fn processes(n: u32) -> String {
     if n == 1 { "1 process".into() } else { format!("{n} processes") }
 }

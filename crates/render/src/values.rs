@@ -1,4 +1,4 @@
-//! Results as values: CSV with one line for each value in the base unit, and a Markdown table.
+//! Results as values: CSV with a line for each value in the base unit, and a Markdown table.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -13,8 +13,8 @@ use crate::units::{self, UnitKind};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
-/// Writes one line for each value. Launches and values count from 1; `loops` are outer times inner loops. Warm-ups and
-/// calibrations are left out.
+/// Writes a line for each value. Launches and values count from 1; `loops` are outer times inner loops. Without
+/// warm-ups and calibrations.
 pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
     let mut table = ::csv::Writer::from_writer(to);
     table.write_record(HEADER).map_err(io_error)?;

@@ -1,4 +1,4 @@
-//! Output of `compare` for one record: its comparisons, and the deciles on request.
+//! Output of `compare` for one record: comparisons, and deciles on request.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use analysis::verdict::Judged;
 /// Columns of a name.
 const NAME_MAX: usize = 30;
 
-/// The answer and its table, the numbers and deciles of each pair on request; then the closing lines of `show`.
+/// The answer and its table, on request the numbers and deciles of each pair; then the closing lines of `show`.
 pub fn text(judged: Judged<'_>, pairs: &[ArmPair<'_>], detail: Depth, styles: &Styles) -> String {
     let plan = &judged.record.header.plan;
     let labels: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();

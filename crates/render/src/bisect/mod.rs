@@ -16,15 +16,15 @@ use search::bisection::{
 
 pub use page::{StepRecord, write as write_page};
 
-/// Digits of a commit that people read.
+/// Digits of an abbreviated commit.
 const SHORT: usize = 10;
 /// Columns of a subject in a line.
 const SUBJECT: usize = 50;
 /// Columns of a reason in a line.
 const REASON: usize = 58;
-/// What a line that a build wrote begins with.
+/// Mark of lines from a build's output.
 const OUTPUT_MARK: &str = "  | ";
-/// Commits of a set that are listed.
+/// Longest list of commits.
 const LISTED_MAX: usize = 12;
 
 /// A commit in a line: `0123456789 "the subject"`.
@@ -49,7 +49,7 @@ pub fn beginning(search: &BisectSearch, directory: &Path, n_observed: usize) -> 
     out
 }
 
-/// What a step is about, for its line.
+/// The words for a step in its line.
 pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
     let short = |commit: usize| short(&graph.commits()[commit]);
     match *step {
@@ -67,7 +67,7 @@ pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
     }
 }
 
-/// The line of an observation; `None` where there is nothing to say. `search` has not taken it in yet.
+/// The line of an observation; `None` if it says nothing. `search` is in the state before the observation.
 pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) -> Option<String> {
     let time = |seconds: f64| short_time(seconds * 1e9);
     Some(match observation {
@@ -91,7 +91,7 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
     })
 }
 
-/// Why a commit cannot be built or run, in a line: what the compiler said of it, if a build failed.
+/// Why a commit cannot be built or run, on one line: the compiler's message if a build failed.
 fn reason(why: &str) -> String {
     let mut output = why.lines().filter_map(|line| line.strip_prefix(OUTPUT_MARK));
     let is_cause = |line: &&str| line.to_lowercase().contains("error") && !line.contains("***");
@@ -99,7 +99,7 @@ fn reason(why: &str) -> String {
     shorten(&one_line(cause.or(why.lines().next()).unwrap_or_default()), REASON)
 }
 
-/// The old end of what is searched now: of the whole range, or of a part of it.
+/// The old end of the range that is searched now, the whole one or a part.
 fn old_end(search: &BisectSearch) -> &str {
     let commits = search.graph().commits();
     match search.next_step() {
@@ -147,13 +147,12 @@ pub fn text(search: &BisectSearch, is_time: bool) -> String {
     out
 }
 
-/// A sentence of the answer.
 struct AnswerParagraph {
     indent: &'static str,
     text: String,
 }
 
-/// The answer, sentence by sentence.
+/// The sentences of the answer.
 fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let mut all = Vec::new();
@@ -208,7 +207,7 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
     all
 }
 
-/// Whether what was found is the whole difference of the ends, where a reader would have to add it up.
+/// Compares the total of the confirmed changes with the difference of the ends, if the reader would have to add.
 fn balance(search: &BisectSearch) -> Option<String> {
     let found = search.outcome();
     let ends = size(&found.ends?);
@@ -228,7 +227,7 @@ fn balance(search: &BisectSearch) -> Option<String> {
     }
 }
 
-/// What the search took.
+/// Builds and time that the search used.
 fn cost(search: &BisectSearch) -> String {
     let found = search.outcome();
     let builds = match found.n_builds as usize {
@@ -244,7 +243,7 @@ fn cost(search: &BisectSearch) -> String {
     )
 }
 
-/// What a culprit is, in one sentence or two.
+/// A culprit in one or two sentences.
 fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
     let head = &commits[culprit.head];
     let base = if culprit.commits.len() == 1 && head.parents.first() == Some(&culprit.base) {
@@ -277,7 +276,7 @@ fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
     }
 }
 
-/// What is not known about the layout of a culprit.
+/// What is unknown about a culprit's layout.
 fn remark(found: &LayoutFinding) -> Option<String> {
     match (found.verdict, &found.over, &found.why) {
         (LayoutVerdict::Unclear, Some(over), _) => Some(format!(
@@ -293,7 +292,7 @@ fn remark(found: &LayoutFinding) -> Option<String> {
     }
 }
 
-/// The last lines. `builds` is the directory of all builds, if some are of this search.
+/// The last lines. `builds`: the directory of all builds, if this search made some.
 pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
     let shown = |path: &Path| one_line(&path.display().to_string());
     let mut out = format!("the records are in {}\n", shown(directory));
@@ -309,7 +308,7 @@ pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
     out
 }
 
-/// What a search has found when it is interrupted: nothing if it has no answer yet.
+/// The findings of an interrupted search; empty without an answer.
 pub fn so_far(search: &BisectSearch) -> String {
     let (commits, found) = (search.graph().commits(), search.outcome());
     let mut out = String::new();

@@ -27,15 +27,15 @@ const LINE: f64 = 15.0;
 const LETTER: f64 = 7.5;
 /// Empty part of the range of levels, below and above.
 const PAD: f64 = 0.35;
-/// Lines of the grid, about.
+/// Approximate number of grid lines.
 const TICKS: f64 = 5.0;
 
-/// The size of a curve: a screen that is too narrow for the wide one shows the narrow one.
+/// The size of a curve: narrow screens show the narrow one.
 struct CurveSize {
     class: &'static str,
     width: f64,
     height: f64,
-    /// Places of the numbers below the curve, as shares of its width.
+    /// Positions of the numbers below the curve, as shares of its width.
     numbers: &'static [f64],
 }
 
@@ -49,7 +49,6 @@ const SIZES: [CurveSize; 2] = [
     CurveSize { class: "narrow", width: 370.0, height: 320.0, numbers: &[0.0, 0.5, 1.0] },
 ];
 
-/// A step of the search with the name of its record.
 pub struct StepRecord<'a> {
     pub observation: &'a Observation,
     pub record: Option<&'a str>,
@@ -65,7 +64,7 @@ struct BisectTemplate {
     class: &'static str,
     sentences: Vec<String>,
     cost: String,
-    /// What is measured of how many, above the curves.
+    /// The measured quantity, above the curves.
     label: String,
     /// The same curve in each size.
     curves: Vec<Curve>,
@@ -110,7 +109,7 @@ struct CurveMark {
 #[derive(Serialize)]
 struct CurveCulprit {
     x: f64,
-    /// The base line of its text.
+    /// The base line of the text.
     y: f64,
     anchor: &'static str,
     class: &'static str,
@@ -132,8 +131,7 @@ struct FailedRow {
     why: String,
 }
 
-/// Writes the page of a search that is over. `beginning` is the same search before its first step. `is_time`: a time is
-/// compared.
+/// Writes the page of a finished search. `beginning`: the search before its first step. `is_time`: a time is compared.
 pub fn write(
     to: &mut dyn Write,
     search: &BisectSearch,
@@ -181,7 +179,7 @@ fn template(
     }
 }
 
-/// The steps of the table. The answer of a probe depends on what was known then.
+/// The rows of the table. A probe's answer depends on the knowledge at that time.
 fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
     let mut rows = Vec::new();
     for StepRecord { observation, record } in steps {
@@ -215,15 +213,15 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
     rows
 }
 
-/// Where commits and levels are in the picture.
+/// Positions of commits and levels in the picture.
 struct CurveScale<'a> {
     size: &'a CurveSize,
     /// Upper end of the curve, below the names of commits.
     top: f64,
-    /// The commits in order. GOOD is before them.
+    /// The commits in order, after GOOD.
     between: Vec<usize>,
     good: usize,
-    /// The lowest and the highest level.
+    /// Lowest and highest level.
     range: (f64, f64),
 }
 
@@ -259,9 +257,9 @@ impl<'a> CurveScale<'a> {
         bottom - share * (bottom - self.top)
     }
 
-    /// The names of the culprits, each in the first line that has room for it, and the number of lines.
+    /// The names of the culprits, each in the first line with room, and the number of lines.
     fn culprits(&self, commits: &[Commit], found: &[Culprit]) -> (Vec<CurveCulprit>, usize) {
-        // Where each line is taken.
+        // The occupied parts of each line.
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut placed = |culprit: &Culprit| {
             let text =

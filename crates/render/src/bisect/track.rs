@@ -1,4 +1,4 @@
-//! The observations of a search → each measured commit with its time relative to GOOD.
+//! Turns the observations of a search into measured commits with times relative to GOOD.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ pub(super) struct TrackPoint {
     pub commit: usize,
     /// Log ratio to the old end of the whole search.
     pub level: f64,
-    /// Lower and upper end of the interval of its last measurement.
+    /// The interval of the last measurement.
     pub ends: Option<(f64, f64)>,
-    /// What a probe was like; `None` for an end, and for the parent or the commit of a confirmation.
+    /// The answer to a probe; `None` for ends and confirmations.
     pub answer: Option<Answer>,
 }
 
-/// The measured commits in order. `search` is at its beginning.
+/// The measured commits in order. `search` is in its first state.
 pub(super) fn track(mut search: BisectSearch, observations: &[&Observation]) -> Vec<TrackPoint> {
     let mut points: BTreeMap<usize, TrackPoint> = BTreeMap::new();
     for observation in observations {
@@ -46,7 +46,7 @@ fn point(commit: usize, of: f64, size: &Relation, answer: Option<Answer>) -> Tra
     TrackPoint { commit, level: of + size.theta(), ends, answer }
 }
 
-/// Two commits against each other. What was measured before stays: a commit has one point.
+/// Adds two commits that were measured together. A commit keeps its earlier point.
 fn add_pair(points: &mut BTreeMap<usize, TrackPoint>, (old, new): (usize, usize), size: &Relation) {
     let bare = |commit: usize, level: f64| TrackPoint { commit, level, ends: None, answer: None };
     if points.is_empty() {

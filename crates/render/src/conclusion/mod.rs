@@ -33,7 +33,6 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// A verdict alone.
     pub fn of(verdict: FinalVerdict) -> Self {
         Self { verdict, effects: Vec::new(), measured: Vec::new(), disturbance: None, next: None }
     }

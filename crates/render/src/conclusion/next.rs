@@ -54,7 +54,7 @@ pub fn measure_longer(judged: Judged<'_>) -> Option<NextAction> {
     let open = judged.pairs().filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
     let tests = open.filter_map(|(found, _)| found.evidence.test().ok());
     let known = tests.filter_map(|paired| Some((paired, paired.to_decide?)));
-    // All comparisons share the blocks, so the one that needs the most decides.
+    // All comparisons share the blocks, so the most demanding one decides.
     let (paired, needed) = known.max_by_key(|(_, needed)| needed.n_pairs)?;
     Some(NextAction {
         action: ActionKind::MeasureLonger,
@@ -64,8 +64,8 @@ pub fn measure_longer(judged: Judged<'_>) -> Option<NextAction> {
     })
 }
 
-/// The command line of a session, with room for so many blocks. Empty if the length is in a suite, or if the record is
-/// of another program.
+/// The command line of a session with room for so many blocks. Empty if a suite sets the length, or if another program
+/// made the record.
 fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec<String> {
     let header = &record.header;
     if matches!(Audience::of(plan), Audience::Suite | Audience::Gate) || header.imported.is_some() {
@@ -74,7 +74,7 @@ fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec
     let mut options = more_blocks(needed, plan);
     let is_whole = Audience::of(plan) == Audience::Workers && !options.is_empty();
     let has_budget = options.iter().any(|word| word == "--budget");
-    // The repetition leaves out the old budget, also if it was long enough.
+    // The repetition leaves out the old budget even if it was sufficient.
     if let BlockRule::Budget { budget_ns, .. } = plan.blocks
         && !has_budget
         && !is_whole
@@ -84,12 +84,12 @@ fn longer_command(record: &Record, needed: DecisionEstimate, plan: &Plan) -> Vec
     repeated(&header.command_line, &options)
 }
 
-/// Options that a repetition leaves out: the length, which it chooses anew, and the file, which exists.
+/// Options that a repetition leaves out: the length, which it chooses anew, and the existing file.
 const LEFT_OUT: [&str; 5] = ["budget", "runs", "max-runs", "min-runs", "record"];
 
-/// The command line of a session with other options behind its verb. `words` begins with the name of the program.
+/// The command line of a session with other options after its verb. `words` begins with the program.
 pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
-    // A session may be started without its verb.
+    // The verb of a session may be implicit.
     let words = complete(words.iter().map(|word| OsString::from_vec(bytes_of(word))));
     let words = words.iter().skip(1).map(|word| text_of(word.as_encoded_bytes()));
     let mut words: Vec<String> = words.collect();
@@ -100,7 +100,7 @@ pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
     start.chain(options.iter().cloned()).chain(rest).collect()
 }
 
-/// Who took the time of a record's runs.
+/// Finds out who took the time of a record's runs.
 pub fn find_noise(record: &Record) -> NextAction {
     NextAction {
         action: ActionKind::FindNoise,
@@ -110,7 +110,7 @@ pub fn find_noise(record: &Record) -> NextAction {
     }
 }
 
-/// What makes noise on this machine, and what would make it quieter.
+/// Lists the sources of noise on this machine, and remedies.
 pub fn tune() -> NextAction {
     NextAction {
         action: ActionKind::Tune,
@@ -121,7 +121,7 @@ pub fn tune() -> NextAction {
     }
 }
 
-/// The knobs that are not at their quietest.
+/// Turns the knobs that are not at their quietest.
 pub fn tune_now() -> NextAction {
     NextAction {
         action: ActionKind::Tune,
@@ -131,13 +131,13 @@ pub fn tune_now() -> NextAction {
     }
 }
 
-/// The command line that measures with the steps worth taking.
+/// Measures with the worthwhile steps.
 pub fn measure_tuned(command: Vec<String>) -> NextAction {
     let why = "this measures with the steps that are worth taking".into();
     NextAction { action: ActionKind::Tune, why, command, cost_s: None }
 }
 
-/// Both commands in one session.
+/// Measures both commands in one session.
 pub fn measure_together(commands: [&str; 2]) -> NextAction {
     let [old, new] = commands;
     let is_known = old != new;
@@ -181,7 +181,7 @@ mod tests {
         check("s run -r12 --json a b", "stillwell run --budget 40s --json a b");
         check("s run -Nvr12 -m=3 -M 9 a b", "stillwell run --budget 40s -Nv a b");
         check("s run -vr 12 -ox -Nw1 a b", "stillwell run --budget 40s -v -Nw1 a b");
-        // Values that look like options.
+        // Values with the look of options.
         check("s run -n -r7 -P r 1 2 a b", "stillwell run --budget 40s -n -r7 -P r 1 2 a b");
         check(
             "s run -i --max-runs=9 -S 'a | b'",

@@ -1,4 +1,4 @@
-//! A session and its verdicts → its conclusion.
+//! The conclusion of a session.
 
 use crate::conclusion::next::{find_noise, measure_longer};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
@@ -10,10 +10,9 @@ use analysis::{
 use model::values::DecideOn;
 use record::plan::Plan;
 
-/// Share of the time from which on it is worth knowing who took it.
+/// Smallest taken share of the time that is worth an investigation.
 const TAKEN_MIN: f64 = 0.1;
 
-/// The conclusion of a session.
 pub fn of_session(judged: Judged<'_>) -> Conclusion {
     let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
@@ -41,7 +40,6 @@ pub fn of_session(judged: Judged<'_>) -> Conclusion {
     Conclusion { verdict, measured, disturbance, next, ..found }
 }
 
-/// The verdict on comparisons, with their effects.
 fn of_comparisons(judged: Judged<'_>) -> Conclusion {
     let plan = &judged.record.header.plan;
     let effect = |(found, judgement): (&Comparison, &Judgement)| {
@@ -66,7 +64,7 @@ pub fn whole(judgements: &[Judgement]) -> FinalVerdict {
     }
 }
 
-/// The difference of two arms, by the names of both.
+/// The effect between two arms, with the names of both.
 pub fn comparison_effect(
     [name, against]: [String; 2],
     evidence: &Evidence,
@@ -97,7 +95,6 @@ pub fn comparison_effect(
     }
 }
 
-/// What is known of one arm.
 pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
     let times = arm.times.as_ref();
     let unit = match plan.policy.decide_on {

@@ -8,7 +8,7 @@ pub fn exit_in_words(exit: i32) -> String {
     if matches!(-exit, libc::SIGTTIN | libc::SIGTTOU) {
         let name = signal_hook::low_level::signal_name(-exit).unwrap_or_default();
         let what = if -exit == libc::SIGTTIN { "read from" } else { "write to or change" };
-        // It has its own process group, which is in the background of the terminal.
+        // The command's own process group is in the background of the terminal.
         return format!(
             "wanted to {what} the terminal, for which the kernel stopped it ({name}), so it was ended"
         );

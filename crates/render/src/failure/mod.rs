@@ -99,7 +99,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     }
 }
 
-/// What a run has left behind, and how to go on.
+/// The processes that a run has left behind, and how to go on.
 fn left_behind(plan: &Plan, left: &Survivors) -> String {
     let command = plan.arms[left.arm as usize].label();
     let them = processes(left.n_left);
@@ -126,7 +126,6 @@ fn not_counted(plan: &Plan, exit: i32, uncounted: &Uncounted) -> String {
     }
 }
 
-/// The code of a failure.
 pub fn code(failure: &MeasurementFailure) -> ErrorCode {
     match failure {
         MeasurementFailure::Run { timed_out: true, .. } => ErrorCode::Timeout,

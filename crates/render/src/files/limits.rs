@@ -1,9 +1,9 @@
-//! What the comparison of files cannot say, in words.
+//! The limits of a comparison of files, in words.
 
 use crate::columns::wrap;
 use analysis::files::{EstimateKind, FilesComparison};
 
-/// The benchmarks that differ in the number of processors only, and the option that pairs them.
+/// A note on benchmarks that differ only in the number of processors, and the option that pairs them.
 pub fn other_processors(found: &FilesComparison) -> Option<String> {
     let [first, others @ ..] = &found.other_processors[..] else { return None };
     let more =
@@ -16,7 +16,7 @@ pub fn other_processors(found: &FilesComparison) -> Option<String> {
     ))
 }
 
-/// Appends what the ratios of some benchmarks cannot say.
+/// Appends the limits of the ratios.
 pub(super) fn limits(out: &mut String, found: &FilesComparison) {
     let mut rates: Vec<&str> = found
         .lines
@@ -63,7 +63,6 @@ fn estimate(kind: EstimateKind) -> &'static str {
     }
 }
 
-/// Whether a ratio has no error.
 pub(super) fn has_unknown(found: &FilesComparison) -> bool {
     let mut ratios =
         found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);

@@ -1,4 +1,4 @@
-//! The changes of a history: the document, the text, and what is said if there is none.
+//! The changes of a history: document, text, and the answer without a change.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ impl DocumentBody for ChangesBody<'_> {
 /// Probability that the interval of a change holds the true ratio.
 const CHANGE_CONFIDENCE: f64 = 0.95;
 
-/// The conclusion for programs: each change as an effect.
+/// The conclusion: each change as an effect.
 pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
     let is_level = |it: &SeriesChange<'_>| it.change.kind == ChangeKind::Level;
     let verdict = match changes.iter().any(is_level) {
@@ -88,7 +88,7 @@ pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
     Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
 }
 
-/// The number of changes, then each of them. `n_left_out`: results that had too few others to be relative to.
+/// The number of changes, then each of them. `n_left_out`: results with too few others to be relative to.
 pub fn changes(
     all: &[Series],
     changes: &[SeriesChange<'_>],
@@ -156,7 +156,7 @@ pub fn changes(
     out
 }
 
-/// How many changes there are, and which way they go; then what was not looked at.
+/// The number of changes and their directions; then the excluded results.
 fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_left_out: usize) {
     let n_unfit = all.iter().filter(|series| series.q.is_none()).count();
     let n_results: usize = all.iter().map(|series| series.values.len()).sum();
@@ -178,7 +178,7 @@ fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_lef
     }
 }
 
-/// Among the changes that stay: ` (2 slower, 1 faster)`.
+/// Directions of the lasting changes: ` (2 slower, 1 faster)`.
 fn directions(changes: &[SeriesChange<'_>]) -> String {
     let levels = changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
     let (slower, faster): (Vec<_>, Vec<_>) = levels.partition(|it| it.change.ratio.ratio > 1.0);
@@ -200,7 +200,7 @@ fn counts(changes: &[SeriesChange<'_>]) -> String {
     if counts.is_empty() { "no change found".into() } else { counts.join(", ") }
 }
 
-/// How long a spell or a drift lasts. `day` is the day of a time.
+/// How long a spell or a drift lasts. `day` makes a date of a time.
 pub(crate) fn duration(
     series: &Series,
     change: &Change,
@@ -217,7 +217,7 @@ pub(crate) fn duration(
     })
 }
 
-/// The sentence about other series that changed at the same time.
+/// A sentence about simultaneous changes of other series.
 pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> String {
     format!(
         "{n} of the {of} other series of this machine changed here in the same direction; look at what they share (the \
@@ -271,10 +271,10 @@ pub(crate) fn numbers(change: &Change) -> String {
     format!("{} ({} to {}), p {p}", number(ratio), number(lo), number(hi))
 }
 
-/// A movement with a larger p is not worth a word.
+/// Movements with a larger p are not mentioned.
 const NEAR: f64 = 0.2;
 
-/// What a history without a change says: the level, the nearest movement, and the smallest visible one.
+/// The answer without a change: the level, the nearest movement, and the smallest visible one.
 pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
     let NearestChange { series, change, n_more, smallest_visible, since_s, alpha } = found;
     let p = uncertain::significant(change.p, 2);
@@ -291,7 +291,7 @@ pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
     let level = uncertain::trimmed(100.0 * alpha, 6);
     let visible = smallest_visible
         .map(|least| format!("smallest change visible there at {level} %: {}", percent(least)));
-    // A movement that any order of the results would show is none.
+    // A movement that random orders of the results often show does not count.
     let nearest = Some(nearest).filter(|_| change.p < NEAR);
     nearest.into_iter().chain(visible).collect()
 }

@@ -44,7 +44,7 @@ fn v1(record: &Record, analysis: &Analysis) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-/// Every key path with the type of its value. Elements of an array share one path.
+/// Every key path with its value's type. All elements of an array share one path.
 fn shape(value: &Value, path: &str, into: &mut BTreeSet<(String, &'static str)>) {
     let kind = match value {
         Value::Null => "null",
@@ -85,7 +85,7 @@ const SAMPLE_V2: &str = r#"{"schema_version": 2, "metadata": {"hyperfine_version
 "median": 0.0006, "min": 0.0006, "max": 0.0007}, "time_wall_clock": {"unit": "second", "count": 5, "mean": 0.00041,
 "stddev": 0.00007, "median": 0.00039, "min": 0.00035, "max": 0.00051}}, "parameters": {"n": {"value": "1"}}}]}"#;
 
-/// Output of hyperfine 1.20, shortened to one run. The parameters are as 1.15 wrote them.
+/// Output of hyperfine 1.20, shortened to one run, with the parameters of 1.15.
 const SAMPLE_V1: &str = r#"{"results": [{"command": "ls /usr", "mean": 0.00071, "stddev": 0.00005, "median": 0.00067,
 "user": 0.00058, "system": 0.000137, "min": 0.00067, "max": 0.00079, "times": [0.00075],
 "memory_usage_byte": [2981888], "exit_codes": [0], "parameters": {"n": "1"}}]}"#;
@@ -156,7 +156,7 @@ fn one_run_has_no_deviation_and_an_arm_without_runs_is_left_out() {
     }
     assert_eq!(v2["results"][0]["summary"]["time_wall_clock"]["stddev"], Value::Null);
     assert_eq!(v1["results"][0]["stddev"], Value::Null);
-    // The first run of the fixture was ended by signal 9.
+    // Signal 9 ended the first run of the fixture.
     assert_eq!(v1["results"][0]["exit_codes"], serde_json::json!([137]));
     assert_eq!(v2["results"][0]["measurements"][0]["exit_code"], 137);
 }

@@ -6,7 +6,7 @@ use analysis::ledger::RecordLedger;
 use analysis::{Disturbance, DisturbanceSource};
 use measure::noise::NoiseReport;
 
-/// Share of the time from which on it is worth to make the machine quieter.
+/// Smallest taken share of the time for which a quieter machine is worthwhile.
 const TAKEN_MIN: f64 = 0.01;
 
 impl DocumentBody for NoiseReport {
@@ -18,7 +18,7 @@ impl DocumentBody for RecordLedger {
     const NAME: &'static str = "lost_time";
 }
 
-/// What the loops on the CPUs of this machine lost.
+/// The losses of the loops on this machine's CPUs.
 pub fn of_machine(found: &NoiseReport) -> Conclusion {
     let observed_ns: f64 = found.cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
     let stolen_ns: f64 = found.cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
@@ -29,7 +29,7 @@ pub fn of_machine(found: &NoiseReport) -> Conclusion {
     Conclusion { disturbance, next, ..Conclusion::of(FinalVerdict::Measured) }
 }
 
-/// What the runs of a record lost.
+/// The losses of a record's runs.
 pub fn of_record(found: &RecordLedger) -> Conclusion {
     let sources = DisturbanceSource::largest(&found.total, found.measured_ns as f64);
     let disturbance = Some(Disturbance { sources, ..Disturbance::default() });

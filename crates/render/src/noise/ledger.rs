@@ -8,7 +8,7 @@ use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// Maximum number of lines with a cause. Further causes are added up in one line.
 const ENTRIES_MAX: usize = 10;
-/// The same in a short report.
+/// Maximum in a short report.
 const BRIEF_MAX: usize = 5;
 
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
@@ -32,7 +32,7 @@ fn largest(out: &mut String, found: &Ledger, n_max: usize) {
             if entry.is_estimate { "estimate".into() } else { String::new() },
         ]
     };
-    // The unexplained part is last, and appears however many causes there are.
+    // The unexplained part is last, and appears with any number of causes.
     let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
         found.entries.iter().partition(|entry| !entry.source.is_unexplained());
     let n_shown = known.len().min(n_max);
@@ -57,7 +57,7 @@ fn largest(out: &mut String, found: &Ledger, n_max: usize) {
 mod tests {
     use super::*;
 
-    /// A sum with an estimate is itself an estimate.
+    /// An estimated part makes the sum an estimate.
     #[test]
     fn a_sum_with_an_estimate_is_one() {
         let text = |is_estimate| {

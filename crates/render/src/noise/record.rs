@@ -16,7 +16,7 @@ const NOTED: i64 = 20;
 /// Maximum width of a command in a heading.
 const LABEL_COLUMNS: usize = 40;
 
-/// Says how much was lost, to what, and what removes it. One block for each arm follows, then the limits of the data.
+/// The loss, its causes and remedies; then one block for each arm, then the limits of the data.
 pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
     let mut out = String::new();
     conclusion(&mut out, found, Audience::of(&record.header.plan), styles);
@@ -42,7 +42,7 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
     out + &limits
 }
 
-/// How much time was lost, the largest source, and what removes it.
+/// The lost time, the largest source, and its remedy.
 fn conclusion(out: &mut String, found: &RecordLedger, audience: Audience, styles: &Styles) {
     let total_ns = found.total.total_ns;
     if total_ns <= 0 {

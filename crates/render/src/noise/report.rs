@@ -20,8 +20,8 @@ const CPUS_MAX: usize = 6;
 /// Column heights of the timeline.
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Formats the report: the answer, a line for each CPU, and where the lost time went; in depth also each CPU's own
-/// ledger, pauses and timeline, and how all of that is known.
+/// The answer, a line for each CPU, and the causes of lost time. In depth also each CPU's ledger, pauses and timeline,
+/// and the evidence.
 pub fn report(found: &NoiseReport, depth: Depth, styles: &Styles) -> String {
     let mut out = String::new();
     conclusion(&mut out, found, styles);
@@ -68,7 +68,7 @@ fn in_depth(out: &mut String, found: &NoiseReport, styles: &Styles) {
     }
 }
 
-/// Writes one line for each CPU, or for those that lost the most.
+/// Writes a line for each CPU, or for those with the largest loss.
 fn overview(out: &mut String, found: &NoiseReport, n_max: usize) {
     let mut shown: Vec<&CpuNoise> = found.cpus.iter().collect();
     if shown.len() > n_max {
@@ -156,8 +156,7 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
     all
 }
 
-/// Draws one column for each period. The largest share gets the highest column. A column is never blank if its share
-/// is above zero or unknown.
+/// Draws one column for each period; the largest share gets the highest. A column is blank only if its share is zero.
 fn timeline(shares: &[Option<f64>]) -> String {
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
     let height = |share: f64| {
@@ -172,7 +171,7 @@ fn timeline(shares: &[Option<f64>]) -> String {
     shares.iter().map(column).collect()
 }
 
-/// How much time the CPUs lost, to what, and what removes it.
+/// The lost time of the CPUs, its causes and remedies.
 fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
     let worst = found.cpus.iter().max_by(|a, b| share_of(a).total_cmp(&share_of(b)));
     let text = match (&found.cpus[..], worst) {

@@ -57,7 +57,7 @@ pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
         Remedy::Affinity => audience.name(OptionName::Affinity),
-        // Outside of a session the command that stops them is the shortest way.
+        // Without a session, the direct command is shortest.
         Remedy::Tune("services") if audience == Audience::Machine => {
             "sudo stillwell system tune --only services".into()
         }
@@ -67,7 +67,7 @@ pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     })
 }
 
-/// The entry that took the most time, the host's among them; `None` if all of it is not explained.
+/// The entry with the most time, including the host's; `None` if nothing is explained.
 pub fn largest(entries: &[LedgerEntry]) -> Option<&LedgerEntry> {
     let named = entries.iter().filter(|it| it.source != NoiseSource::Unexplained && it.ns > 0);
     named.max_by_key(|it| it.ns)

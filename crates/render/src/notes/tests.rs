@@ -55,7 +55,7 @@ fn an_unstable_arm_is_named_with_the_sizes() {
     assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
 }
 
-/// A suite does not have the options of `run`.
+/// Suites do not have the options of `run`.
 #[test]
 fn what_would_help_in_a_suite_is_in_its_file() {
     let mut plan = plan();
@@ -97,14 +97,14 @@ fn what_would_help_in_a_suite_is_in_its_file() {
     // Workers have no remedy for a slow start.
     let later = Finding::SlowStart { n_blocks: 3, n_warmups: None };
     assert_eq!(advice(&later, &plan), None);
-    // A gate has one option for it, and no file.
+    // A gate has one option for this, and no file.
     plan.suite.iter_mut().for_each(|suite| suite.is_gate = true);
     assert_eq!(advice(&slow_start, &plan), None);
     let no_floor = advice(&Finding::NoFloor { arm }, &plan);
     assert_eq!(no_floor.as_deref(), Some("a longer --budget"));
 }
 
-/// In a table of benchmarks, commands have no numbers.
+/// In a table of benchmarks, commands are not numbered.
 #[test]
 fn where_there_are_several_benchmarks_a_command_has_its_name() {
     let mut plan = plan();

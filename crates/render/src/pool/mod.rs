@@ -18,7 +18,7 @@ pub use result::{Collection, collected, document};
 
 /// Widest name of a benchmark, a variant or a node, columns.
 const NAME_MAX: usize = 24;
-/// Longest list of tasks, jobs, benchmarks or nodes by name. The output counts a longer one.
+/// Longest list of tasks, jobs, benchmarks or nodes by name. Longer ones are counted.
 const NAMED_MAX: usize = 8;
 
 /// The message after submitting: the tasks, the jobs and the next commands.

@@ -25,9 +25,7 @@ use search::pool::Pool;
 /// With fewer nodes, more nodes narrow an interval more than more repetitions do.
 const NODES_FEW: usize = 5;
 
-/// The results of a pool.
 pub struct Collection<'a> {
-    /// The pool.
     pub pool: &'a Pool,
     /// Number of finished tasks.
     pub n_done: usize,
@@ -35,7 +33,6 @@ pub struct Collection<'a> {
     pub missing: &'a [usize],
     /// Tasks with a damaged record, and the damage.
     pub damaged: &'a [(usize, String)],
-    /// The variants.
     pub lines: &'a [PoolLine],
     /// One for each line.
     pub judgements: &'a [Judgement],
@@ -112,7 +109,7 @@ fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
     }
 }
 
-/// A ratio with half of its interval. An interval wider than the ratio carries no information yet.
+/// A ratio with half of its interval; an interval wider than the ratio carries no information yet.
 fn shown_ratio(ratio: RatioInterval) -> String {
     let half_width = (ratio.hi - ratio.lo) / 2.0;
     if half_width < ratio.ratio {
@@ -294,7 +291,6 @@ impl DocumentBody for PoolBody<'_> {
     const NAME: &'static str = "pool";
 }
 
-/// The results as a document.
 pub fn document<'a>(found: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion) {
     let manifest = &found.pool.manifest;
     let variants = || found.lines.iter().zip(found.judgements);

@@ -25,7 +25,7 @@ fn written(results: &Results) -> Vec<u8> {
     out
 }
 
-/// Asserts equality but for the last bit of a number: seconds and nanoseconds do not have the same doubles.
+/// Asserts equality except for a number's last bit: seconds and nanoseconds have different doubles.
 fn is_same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => {
@@ -79,7 +79,7 @@ fn other_sources() {
     let names: Vec<_> = results.benchmarks.iter().map(|it| &*it.name).collect();
     assert_eq!(names[0], "x.B.sum n=10 mode=avgt");
     assert_eq!(results.benchmarks[0].metadata["parameter_n"], "10".into());
-    // The repetitions had different numbers of loops, and a pyperf run has only one number.
+    // The repetitions had different numbers of loops, but a pyperf run has only one.
     let results = read(FileFormat::Pyperf, &written(&read(FileFormat::Go, GO)));
     assert_eq!(results.benchmarks[0].launches().next().unwrap().info.loops, None);
 }

@@ -21,7 +21,7 @@ pub(super) struct VerdictCard {
     pub word: &'static str,
     /// For example `2 vs 1`.
     pub heading: String,
-    /// The verdict as a plain sentence; `None` where it stands above as the answer.
+    /// The verdict as a plain sentence; `None` if it is the answer above.
     pub sentence: Option<String>,
     /// Ratio, interval, level and p in one line.
     pub numbers: Option<String>,
@@ -52,7 +52,7 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// All classes with their words, in the order of the page.
+/// All classes with their words in the order of the page.
 pub(super) const CLASSES: [(&str, &str); 5] = [
     ("slower", "slower"),
     ("faster", "faster"),
@@ -79,7 +79,7 @@ pub(super) fn card(
     let [new, old] = [comparison.arm, comparison.reference].map(named);
     let details = match evidence {
         Evidence::Paired(paired) => {
-            // The first sentence repeats the card's own.
+            // The card has the first sentence already.
             let all = sentences(paired, judgement.shown(paired), judgement, plan);
             all.into_iter().skip(1).collect()
         }
@@ -97,7 +97,6 @@ pub(super) fn card(
     }
 }
 
-/// The card of a command without a comparison.
 pub(super) fn alone(
     ReportInput { record, analysis }: ReportInput<'_>,
     arm: &ArmSummary,

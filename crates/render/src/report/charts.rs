@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use analysis::report::{ReportGroup, Timeline};
 
-/// A chart that the scripts draw.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ReportChart {
     kind: &'static str,
@@ -15,7 +14,7 @@ pub(super) struct ReportChart {
     is_wide: bool,
 }
 
-/// How to read the charts of the page, which are no group's.
+/// How to read the charts that belong to no group.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct PageReadings {
     forest: &'static str,
@@ -29,7 +28,6 @@ pub(super) const PAGE_READINGS: PageReadings = PageReadings {
              faster; a wide or a double hill is noise.",
 };
 
-/// How to read a chart of a group.
 fn reading(kind: &str, in_slices: bool) -> &'static str {
     match kind {
         "scan" => {
@@ -67,7 +65,7 @@ fn reading(kind: &str, in_slices: bool) -> &'static str {
     }
 }
 
-/// The charts for which the group has data, in the order of the page.
+/// The charts for the group's data, in the order of the page.
 pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     let mut charts = Vec::new();
     let mut add = |kind, title, caption, is_wide, is_there: bool| {

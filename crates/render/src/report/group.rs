@@ -1,4 +1,4 @@
-//! A group with what every part of the report needs: its record, its title and its unit.
+//! A group with its record, title and unit, for all parts of the report.
 
 use crate::columns::one_line;
 use crate::ratios::ratio_text;
@@ -10,19 +10,18 @@ use analysis::report::{NameMatch, ReportGroup};
 use analysis::verdict::Judgement;
 use analysis::{ArmSummary, ComparedTime, ComparedTimes, Comparison, Evidence};
 
-/// A group with its record, title, file and unit.
 pub(super) struct GroupContext<'a> {
     pub group: &'a ReportGroup,
     pub reported: ReportRecord<'a>,
     pub title: String,
     pub file: String,
     pub unit: DisplayUnit,
-    /// The times beside the ratios, by the arm's index in the record.
+    /// The times beside the ratios, by index of the arm in the record.
     times: &'a ComparedTimes,
 }
 
 impl<'a> GroupContext<'a> {
-    /// `times` belong to `records`, in their order.
+    /// `times` has an element for each of `records`.
     pub fn new(
         (records, times): (&[ReportRecord<'a>], &'a [ComparedTimes]),
         group: &'a ReportGroup,
@@ -43,7 +42,6 @@ impl<'a> GroupContext<'a> {
         Self { group, reported, title: one_line(&title), file, unit, times }
     }
 
-    /// The comparisons of the group, with their judgements.
     pub fn comparisons(&self) -> impl Iterator<Item = (&'a Comparison, &'a Judgement)> {
         let ReportRecord { input, judgements } = self.reported;
         let arms: Vec<usize> = self.group.arms.iter().map(|arm| arm.arm).collect();
@@ -55,7 +53,6 @@ impl<'a> GroupContext<'a> {
         &self.reported.input.analysis.arms[self.group.arms[place].arm]
     }
 
-    /// The time of an arm beside its ratio.
     pub fn compared(&self, place: usize) -> Option<ComparedTime> {
         self.times.get(self.group.arms[place].arm)
     }

@@ -1,4 +1,4 @@
-//! The index of a suite: a table with one row for each benchmark. The reader can sort and filter it.
+//! The index of a suite: a table with a row for each benchmark, which the reader can sort and filter.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,11 @@ use crate::uncertain::signs;
 use analysis::Evidence;
 use analysis::report::ReportData;
 
-/// Arms with a column of times, at most.
+/// Most arms with a column of times.
 const TIMES_MAX: usize = 3;
 /// Longest name of a variant in a heading, bytes.
 const NAME_MAX: usize = 20;
 
-/// The index table.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BenchmarkIndex {
     classes: Vec<VerdictClass>,
@@ -42,7 +41,7 @@ struct IndexColumn {
     sorts: bool,
 }
 
-/// A row of the index. Keys are numbers to sort by; a missing one is empty.
+/// A row of the index. Sort keys are numbers; a missing one is empty.
 #[derive(Clone, Debug, Serialize)]
 struct IndexRow {
     id: String,
@@ -63,7 +62,7 @@ struct IndexTime {
     key: String,
 }
 
-/// The verdict in a group's row: the weightiest of its comparisons, or an estimate against another record.
+/// The verdict of a group's row: the most important comparison's, or an estimate against another record.
 struct IndexVerdict {
     class: &'static str,
     word: &'static str,
@@ -103,7 +102,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
             }
         })
         .collect();
-    // Rows of one benchmark in several records are adjacent.
+    // A benchmark's rows of several records are adjacent.
     let mut first: HashMap<String, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         first.entry(row.name.clone()).or_insert(at);
@@ -120,7 +119,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
     }
 }
 
-/// The names of the columns of times: that of the variant which all groups have there, or its number.
+/// Headings of the columns of times: the variant's name if all groups share it, else the number.
 fn time_names(groups: &[GroupContext<'_>], n_times: usize) -> Vec<String> {
     let t0 = if groups.iter().any(GroupContext::has_ratios) { "t0 × ratio" } else { "t0" };
     let name = |place: usize| {

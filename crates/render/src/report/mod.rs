@@ -1,8 +1,8 @@
-//! A report as one HTML file that needs no network. This module writes text and tables; the page's own scripts draw
-//! the charts from the data of `analysis::report`.
+//! A report as one HTML file that needs no network. This module writes text and tables; the page's scripts draw the
+//! charts from the data of `analysis::report`.
 //!
-//! Commands and names of files are hostile input. The template escapes all text. Data is in a JSON element without
-//! any `<`. The page's Content-Security-Policy allows only the page's own scripts.
+//! Commands and file names are hostile input: the template escapes all text, data is in a JSON element without any `<`,
+//! and the Content-Security-Policy allows only the page's own scripts.
 
 mod cards;
 mod charts;
@@ -32,7 +32,7 @@ pub(super) const D3: &str = include_str!("../../assets/vendor/d3-7.9.0.min.js");
 pub(super) const PLOT: &str = include_str!("../../assets/vendor/plot-0.6.17.min.js");
 pub(super) const DRAW: &str = include_str!("../../assets/report/draw.js");
 pub(super) const FIGURES: &str = include_str!("../../assets/report/figures.js");
-/// The page's scripts in order: each may use the earlier ones.
+/// The page's scripts. Each may use the earlier ones.
 const SCRIPTS: [&str; 7] = [
     D3,
     PLOT,
@@ -43,16 +43,14 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../assets/report/page.js"),
 ];
 
-/// A record with its analysis and judgements.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportRecord<'a> {
     /// The record and its analysis.
     pub input: ReportInput<'a>,
-    /// The judgement on each comparison of the analysis.
+    /// One for each comparison of the analysis.
     pub judgements: &'a [Judgement],
 }
 
-/// Writes the page.
 pub fn write(
     to: &mut dyn Write,
     records: &[ReportRecord<'_>],
@@ -71,10 +69,10 @@ pub fn write(
     Ok(to.write_all(filled(TEMPLATE, &whole)?.as_bytes())?)
 }
 
-/// A page: a template with these values in it.
+/// A template filled with these values.
 pub(super) fn filled(template: &str, values: &impl Serialize) -> Result<String> {
     let values = minijinja::value::Serde(values);
-    // The name makes minijinja escape what it fills in.
+    // The name makes minijinja escape the values.
     let page = Environment::new().render_named_str("page.html", template, values);
     page.context("the template of the page")
 }
@@ -113,7 +111,7 @@ pub(super) fn policy(scripts: &[&str], style: &str) -> String {
     )
 }
 
-/// JSON for a script element: no character in it can end the element or begin another.
+/// JSON for a script element, without characters that end the element or begin another.
 pub(super) fn embedded(data: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(data).context("the data of the report")?;
     let mut safe = String::with_capacity(json.len());

@@ -21,25 +21,25 @@ use analysis::{Activity, ArmSummary, ComparedTimes, activities};
 use model::values::ValueUnit;
 use record::ledger::LedgerEntry;
 
-/// More verdicts than this are counted instead of listed.
+/// More verdicts are counted instead of listed.
 const HEADLINES_MAX: usize = 3;
-/// More groups than this are folded, and the page has an index.
+/// More groups are folded, and the page has an index.
 pub(super) const OPEN_GROUPS_MAX: usize = 4;
-/// More ratios than this have no chart at the top of the page.
+/// More ratios have no chart at the top of the page.
 const FOREST_MAX: usize = 60;
-/// Columns of a title that is made of the names of several commands.
+/// Columns of a title with the names of several commands.
 const TITLE_MAX: usize = 100;
-/// Of more records than this, the page has no answers in sentences.
+/// Pages of more records have no answers in sentences.
 const ANSWERS_MAX: usize = 12;
 
-/// The page, as the template reads it.
+/// The page for the template.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ReportPage {
     title: String,
     created: String,
     tool: String,
     counts: Vec<VerdictCount>,
-    /// The sentence of each record, as the terminal has it, where no card says it.
+    /// The sentence of each record, like the terminal's, unless a card has it.
     answers: Vec<String>,
     headlines: Vec<VerdictCard>,
     lead_figure: bool,
@@ -75,7 +75,6 @@ struct SameNameRow {
     ratio: String,
 }
 
-/// A group's section.
 #[derive(Clone, Debug, Serialize)]
 struct GroupSection {
     id: String,
@@ -101,7 +100,6 @@ struct ArmRow {
     cells: Vec<String>,
 }
 
-/// Texts of a group's charts.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct GroupText {
     pub title: String,
@@ -118,11 +116,10 @@ pub(super) struct GroupText {
 #[derive(Clone, Debug, Serialize)]
 struct PartText {
     name: String,
-    /// Advice that removes it; may be empty.
+    /// A remedy; may be empty.
     advice: String,
 }
 
-/// The unit of a group's charts.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct ChartUnit {
     name: &'static str,
@@ -137,7 +134,7 @@ struct ComparisonText {
     word: &'static str,
 }
 
-/// The cards of a group's comparisons. `place` names the group, if the page shows several.
+/// The cards of a group's comparisons. `place` names the group if the page shows several.
 fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard> {
     let input = group.reported.input;
     let arms = &input.analysis.arms;
@@ -154,7 +151,6 @@ fn with_signs(mut card: VerdictCard) -> VerdictCard {
     card
 }
 
-/// Builds the page.
 pub(super) fn page(
     records: &[ReportRecord<'_>],
     data: &ReportData,
@@ -202,7 +198,7 @@ pub(super) fn page(
     }
 }
 
-/// The answers at the top. Where a record has one card, its sentence is the same.
+/// The answers at the top. A record with one card has the same sentence there.
 fn answers(
     records: &[ReportRecord<'_>],
     groups: &[GroupContext<'_>],
@@ -226,7 +222,7 @@ fn answers(
     answers
 }
 
-/// The cards at the top: all verdicts, unless they are too many. Without verdicts: the times of the commands.
+/// The cards at the top: all verdicts, unless they are too many, or the times of the commands.
 fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<VerdictCard> {
     if !all.is_empty() {
         if groups.len() > 1 {
@@ -340,7 +336,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
     }
 }
 
-/// The counts of the arms of a group, as `perf stat` has them.
+/// The counts of a group's arms, like `perf stat`.
 fn run_counts(context: &GroupContext<'_>) -> Option<MetricTable> {
     let all = activities(context.reported.input.record);
     let of = |place: usize| {

@@ -1,4 +1,4 @@
-//! Description of a record's measurement: command line, seed, notes, gaps, machine.
+//! A record's measurement: command line, seed, notes, gaps, machine.
 
 use serde::Serialize;
 
@@ -11,10 +11,9 @@ use model::values::Order;
 use record::plan::Role;
 use record::{EndReason, Header, Record};
 
-/// Commands on the page, at most.
+/// Most commands on the page.
 const COMMANDS_MAX: usize = 500;
 
-/// The description of a record.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RecordText {
     file: String,
@@ -46,13 +45,12 @@ struct RecordFact {
     value: String,
 }
 
-/// Path of a record's file.
 pub(super) fn file(record: &Record) -> String {
     let imported = record.header.imported.as_ref().map(|imported| imported.file.clone());
     one_line(&imported.unwrap_or_else(|| record.path.display().to_string()))
 }
 
-/// Paths of the records' files, without their common directory.
+/// Paths of the files without their common directory.
 pub(super) fn file_names(records: &[ReportRecord<'_>]) -> Vec<String> {
     let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
     let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);

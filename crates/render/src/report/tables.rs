@@ -1,4 +1,4 @@
-//! Tables of a group: the times of its arms, and their other metrics.
+//! Tables of a group: times and other metrics of its arms.
 
 use serde::Serialize;
 
@@ -7,10 +7,9 @@ use crate::units::{DisplayUnit, kind_of, percent};
 use crate::{activity, t0};
 use analysis::{Activity, ArmSummary, ComparedTime, MetricSummary, RunCount};
 
-/// With more arms than this, the arms are rows instead of columns.
+/// More arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;
 
-/// A table of metrics.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MetricTable {
     headings: Vec<String>,
@@ -40,8 +39,8 @@ pub(super) fn headings(unit: DisplayUnit, is_net: bool, has_ratios: bool) -> Vec
     headings
 }
 
-/// The times of an arm. `beside` is the one beside the ratios, if there are any. t0 is net of the control, the others are
-/// as measured.
+/// The times of an arm. `beside`: the time beside the ratios, if there are any. t0 is net of the control, other times
+/// are as measured.
 pub(super) fn times(
     arm: &ArmSummary,
     beside: Option<Option<ComparedTime>>,
@@ -70,7 +69,7 @@ fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
     arm.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// The counts of the arms and their rates; `None` if no arm has counts.
+/// The counts of the arms with rates; `None` if no arm has counts.
 pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
     let first = arms.first()?.1;
     if arms.len() > COLUMNS_MAX {
@@ -93,7 +92,7 @@ pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
     Some(MetricTable { headings, rows: first.counts.iter().map(row).collect() })
 }
 
-/// Every metric that an arm of the group has; `None` if wall time is the only one.
+/// All metrics of the group's arms; `None` if wall time is the only one.
 pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {

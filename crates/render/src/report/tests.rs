@@ -29,7 +29,7 @@ fn page(names: &[&str], title: Option<&str>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The page without its own scripts and style.
+/// The page without its scripts and style.
 fn content(html: &str) -> String {
     SCRIPTS.iter().fold(html.replace(STYLE, ""), |html, script| html.replace(script, ""))
 }
@@ -72,7 +72,7 @@ fn the_policy_allows_what_is_in_the_page_and_nothing_else() {
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
     assert_eq!(policy.matches("'sha256-").count(), SCRIPTS.len() + 1);
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    // The page loads nothing: it has no address of another file.
+    // Without addresses of other files the page loads nothing.
     let content = content(&html);
     for attribute in ["src=", "href=\"http", "url(", "@import"] {
         let own = content.replace(&HOSTILE.replace('\'', "&#x27;"), "");

@@ -27,7 +27,7 @@ use measure::noise::NoiseReport;
 use measure::profile::breakdown::Breakdown;
 use model::spec::DOCUMENTS as VERBS;
 
-/// All documents; a new one gets a line.
+/// All documents. Add a line for a new one.
 fn bodies(made: &mut Schemas) {
     made.add::<SessionBody<'_>>();
     made.add::<PairsBody<'_>>();
@@ -67,9 +67,9 @@ impl Schemas {
     }
 }
 
-/// The file, from the types.
+/// The contents of the file, from the types.
 fn generated() -> Value {
-    // What is printed, not what is read: a field without a value is left out only if the type says so.
+    // The serialised form: a field without a value is left out only if the type says so.
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut made = Schemas { generator, documents: BTreeMap::new() };
     bodies(&mut made);
@@ -81,7 +81,7 @@ fn generated() -> Value {
     value
 }
 
-/// A number that is not finite is null in JSON.
+/// Numbers that are not finite are null in JSON.
 fn allow_null(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -95,12 +95,12 @@ fn allow_null(schema: &mut Value) {
     }
 }
 
-/// What a reader of documents by the old schemas would miss in documents by the new ones.
+/// What readers of the old schemas would miss in new documents.
 struct Compatibility<'a> {
     old: &'a Value,
     new: &'a Value,
     found: Vec<String>,
-    /// Pairs of definitions that are compared already.
+    /// Pairs of definitions that were compared already.
     known: BTreeSet<(String, String)>,
 }
 
@@ -157,7 +157,7 @@ impl Compatibility<'_> {
         }
     }
 
-    /// Each alternative of before is still there; further ones may be.
+    /// Each earlier alternative remains; there may be further ones.
     fn compare_all(&mut self, old: &Value, new: &Value, key: &str, place: &str) {
         let list = |schema: &Value| schema[key].as_array().cloned().unwrap_or_default();
         let new = list(new);
@@ -176,7 +176,8 @@ impl Compatibility<'_> {
     }
 }
 
-/// A line for each field, so that a change of one is a change of a line; not indented, because the program contains it.
+/// One line for each field, so that a change of one is a change of a line. Not indented, because the program contains
+/// the text.
 fn lines(schemas: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     let format = serde_json::ser::PrettyFormatter::with_indent(b"");
@@ -189,7 +190,7 @@ fn path() -> std::path::PathBuf {
     concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/documents.json").into()
 }
 
-/// The file may only grow: a program that reads today's documents reads those of every later version.
+/// The file may only grow: programs that read today's documents can read those of later versions.
 #[test]
 fn the_file_is_that_of_the_types_and_nothing_went_away() {
     let old: Value = serde_json::from_str(DOCUMENTS).unwrap();

@@ -1,4 +1,4 @@
-//! The card of a change: its size, its place and its commits in words.
+//! The card of a change: size, place and commits.
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -8,19 +8,17 @@ use crate::history::{SeriesChange, culprit, duration, numbers, remark, revision,
 use crate::units::signed_percent;
 use search::history::series::{Change, ChangeKind, Series};
 
-/// The card of a change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ChangeCard {
     pub class: &'static str,
     word: &'static str,
     /// For example `+3.1 %`.
     pub size: String,
-    /// Ratio, interval and p.
     numbers: String,
     /// How long a spell or a drift lasts.
     duration: Option<String>,
     name: String,
-    /// Path of the benchmark's page, from the directory of the site. `section` is the anchor on it.
+    /// Path of the benchmark's page from the directory of the site. `section`: anchor on the page.
     href: String,
     section: String,
     machine: String,
@@ -42,7 +40,7 @@ struct ChangeSide {
     record: i64,
 }
 
-/// The anchor of a series' section, from its place on the page.
+/// The anchor of a series' section, from the place on the page.
 pub(super) fn section(place: usize) -> String {
     format!("s{place}")
 }
@@ -86,7 +84,7 @@ fn class_and_word(change: &Change) -> (&'static str, &'static str) {
     }
 }
 
-/// The commits that may have caused a change: a subject, a number, or the revisions around it.
+/// The suspected commits of a change: a subject, a number, or the revisions around them.
 pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
     match &changed.commits {
         Some(between) if between.n == 1 => between.newest[0].clone(),
@@ -99,7 +97,7 @@ pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
     }
 }
 
-/// The day in UTC: every reader of the site sees the same one.
+/// The day in UTC, the same for every reader of the site.
 pub(super) fn day(time_s: i64) -> String {
     let time = Timestamp::from_second(time_s).unwrap_or_default();
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()

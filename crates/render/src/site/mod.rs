@@ -1,9 +1,8 @@
-//! A history as a site of static pages: an index and one page for each benchmark. The pages share one style sheet and
-//! one set of scripts, and need no network. This module writes text and tables; the scripts draw the charts from the
-//! data of `history::chart`.
+//! A history as a site of static pages: an index and a page for each benchmark, with shared style and scripts, without
+//! network. This module writes text and tables; the scripts draw the charts from the data of `history::chart`.
 //!
-//! Names, revisions and subjects of commits are hostile input: see `render::report`. A file name has only ASCII
-//! letters, digits, `-` and a digest of the benchmark's name. So no two are equal, and none leaves its directory.
+//! Names, revisions and subjects of commits are hostile input: see `render::report`. File names consist of ASCII
+//! letters, digits, `-` and a digest of the benchmark's name, so no two are equal, and none leaves its directory.
 
 mod card;
 mod page;
@@ -27,7 +26,7 @@ use search::history::series::Series;
 const TEMPLATE: &str = include_str!("../../assets/report/site.html");
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "site.html";
-/// The scripts in order: each may use the earlier ones.
+/// The scripts. Each may use the earlier ones.
 const SCRIPTS: [(&str, &str); 5] = [
     ("d3-7.9.0", D3),
     ("plot-0.6.17", PLOT),
@@ -39,17 +38,17 @@ const LICENCES: [(&str, &str); 2] = [
     ("d3", include_str!("../../assets/vendor/d3.LICENSE")),
     ("plot", include_str!("../../assets/vendor/plot.LICENSE")),
 ];
-/// The pages load only their own files. `file:` is for browsers that give a page on a disk no origin.
+/// Pages load only the site's files. `file:` is for browsers that give a page on a disk no origin.
 const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; base-uri 'none'; form-action 'none'";
 
-/// The index page, with links to all others.
+/// The index page, which links to all others.
 pub const INDEX: &str = "index.html";
 /// Directories of the site.
 pub const ASSETS: &str = "assets";
 pub const PAGES: &str = "b";
-/// Longest readable part of a file's name, characters.
+/// Longest readable part of a file name, characters.
 const SLUG_MAX: usize = 60;
-/// Digits of a digest. That of a name keeps benchmarks apart; that of a script keeps its versions apart.
+/// Digits of a digest. A name's digest keeps benchmarks apart, a script's digest its versions.
 const NAME_DIGITS: usize = 12;
 const SCRIPT_DIGITS: usize = 8;
 
@@ -59,9 +58,9 @@ pub struct HistorySite<'a> {
     /// Series of one benchmark are adjacent.
     pub series: &'a [Series],
     pub changes: &'a [SeriesChange<'a>],
-    /// Without a change: the movement that is nearest to one.
+    /// Without a change: the movement nearest to one.
     pub nearest: Option<&'a NearestChange>,
-    /// The estimate of each result that the series hold.
+    /// The estimate in each result of the series.
     pub estimate: Estimate,
     pub title: Option<&'a str>,
 }
@@ -69,7 +68,7 @@ pub struct HistorySite<'a> {
 /// A file of the site.
 #[derive(Clone, Debug)]
 pub struct SiteFile {
-    /// From the directory of the site.
+    /// Path from the directory of the site.
     pub path: String,
     pub text: String,
 }
@@ -82,7 +81,7 @@ impl HistorySite<'_> {
     }
 }
 
-/// Files that all pages share. The digest in a file's name keeps a page from loading another version of a script.
+/// Files that all pages share. The digest in a file name keeps pages from loading another version of a script.
 pub fn assets() -> Vec<SiteFile> {
     let scripts = SCRIPTS.iter().map(|(name, text)| (name, "js", *text));
     let files = scripts.chain([(&"style", "css", STYLE)]);
@@ -97,7 +96,7 @@ pub fn assets() -> Vec<SiteFile> {
     hashed.chain(licences).collect()
 }
 
-/// All pages. The index comes last, so its links work from the start.
+/// All pages. The index comes last, so the links in it work from the start.
 pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<SiteFile>> + 'a> {
     let frame = Rc::new(PageFrame::new()?);
     let of_index = Rc::clone(&frame);
@@ -146,7 +145,7 @@ struct SeriesTexts {
 #[derive(Serialize)]
 struct SiteTemplate<'a> {
     policy: &'static str,
-    /// From the page to the directory of the site.
+    /// Path from the page to the directory of the site.
     root: &'static str,
     style: &'a str,
     scripts: &'a [String],
@@ -205,7 +204,7 @@ fn page_of(benchmark: &str) -> String {
     format!("{PAGES}/{slug}-{}.html", digest(benchmark, NAME_DIGITS))
 }
 
-/// The message after writing a site: the path of its index and the number of files written.
+/// The message after writing a site: the path of the index and the number of written files.
 pub fn written_message(path: &Path, n_written: usize) -> String {
     let index = path.join(INDEX);
     let files = counted(n_written, "file");

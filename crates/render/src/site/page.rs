@@ -15,7 +15,7 @@ use search::history::series::Series;
 /// Changes that the index shows unfolded.
 const OPEN_MAX: usize = 8;
 
-/// A page: the index, or one of a benchmark.
+/// The index, or the page of a benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SitePage {
     title: String,
@@ -28,11 +28,11 @@ pub(super) struct SitePage {
     /// Changes on the index, newest first.
     newest: Vec<ChangeCard>,
     older: Vec<ChangeCard>,
-    /// Without a change: what could have been seen.
+    /// Without a change: the smallest visible one.
     unchanged: Vec<String>,
 }
 
-/// The table of the index: one row for each series.
+/// The table of the index, with a row for each series.
 #[derive(Clone, Debug, Serialize)]
 struct SeriesIndex {
     classes: Vec<(&'static str, &'static str)>,
@@ -41,7 +41,7 @@ struct SeriesIndex {
     rows: Vec<SeriesRow>,
 }
 
-/// A row of the index. Keys are numbers to sort by; a missing one is empty.
+/// A row of the index. Sort keys are numbers; a missing one is empty.
 #[derive(Clone, Debug, Serialize)]
 struct SeriesRow {
     name: String,
@@ -59,7 +59,6 @@ struct SeriesRow {
     commits: String,
 }
 
-/// A series on its page.
 #[derive(Clone, Debug, Serialize)]
 struct SeriesSection {
     id: String,
@@ -69,7 +68,6 @@ struct SeriesSection {
     changes: Vec<ChangeCard>,
 }
 
-/// Texts of a series' chart.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ChartText {
     unit: SeriesUnit,
@@ -107,7 +105,7 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
         rows.push(row(site, series, place, own.last().copied()));
         cards.extend(own.iter().map(|it| (series.time_s(it.change.at), card(it, place))));
     }
-    // The sort is stable: changes of one day stay in the order of the series, by name.
+    // The sort is stable: changes of one day remain in the order of the series, by name.
     cards.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
     let mut cards: Vec<ChangeCard> = cards.into_iter().map(|(_, card)| card).collect();
     let older = cards.split_off(cards.len().min(OPEN_MAX));

@@ -5,7 +5,7 @@ use crate::{Styles, table, uncertain};
 use host::{CpuRow, Recommendation};
 use model::values::format_cpu_list;
 
-/// Above this number of CPUs, similar CPUs share a line. A table of hundreds of lines is too long to read.
+/// With more CPUs, similar ones share a line: a table of hundreds of lines is too long to read.
 const LINES_MAX: usize = 32;
 
 pub(super) fn table(
@@ -44,7 +44,7 @@ pub(super) fn table(
 const HEADINGS: [&str; 10] =
     ["CPU", "core", "socket", "node", "siblings", "MHz", "kind", "isolated", "nohz", "IRQs/s"];
 
-/// Groups CPUs that differ only in their number, their core and their interrupts.
+/// Groups CPUs that differ only in number, core and interrupts.
 fn alike(rows: &[CpuRow], is_recommended: impl Fn(&CpuRow) -> bool) -> Vec<Vec<&CpuRow>> {
     let mut groups: Vec<Vec<&CpuRow>> = Vec::new();
     for row in rows {

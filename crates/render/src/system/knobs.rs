@@ -13,7 +13,7 @@ use model::values::format_cpu_list;
 const NAME_COLUMNS: usize = 18;
 const INDENT: usize = 2;
 
-/// Groups that ask for nothing: only --all shows them.
+/// Groups without an action, which only --all shows.
 const HIDDEN: [(Standing, &str); 3] = [
     (Standing::Fine, "fine"),
     (Standing::Shown, "good to know"),
@@ -60,7 +60,7 @@ pub(super) fn groups(
     }
 }
 
-/// One line for all groups that are not shown, with their numbers of knobs.
+/// One line for all hidden groups, with their numbers of knobs.
 pub(super) fn hidden(out: &mut String, report: &SystemReport) {
     let counts = HIDDEN.map(|(standing, title)| (report.standing(standing).count(), title));
     let counts = counts.iter().filter(|(n, _)| *n > 0);
@@ -70,7 +70,7 @@ pub(super) fn hidden(out: &mut String, report: &SystemReport) {
     }
 }
 
-/// One line for each reason: a read-only file system is one fact, however many knobs it keeps.
+/// One line for each reason: a read-only file system is one fact, however many knobs it affects.
 fn refused<'a>(out: &mut String, knobs: impl Iterator<Item = &'a KnobReport>) {
     let mut reasons: Vec<(String, Vec<&KnobReport>)> = Vec::new();
     for knob in knobs {
@@ -113,7 +113,7 @@ fn state(knob: &Knob, reading: &Reading) -> String {
             format!("{} -> {}", words::values(knob, now), words::values(knob, wanted))
         }
         (_, State::CannotSet { why } | State::Absent { why }) => why.clone(),
-        // The heading states the action, because it is the same for all of them.
+        // The heading states the action, because all of them need the same.
         (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
             format!("{} -> {}", words::values(knob, now), advice)

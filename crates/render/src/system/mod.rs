@@ -56,7 +56,7 @@ pub struct SystemDetail {
     pub has_all: bool,
 }
 
-/// Says what to do, lists the knobs in groups, then the CPUs.
+/// The advice, the knobs in groups, then the CPUs.
 pub fn text(report: &SystemReport, detail: SystemDetail, styles: &Styles) -> String {
     let mut out = String::new();
     conclusion(&mut out, report, styles);
@@ -114,7 +114,7 @@ fn recommended(out: &mut String, report: &SystemReport) {
     wrap(out, "recommended CPUs: ", 18, &text);
 }
 
-/// Says which CPUs slow each other, or that none does.
+/// Which CPUs slow each other, if any.
 fn core_pairs(out: &mut String, report: &SystemReport) {
     let Some(found) = &report.core_pairs else { return };
     let factor = |pair: &CorePair| {

@@ -51,7 +51,7 @@ pub fn planned(planned: &[KnobPlan]) -> String {
     if text.is_empty() { "# nothing is to be written\n".into() } else { text }
 }
 
-/// Writes one line for each knob that was set or could not be set.
+/// A line for each knob that was set or could not be set.
 pub fn turned(turned: &[KnobResult]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: &str| {
@@ -104,7 +104,7 @@ pub fn turned(turned: &[KnobResult]) -> String {
     text + &end + "\n"
 }
 
-/// Describes the restoration of what a killed session had left.
+/// Describes the restoration after a killed session.
 pub fn earlier(restored: &Restoration) -> String {
     format!("what an earlier stillwell has left was put back\n{}", self::restored(restored))
 }
@@ -139,7 +139,7 @@ pub fn restored(restored: &Restoration) -> String {
     text
 }
 
-/// Groups by reason, in the order of the first of each. One cause is one line, however many files it keeps.
+/// Groups by reason, in order of first appearance. One cause is one line, however many files it affects.
 fn by_reason<'a, T>(all: impl Iterator<Item = (T, &'a str)>) -> Vec<(&'a str, Vec<T>)> {
     let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
     for (one, why) in all {

@@ -1,4 +1,4 @@
-//! Values of knobs in words. For example, `0` in `no_turbo` means that turbo is on.
+//! Values of knobs in words: for example, `0` in `no_turbo` means that turbo is on.
 
 use host::knobs::{Format, Knob, Setting};
 use host::parse_cpu_mask;
@@ -76,7 +76,7 @@ fn word(knob: &Knob, value: &str) -> String {
     }
 }
 
-/// True for on/off knobs. `turbo` is excluded, because 1 means off in some of its files.
+/// Whether a knob is on or off. `turbo` is excluded, because 1 means off in some of its files.
 fn is_switch(knob: &Knob) -> bool {
     const SWITCHES: [&str; 8] = [
         "nmi-watchdog",
@@ -91,7 +91,6 @@ fn is_switch(knob: &Knob) -> bool {
     knob.name == "aslr" || SWITCHES.contains(&knob.name)
 }
 
-/// True if its files are systemd services.
 pub(super) fn is_unit(knob: &Knob) -> bool {
     knob.files.iter().any(|file| file.format == Format::Unit)
 }

@@ -16,14 +16,14 @@ use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval,
 use model::values::{Clock, ValueUnit};
 use record::plan::Plan;
 
-/// Columns of a name in the sentence on several commands.
+/// Columns of a name in a sentence about several commands.
 const NAME_IN_LIST_MAX: usize = 24;
-/// More names than this are a number.
+/// More names are only counted.
 const NAMES_MAX: usize = 3;
-/// From this factor on a difference is told as a factor, not as a percentage.
+/// Differences from this factor on are told as factors, not as percentages.
 const FACTOR_FROM: f64 = 2.0;
 
-/// The sentence on all commands of a session. `None` where there is none to tell about.
+/// The sentence about all commands of a session; `None` if there is nothing to tell.
 pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let analysis = page.analysis;
     let candidates: Vec<&ArmSummary> = page.candidates().collect();
@@ -52,7 +52,7 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
     }
     let text = page.unit.label(&text);
-    // The memory is that of the largest process.
+    // The memory is the largest process's.
     let copies = page.plan.copies.as_ref().filter(|_| page.quantity.is_time());
     let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
     let of = match page.plan.arms[arm.arm].unit {
@@ -102,7 +102,7 @@ pub(crate) fn pair(
                     let same = quantity.same(new, old, &margin(plan.policy));
                     format!("{same}: {}", quantity.range(new, old, shown))
                 }
-                // A gate asks for a limit. Below it nothing is open.
+                // A gate asks for a limit: everything below it is decided.
                 Verdict::Undecided
                     if plan.slower_limit > 0.0
                         && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass =>
@@ -131,7 +131,7 @@ pub(crate) fn pair(
     }
 }
 
-/// A decided difference, and whether it counts as the same nevertheless.
+/// A decided difference, and whether it still counts as the same.
 fn decided(
     [new, old]: [&str; 2],
     paired: &PairedTest,
@@ -158,7 +158,7 @@ pub(crate) fn differs([new, old]: [&str; 2], shown: RatioInterval, plan: &Plan) 
     }
 }
 
-/// A decided difference of times. "30 % faster" could be of the speed or of the time, so it is never said.
+/// A decided difference of times. Never "30 % faster", which could mean speed or time.
 fn difference(new: &str, old: &str, shown: RatioInterval) -> String {
     let RatioInterval { ratio, lo, hi } = shown;
     if !(hi - lo).is_finite() {
@@ -188,7 +188,7 @@ fn as_fast(interval: RatioInterval) -> String {
     format!("{ratio} times ({lo} to {hi}) as fast")
 }
 
-/// What is known of a difference that is not decided, and what would decide.
+/// The knowledge about an undecided difference, and what would decide.
 fn undecided(
     new: &str,
     old: &str,
@@ -219,7 +219,7 @@ fn undecided(
     format!("{what}: {}; {}", quantity.range(new, old, shown), to_decide(paired, plan))
 }
 
-/// The reason against "the same", with the name of the command that it is about.
+/// The reason against "the same", with the name of the affected command.
 fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
     let quantity = QuantityWords::of(plan);
     let slow = if quantity.is_time() { slow_text(paired.slow_runs) } else { String::new() };
@@ -241,7 +241,7 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
     }
 }
 
-/// The sentence on more than two commands, or on commands without a comparison each.
+/// The sentence about more than two commands, or about commands without a comparison each.
 fn several(page: &SummaryContext<'_>, candidates: &[&ArmSummary]) -> Option<String> {
     let Judged { analysis, judgements, .. } = page.judged;
     let plan = page.plan;
@@ -303,7 +303,7 @@ fn hint(page: &SummaryContext<'_>) -> String {
     most.map_or_else(String::new, |paired| format!("; {}", to_decide(paired, page.plan)))
 }
 
-/// How much the only command was disturbed, in one line.
+/// How much other programs disturbed the only command, in one line.
 pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
     let times = arm.times.as_ref()?;
     times.sd?;
@@ -336,10 +336,10 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     })
 }
 
-/// Smallest share that other programs took for a word about it.
+/// Smallest share taken by other programs that is mentioned.
 const LOST_SHOWN: f64 = 0.001;
 
-/// The share of the time that other programs took, and that clean time leaves out.
+/// The share of the time that other programs took, which clean time leaves out.
 fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
     let is_clean = page.plan.policy.clock == Clock::Clean && arm.clean.is_some();
     let stalls = arm.stalls.filter(|_| is_clean)?;

@@ -16,7 +16,7 @@ use model::values::{Clock, VALUE};
 use record::plan::Role;
 
 const INDENT: usize = 3;
-/// Smallest share of a run's time that is worth a line if other programs took it.
+/// Smallest share of a run's time, taken by other programs, that gets a line.
 const STALLS_SHOWN: f64 = 0.01;
 
 /// The plan's metrics except wall time, each with one unit for all arms.
@@ -24,7 +24,7 @@ pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
 
 impl MetricUnits {
     pub(super) fn new(page: &SummaryContext<'_>) -> Self {
-        // What decides is in the headline.
+        // The headline has the deciding metric.
         let headline = match page.plan.policy.decide_on {
             Some(decide_on) if decide_on.clock().is_none() => decide_on.name(),
             _ => "wall".into(),
@@ -92,7 +92,7 @@ fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     writeln!(out, "{label}{mark}").ok();
 }
 
-/// Appends t0; with a control, t0 net of the control's.
+/// Appends t0, with a control net of the control's.
 fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     if wall.is_upper_limit {
@@ -103,7 +103,7 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
         writeln!(out, "   {}", paint(page.styles.headline, &text)).ok();
         return;
     }
-    // Beside ratios stand other times: that of the reference, and its multiples.
+    // The times beside ratios are others: the reference's, and its multiples.
     let own = if page.compared.has_ratios() { "own " } else { "" };
     let location = page.quantity.location(page.plan);
     let text = page.unit.uncertain(t0.value, t0.err);
@@ -117,7 +117,7 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     out.push('\n');
 }
 
-/// Appends a t0 that is only an upper limit, and why it is one.
+/// Appends a t0 that is only an upper limit, and the reason.
 fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most_ns: f64) {
     let text = page.unit.label(&format!("t0 at most {}", page.unit.number(most_ns, None)));
     let why = t0::why_limited(arm).unwrap_or_default();
@@ -130,7 +130,7 @@ fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, mo
     out.push('\n');
 }
 
-/// Appends what other programs took, if it is worth a line.
+/// Appends the time that other programs took, if it is worth a line.
 fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     let Some(stalls) = arm.stalls.filter(|_| arm.sliced.is_none() && arm.clean.is_some()) else {
         return;
@@ -199,7 +199,7 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
     }
     items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
     items.push(format!("n {}", arm.sliced.as_ref().map_or(arm.n_runs, |found| found.n_slices)));
-    // Up to the first that needs more runs: the next ones need still more.
+    // Up to the first that needs more runs: later ones need still more.
     let n_known = wall.slow_tail.iter().take_while(|it| it.found.is_some()).count();
     for (at, p) in SLOW_TAIL.into_iter().enumerate().take(n_known + 1) {
         let value = slow_tail::value(arm, at, number).filter(|_| wall.sd.is_some());
@@ -251,8 +251,8 @@ pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
     format!("{name} {} per loop", uncertain::significant(*per_loop, 4))
 }
 
-/// The mean of a metric, with the number of runs that have it, if some lack it. The kernel counts CPU times in ticks,
-/// so their median says little. Also, only means add up.
+/// The mean of a metric, and the number of runs with it, if some lack it. Medians say little about CPU times, which the
+/// kernel counts in ticks; also, only means add up.
 fn value(arm: &ArmSummary, name: &str, unit: DisplayUnit) -> Option<String> {
     let metric = find(arm, name)?;
     let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));

@@ -17,7 +17,6 @@ use analysis::{ArmSummary, Comparison, geometric_mean};
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends a line for each benchmark.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let programs = programs(page);
     if page.analysis.comparisons.is_empty() {
@@ -53,7 +52,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     out.push('\n');
 }
 
-/// How many benchmarks have which verdict, and the geometric mean of their ratios. `None` if nothing is compared.
+/// The number of benchmarks with each verdict, and the geometric mean of their ratios. `None` if nothing is compared.
 pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     if page.analysis.comparisons.is_empty() {
         return None;
@@ -148,7 +147,7 @@ fn programs(page: &SummaryContext<'_>) -> Vec<String> {
     programs
 }
 
-/// What is compared if all benchmarks of a program are compared together.
+/// The quantity that is compared if all benchmarks of a program are compared together.
 fn together(page: &SummaryContext<'_>) -> Option<String> {
     let names: HashSet<_> = page.candidates().map(|arm| name(page, arm.arm)).collect();
     let is_together = page.plan.by_geometric_mean && names.len() > 1;
@@ -176,14 +175,13 @@ fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     unit.label(&t0::text(unit, wall))
 }
 
-/// The unit of an arm's values.
 fn unit(page: &SummaryContext<'_>, arm: &ArmSummary, largest: f64) -> DisplayUnit {
     let named = page.said(arm.arm).and_then(|said| said.unit_name.as_deref());
     let of_arm = || unit_of_arm(&page.plan.arms[arm.arm], largest);
     named.map_or_else(of_arm, |name| unit_of_name(name, largest))
 }
 
-/// The number of a summary that stands for all values.
+/// The main number of a summary.
 fn center(
     page: &SummaryContext<'_>,
     arm: &ArmSummary,
@@ -217,7 +215,7 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec
     row
 }
 
-/// Benchmarks that only one program has.
+/// Benchmarks of only one program.
 fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
     if page.plan.by_geometric_mean {
         return Vec::new();

@@ -21,8 +21,8 @@ use record::plan::{DecisionRule, Plan, Role};
 
 const INDENT: usize = 8;
 
-/// One comparison: its heading (`./new against ./old`), the verdict, the ratio (new ÷ reference) with its interval, and the
-/// meaning in words.
+/// One comparison: heading (`./new against ./old`), verdict, ratio (new ÷ reference) with interval, and the meaning in
+/// words.
 pub(crate) fn comparison(
     heading: &str,
     evidence: &Evidence,
@@ -106,7 +106,7 @@ fn level_change(change: SessionChange) -> String {
     format!("a change of level of {ratio} [{lo}, {hi}] since session {}, p = {p}", change.since)
 }
 
-/// The ratio of the CPU times with its own interval. It has no verdict.
+/// The ratio of CPU times with its own interval, but no verdict.
 pub(super) fn by_cpu(paired: &PairedTest) -> String {
     let mut out = String::new();
     let level = percent_of_level(paired.alpha);
@@ -186,7 +186,7 @@ fn statistic(name: StatisticName) -> &'static str {
     }
 }
 
-/// The part of the runs that a statistic is about.
+/// The part of the runs behind a statistic.
 fn part(name: StatisticName, quantity: QuantityWords) -> String {
     let what = if quantity.is_time() { "time" } else { "value" };
     match name {
@@ -244,7 +244,7 @@ pub(crate) fn sentences(
     out
 }
 
-/// The same of counts that repeat exactly.
+/// The sentences of [`sentences`] for exactly repeating counts.
 fn exact_sentences(
     paired: &PairedTest,
     shown: RatioInterval,
@@ -263,7 +263,6 @@ fn exact_sentences(
     vec![what, format!("it {repeats} in {n} runs of each, so there is no test")]
 }
 
-/// The verdict as a sentence.
 fn meaning(
     paired: &PairedTest,
     shown: RatioInterval,
@@ -304,7 +303,7 @@ fn shape_text(shape: UnevenShape) -> String {
     )
 }
 
-/// The reason for a missing test, in words.
+/// Why a test is missing.
 pub(crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {

@@ -1,11 +1,11 @@
-//! Several copies at the same time: where they ran, and their throughput.
+//! Several simultaneous copies: their CPUs and throughput.
 
 use crate::columns::wrap;
 use crate::text::SummaryContext;
 use crate::uncertain;
 use analysis::throughput;
 
-/// Appends how many copies of each command are one run, and how many end in a second.
+/// Appends the number of copies in a run of each command, and how many end in a second.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let Some(copies) = &page.plan.copies else { return };
     let (n, n_cpus) = (copies.n as usize, copies.n_cpus);

@@ -1,4 +1,4 @@
-//! Differences that equal typical times can hide, in words.
+//! Differences that equal typical times can hide.
 
 use crate::ratios::{change, ratio_and_interval};
 use crate::uncertain;
@@ -39,7 +39,7 @@ pub(super) fn slow_text(slow: Option<SlowRuns>) -> String {
     format!(": {} of the runs {whose}take {longer}", percent(share))
 }
 
-/// The ratio of the mean times, where it says more than the ratio of the verdict.
+/// The ratio of the mean times, if it says more than the ratio of the verdict.
 pub(super) fn mean_text(
     paired: &PairedTest,
     shown: RatioInterval,

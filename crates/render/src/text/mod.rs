@@ -1,5 +1,4 @@
-//! The summary that `run` and `show` print: the answer in a sentence, a table, and what the reader should do. The
-//! statistics behind it are in the verbose form.
+//! The summary of `run` and `show`: the answer in a sentence, a table, and advice. The verbose form has the statistics.
 
 mod answer;
 mod arms;
@@ -31,26 +30,25 @@ use comparison::self_check;
 pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences};
 pub(super) use ranked::ratio_and_word;
 
-/// With more arms than this, no arm has a block of its own.
+/// With more arms, none has a block of its own.
 const BLOCKS_MAX: usize = 12;
 
 /// Shared input of all parts of the summary.
 struct SummaryContext<'a> {
     judged: Judged<'a>,
     plan: &'a Plan,
-    /// What the file of another program says beside its values.
+    /// Contents of another program's file beside its values.
     imported: Option<&'a ImportedFile>,
     analysis: &'a Analysis,
     /// The times beside the ratios.
     compared: ComparedTimes,
     ranking: Ranking,
     table_order: TableOrder,
-    /// The name of each arm in the table, and in a sentence.
+    /// The names of each arm in the table and in a sentence.
     row_names: Vec<String>,
     names: Vec<String>,
     /// The unit of all wall times.
     unit: DisplayUnit,
-    /// The quantity that decides.
     quantity: QuantityWords,
     styles: &'a Styles,
 }
@@ -86,12 +84,12 @@ impl<'a> SummaryContext<'a> {
         }
     }
 
-    /// What the file of another program says of an arm.
+    /// Another program's description of an arm.
     fn said(&self, arm: usize) -> Option<&'a ImportedBenchmark> {
         self.imported?.benchmarks.get(arm)
     }
 
-    /// The median of values of which more is better, with the unit that another program gives them.
+    /// The median of values of which more is better, with the other program's unit.
     fn rate(&self, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
         let name = self.said(arm.arm)?.unit_name.clone()?;
         let median = arm.times.as_ref()?.median;
@@ -104,7 +102,7 @@ impl<'a> SummaryContext<'a> {
         closing::is_failure(self.analysis.end)
     }
 
-    /// The answer in a sentence. `None` where there is none to tell about.
+    /// The answer in a sentence; `None` if there is nothing to tell.
     fn sentence(&self) -> Option<String> {
         if self.plan.has_benchmarks() {
             return benchmarks::sentence(self);
@@ -158,12 +156,11 @@ pub fn summary(
     out
 }
 
-/// The sentence alone, as [`summary`] has it.
+/// Only the sentence of [`summary`].
 pub(super) fn sentence(judged: Judged<'_>) -> Option<String> {
     SummaryContext::new(judged, &Styles::default()).sentence()
 }
 
-/// The sentence on the time of one command.
 pub(super) fn sentence_on(
     record: &Record,
     analysis: &Analysis,
@@ -175,7 +172,7 @@ pub(super) fn sentence_on(
     answer::alone(&SummaryContext { unit, ..page }, &one_line(&arm.label), arm)
 }
 
-/// The answer alone: a failure, the sentence and the table.
+/// Only the answer: a failure, the sentence and the table.
 pub(super) fn answer(judged: Judged<'_>, styles: &Styles) -> String {
     let mut out = String::new();
     append_answer(&mut out, &SummaryContext::new(judged, styles));
@@ -212,7 +209,7 @@ fn append_answer(out: &mut String, page: &SummaryContext<'_>) {
     out.push('\n');
 }
 
-/// Appends the sentence, in the colour of the verdict if there is one verdict.
+/// Appends the sentence in the colour of the only verdict.
 fn headline(out: &mut String, page: &SummaryContext<'_>, text: &str) {
     let style = match page.judged.judgements {
         [judgement] => page.styles.verdict(judgement.verdict),
@@ -240,7 +237,7 @@ fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>) {
     }
 }
 
-/// Appends the range of the smallest differences that the comparisons could have seen.
+/// Appends the range of the smallest differences that the comparisons could detect.
 fn visible(out: &mut String, page: &SummaryContext<'_>) {
     let tests = page.analysis.comparisons.iter().filter_map(|found| found.evidence.test().ok());
     let visible = tests.map(|paired| paired.smallest_visible);
@@ -253,7 +250,7 @@ fn visible(out: &mut String, page: &SummaryContext<'_>) {
     out.push('\n');
 }
 
-/// Appends the meaning of the error rate, if several comparisons share it.
+/// Appends the meaning of the error rate if several comparisons share it.
 fn family(out: &mut String, page: &SummaryContext<'_>) {
     let mut tests = page.analysis.comparisons.iter().filter_map(|it| it.evidence.test().ok());
     let Some(n) = tests.find_map(|it| Some(it.family).filter(|n| *n > 1)) else { return };
@@ -289,7 +286,7 @@ fn blocks(out: &mut String, page: &SummaryContext<'_>, histogram: Option<&Histog
     }
 }
 
-/// The unit of all wall times, that of the control included.
+/// The unit of all wall times, the control's included.
 fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
     let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
     unit_of_walls(plan, t0s)

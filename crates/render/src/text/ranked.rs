@@ -1,4 +1,4 @@
-//! The table of the commands: one row for each, the fastest first. A scan has its values in their order instead.
+//! The table of the commands: one row each, the fastest first. A scan keeps the order of its values.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,10 @@ use analysis::verdict::{Judgement, Verdict};
 const NAME_MAX: usize = 40;
 /// Least width of a name in the table, columns.
 const NAME_MIN: usize = 16;
-/// Between two columns.
+/// Columns between two columns.
 const GAP: usize = 2;
 const N_COLUMNS: usize = 4;
-/// Most values that may be the best, by their names; and most choices.
+/// Most names of values that may be the best, and most choices.
 const BEST_MAX: usize = 3;
 const CHOICES_MAX: usize = 16;
 /// Name, time, ratio, and the verdict in colour.
@@ -58,7 +58,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     best_choices(out, page);
 }
 
-/// Appends which value is the best for each choice of the other parameters.
+/// Appends the best value for each choice of the other parameters.
 fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
     for found in &page.analysis.best {
         let choice = |it: &BestChoice| {
@@ -78,7 +78,7 @@ fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
     }
 }
 
-/// Ratio and verdict of the arms that are compared, by the arm's index.
+/// Ratio and verdict of compared arms, by arm index.
 fn by_arm(page: &SummaryContext<'_>) -> Vec<Option<(String, Verdict, String)>> {
     let mut found = vec![None; page.analysis.arms.len()];
     for (comparison, judgement) in page.judged.pairs() {
@@ -90,7 +90,7 @@ fn by_arm(page: &SummaryContext<'_>) -> Vec<Option<(String, Verdict, String)>> {
     found
 }
 
-/// The ratio with its interval and the verdict of a comparison, each in a few words.
+/// The ratio with its interval and the verdict of a comparison, in a few words.
 pub(crate) fn ratio_and_word(
     evidence: &Evidence,
     judgement: &Judgement,
@@ -152,14 +152,14 @@ fn time_cell(page: &SummaryContext<'_>, arm: usize) -> String {
     }
 }
 
-/// Appends the rows, each at most as wide as the terminal. The names give way.
+/// Appends the rows, each at most as wide as the terminal; names are cut.
 pub(super) fn draw<const N: usize>(
     out: &mut String,
     heading: [String; N],
     mut rows: Vec<([String; N], anstyle::Style)>,
 ) {
     rows.insert(0, (heading, anstyle::Style::new()));
-    // Of a suite, the names are as their author wrote them.
+    // Names in a suite are in their author's words.
     rows.iter_mut().flat_map(|(row, _)| row).for_each(|cell| *cell = one_line(cell));
     let widest = |column: usize| rows.iter().map(|(row, _)| width(&row[column])).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(widest);
@@ -206,7 +206,7 @@ fn scan_heading(plan: &Plan) -> Option<String> {
     is_scan.then(|| of_first.join(", "))
 }
 
-/// The name of each arm in the table, and in a sentence: `2` and `n=2` in a scan, else its label.
+/// The names of each arm in the table and in a sentence: `2` and `n=2` in a scan, else the label.
 pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
     if scan_heading(plan).is_some() {
         let joined = |arm: &Arm, each: fn(&(String, String)) -> String| {
@@ -217,7 +217,7 @@ pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
         let named = |arm| joined(arm, |(name, value)| format!("{name}={value}"));
         return plan.arms.iter().map(|arm| (value(arm), named(arm))).collect();
     }
-    // The copy of the reference for the self-check has the reference's label.
+    // The copy of the reference for the self-check has its label.
     let labels: Vec<&str> =
         arms.iter().filter(|arm| !arm.is_hidden).map(|arm| &*arm.label).collect();
     let room = room_for_names(0, NAME_MIN);

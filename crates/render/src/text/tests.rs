@@ -17,12 +17,10 @@ use record::ledger::{LedgerEntry, NoiseSource};
 use record::plan::{ShellReason, SuiteMembership, ValueRule};
 use record::{EndReason, Event, Record};
 
-/// The brief text.
 fn brief(record: &Record, analysis: &Analysis) -> String {
     in_depth(Depth::Brief, record, analysis, None)
 }
 
-/// The verbose text.
 fn show(record: &Record, analysis: &Analysis, histogram: Option<&Histogram>) -> String {
     in_depth(Depth::Verbose, record, analysis, histogram)
 }
@@ -47,7 +45,7 @@ fn in_depth(
     text
 }
 
-/// The part of the summary that is about the only comparison.
+/// The part of the summary about the only comparison.
 fn show_comparison(evidence: Evidence) -> String {
     show_comparison_of(&record(&["old", "new"]), evidence)
 }

@@ -1,4 +1,4 @@
-//! What the runs do beside taking time, in a table and in sentences.
+//! Counts of the runs, in a table and in sentences.
 
 use crate::columns::{shorten, wide};
 use crate::table::cells;
@@ -12,19 +12,19 @@ use measure::profile::tallies::Tally;
 const NUMBER_COLUMNS: usize = 40;
 /// Counts in the sentences about one function.
 const N_OF_FUNCTION: usize = 2;
-/// A ratio nearer to 1 than this is said as a difference.
+/// Ratios nearer to 1 are told as differences.
 const RATIO_MIN: f64 = 1.1;
-/// Fewer events in a run than this are none.
+/// Fewer events in a run count as none.
 const NONE: f64 = 0.5;
 
-/// A heading, and a row for each count; only the heading without any.
+/// A heading, and a row for each count; without counts only the heading.
 pub fn table(found: &Breakdown, n_max: usize) -> Vec<Vec<String>> {
     let arm = |at: usize| shorten(&found.arms[at], 12);
     let heading = match found.arms.len() {
         1 => cells(&["", "in a run"]),
         _ => cells(&["", &arm(0), &arm(1), "change"]),
     };
-    // The sum says nothing new if one function does it all.
+    // A sum is redundant if one function does it all.
     let is_sum_of_one = |sum: &Tally| {
         let same = |it: &Tally| it.what == sum.what && it.means == sum.means;
         sum.function.is_none() && found.tallies.iter().any(|it| it.function.is_some() && same(it))
@@ -46,15 +46,15 @@ fn row(tally: &Tally) -> Vec<String> {
     vec![name, mean(0), mean(1), change]
 }
 
-/// The counts that explain a function of the sentences: its own, and for a reason of the kernel those of its kind.
+/// The counts that explain a function in the sentences: its own, and for a kernel reason those of its kind.
 pub fn of_part<'a>(found: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
     let of_kind = |what: &str| {
         let all = found.tallies.iter().filter(|tally| tally.what == what);
         let in_all = all.clone().find(|tally| tally.function.is_none());
-        // The notes of all counts have the page faults of a run from more runs.
+        // The notes on all counts have page faults from more runs.
         let in_all = in_all.filter(|_| what != part.name);
         let own = all.clone().find(|tally| tally.function.is_some());
-        // One function makes all of them: one sentence says it.
+        // If one function makes all of them, one sentence says it.
         let is_all = |run: &&Tally| own.is_some_and(|own| own.means == run.means);
         in_all.filter(|run| !is_all(run)).into_iter().chain(own).collect()
     };
@@ -70,7 +70,7 @@ pub fn of_part<'a>(found: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> 
     }
 }
 
-/// The count of a function that changes most, if it explains anything: a count that hardly changes does not.
+/// The function's count with the largest change, if it changes enough to explain anything.
 pub fn largest(found: &Breakdown) -> Option<&Tally> {
     let is_large = |tally: &&Tally| {
         let [before, after] = [tally.means[0], tally.means[1]];

@@ -1,5 +1,5 @@
-//! Output of `why`: the answer in sentences, a table of the parts, notes. [`page`] is the same for a browser, with a flame
-//! graph.
+//! Output of `why`: the answer in sentences, a table of the parts, notes. [`page`] is the version for a browser, with a
+//! flame graph.
 
 mod counts;
 mod notes;
@@ -22,9 +22,9 @@ use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
 use analysis::verdict::Verdict;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 
-/// Columns of a table beside the name.
+/// Columns of the numbers in a table.
 const NUMBER_COLUMNS: usize = 52;
-/// Functions of a plain profile.
+/// Rows of a plain profile.
 const N_PROFILE_ROWS: usize = 25;
 
 /// The whole answer.
@@ -67,7 +67,7 @@ impl DocumentBody for Breakdown {
     const NAME: &'static str = "why";
 }
 
-/// The conclusion for programs: the whole difference, then the functions that it is made of.
+/// The conclusion: the whole difference, then its functions.
 pub fn conclusion(found: &Breakdown) -> Conclusion {
     let [Some(before), Some(after)] = [found.arms.first(), found.arms.get(1)] else {
         return Conclusion::of(FinalVerdict::Measured);
@@ -79,7 +79,7 @@ pub fn conclusion(found: &Breakdown) -> Conclusion {
         false => FinalVerdict::Faster,
     };
     let effect = |name: &str, verdict: Option<Verdict>, part: &TimePart| {
-        // A share of the reference's whole time, so that the functions' add up to the whole.
+        // A share of the reference's whole time, so that the functions add up to the whole.
         let ratio = |ns: f64| 1.0 + ns / clean.means_ns[0];
         let (change_ns, half_ns) = (part.estimate_ns, part.half_width_ns);
         Effect {
@@ -111,7 +111,7 @@ pub fn kept(record: &Path) -> String {
     format!("Show it again: stillwell why {}\n", one_line(&record.display().to_string()))
 }
 
-/// The parts and the sums that they add up to.
+/// The parts, and the sums that they add up to.
 fn rows(found: &Breakdown) -> Vec<(String, &TimePart)> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
     let functions = found.functions.iter().map(|part| (name(part, columns), &part.time));
@@ -139,14 +139,14 @@ fn differences(found: &Breakdown) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(parts).collect()
 }
 
-/// A row for each function that differs with what it calls.
+/// A row for each function whose total with callees differs.
 fn with_callees(found: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
     let parts = callers(found);
     parts.map(|part| difference(found, name(part, columns), &part.time)).collect()
 }
 
-/// The functions in the list of those with what they call. Functions of Python come before those of the interpreter.
+/// The functions for the list with callees. Python's functions come before the interpreter's.
 fn callers(found: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
     let (python, others): (Vec<_>, Vec<_>) =
         found.with_callees.iter().partition(|part| is_python(part));
@@ -167,7 +167,7 @@ fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
     vec![name, mean(0), mean(1), change, share]
 }
 
-/// A heading, and a row for each part of the time of one program: the largest functions, and what is no function.
+/// A heading, and a row for each part of one program's time: the largest functions, and time outside of functions.
 fn times(found: &Breakdown) -> Vec<Vec<String>> {
     let heading = format!("time per run [{}]", unit(found).name);
     let n_functions = found.functions.len();
@@ -178,7 +178,7 @@ fn times(found: &Breakdown) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A row for each function of one program that takes most time with what it calls.
+/// A row for each function of one program with the largest totals with callees.
 fn times_with_callees(found: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
     callers(found).map(|part| time(found, name(part, columns), &part.time)).collect()

@@ -1,4 +1,4 @@
-//! What has to be known beside the answer of `why`.
+//! Notes on the answer of `why`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use measure::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, 
 use measure::profile::matching::Guess;
 use measure::profile::saved::FunctionOrigin;
 
-/// Part of the CPU time that must not be missing from the samples.
+/// Largest part of the CPU time that may be missing from the samples without a note.
 const UNSAMPLED_SHARE: f64 = 0.2;
 /// Names of functions in a note.
 const NAMES_MAX: usize = 4;
@@ -78,8 +78,8 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
     notes
 }
 
-/// The callers that no sample of this arm shows, if their time in the other one is more than all that has changed: what
-/// they call runs in both.
+/// A note on callers that no sample of this arm shows, if their time in the other arm exceeds the whole change: both
+/// arms run what they call.
 fn unseen_callers(found: &Breakdown, arm: usize) -> Option<String> {
     found.arms.get(1)?;
     let change = &found.clean;
@@ -100,7 +100,7 @@ fn unseen_callers(found: &Breakdown, arm: usize) -> Option<String> {
     })
 }
 
-/// Some names in a sentence.
+/// Some names for a sentence.
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let shown: Vec<String> =
         names.iter().take(NAMES_MAX).map(|it| shorten(it.as_ref(), NAME_IN_WORDS)).collect();
@@ -109,7 +109,7 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// The files whose code has no names.
+/// A note on files without function names.
 fn without_symbols(found: &Breakdown) -> Option<String> {
     let all = found.functions.iter().chain(&found.with_callees);
     let unnamed =
@@ -124,7 +124,7 @@ fn without_symbols(found: &Breakdown) -> Option<String> {
     (!files.is_empty()).then_some(text)
 }
 
-/// How the counts were made, if any are shown.
+/// How the shown counts were made.
 fn counted(found: &Breakdown) -> Option<String> {
     (!found.tallies.is_empty()).then(|| {
         format!(
@@ -188,7 +188,7 @@ mod tests {
         let note = with([0.0, 9e9]).unwrap();
         assert!(note.starts_with("No sample of old shows a call by func1. "), "{note}");
         assert!(with([9e9, 0.0]).unwrap().starts_with("No sample of new shows"));
-        // Work that is only in one program explains the change; a caller in both is compared.
+        // Work in only one program explains the change; a caller in both is compared.
         assert_eq!(with([0.0, 100.0]), None);
         assert_eq!(with([1.0, 9e9]), None);
     }

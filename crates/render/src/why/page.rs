@@ -1,7 +1,7 @@
-//! The page of `why`: one HTML file that needs no network, with a differential flame graph that its own script draws.
+//! The page of `why`: one HTML file without network, with a differential flame graph that its own script draws.
 //!
-//! Names of functions and commands are hostile input: the template escapes all text, data is in a JSON element without any
-//! `<`, and the Content-Security-Policy allows only the page's own script.
+//! Names of functions and commands are hostile input: the template escapes all text, data is in a JSON element without
+//! any `<`, and the Content-Security-Policy allows only the page's own script.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use measure::profile::flame::FlameGraph;
 
 const TEMPLATE: &str = include_str!("../../assets/profile/page.html");
 const SCRIPT: &str = include_str!("../../assets/profile/flame.js");
-/// The style of all reports, and the flame graph's.
+/// The style of all reports, plus the flame graph's.
 const STYLE: &str = concat!(
     include_str!("../../assets/report/style.css"),
     include_str!("../../assets/profile/flame.css")
@@ -44,9 +44,9 @@ struct WhyTemplate<'a> {
     arms: &'a [String],
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Functions with what they call.
+    /// Functions with their callees.
     callees: Vec<Vec<String>>,
-    /// Counts of a run: a heading, and its rows.
+    /// Counts of a run: a heading and rows.
     counts: Vec<Vec<String>>,
     notes: Vec<String>,
     version: &'static str,
@@ -61,7 +61,7 @@ fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> R
     let is_pair = found.arms.len() > 1;
     let mut table = if is_pair { differences(found) } else { times(found) };
     let mut counted = counts::table(found, N_PROFILE_ROWS);
-    // A longer name would make its column wider than all numbers. The title has it.
+    // A longer name would make its column wider than all numbers. The title has the whole name.
     if is_pair && found.arms.iter().any(|arm| width(arm) > ARM_IN_HEADING) {
         for row in [&mut table[0], &mut counted[0]] {
             [row[1], row[2]] = ["first", "second"].map(String::from);

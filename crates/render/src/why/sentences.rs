@@ -8,10 +8,10 @@ use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label,
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use measure::profile::saved::FunctionOrigin;
 
-/// Functions in sentences; the table has all.
+/// Most functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;
 
-/// Part of the largest change that a called function must have to be named for it.
+/// Part of the largest change that a called function needs to be named for it.
 const MOST_OF_CHANGE: f64 = 0.8;
 
 /// One to three sentences.
@@ -42,7 +42,7 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
         let time = &part.time;
         let [value, lo, hi] = interval(pct(time.estimate_ns.abs()), pct(time.half_width_ns));
         let word = if time.estimate_ns > 0.0 { "more" } else { "less" };
-        // Other reasons of the kernel are one system call each.
+        // Other kernel reasons are one system call each.
         let is_plural = part.origin == FunctionOrigin::Entry
             && ["page faults", "interrupts"].contains(&&*part.name);
         let take = if is_plural { "take" } else { "takes" };
@@ -82,8 +82,8 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
     sentences
 }
 
-/// The function of Python that has most of the change: the functions that differ themselves are the interpreter's. Of those that
-/// call each other, the one with least time.
+/// The Python function with most of the change, if the functions that differ themselves are the interpreter's. Of
+/// functions that call each other, the one with the least time.
 fn python(found: &Breakdown) -> Option<&FunctionPart> {
     let change_ns = |part: &&FunctionPart| part.time.estimate_ns.abs();
     let all = || found.with_callees.iter().filter(|part| is_python(part));
@@ -93,8 +93,8 @@ fn python(found: &Breakdown) -> Option<&FunctionPart> {
     all().filter(has_most).min_by(|a, b| time_ns(a).total_cmp(&time_ns(b)))
 }
 
-/// What the sentences name, the largest change first: functions, and in the place of the kernel's functions the reasons why
-/// they run, if these differ.
+/// The subjects of the sentences, the largest change first: functions, and instead of the kernel's functions the
+/// reasons why they run, if these differ.
 fn in_words(found: &Breakdown) -> Vec<&FunctionPart> {
     let entries = found.with_callees.iter().filter(|part| part.origin == FunctionOrigin::Entry);
     let entries: Vec<&FunctionPart> = entries.collect();
@@ -106,7 +106,7 @@ fn in_words(found: &Breakdown) -> Vec<&FunctionPart> {
     all
 }
 
-/// What else is known of a function that differs.
+/// Further facts about a function that differs.
 fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
     let name = name(part, NAME_IN_WORDS);
     let lacks = part.missing_in.and_then(|arm| found.arms.get(arm));
@@ -128,7 +128,7 @@ fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
     lacks.into_iter().chain(size).chain(count).chain(tallies).collect()
 }
 
-/// The count that changes most, if the whole differs and no sentence has a count of a function.
+/// The count with the largest change, if the whole differs and no sentence has a function's count.
 fn other_counts(found: &Breakdown, sentences: &[String]) -> Option<String> {
     let is_said = found.tallies.iter().any(|it| sentences.contains(&counts::sentence(it)));
     let largest = counts::largest(found).filter(|_| found.clean.is_different() && !is_said);

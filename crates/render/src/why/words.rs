@@ -17,7 +17,7 @@ pub fn interval(value: f64, half_width: f64) -> [String; 3] {
     [value, value - half_width, value + half_width].map(|it| uncertain::fixed(it, decimals))
 }
 
-/// Whether a function is one of Python, as CPython names it for profilers.
+/// Whether a function is Python's, by CPython's names for profilers.
 pub fn is_python(part: &FunctionPart) -> bool {
     part.name.starts_with("py::")
 }
@@ -31,7 +31,7 @@ pub fn located(part: &FunctionPart) -> String {
     }
 }
 
-/// The name of a function, with the kernel's marked.
+/// The name of a function; the kernel's are marked.
 pub fn name(part: &FunctionPart, columns: usize) -> String {
     match part.origin {
         FunctionOrigin::Kernel if part.name != "[kernel]" => {
@@ -41,7 +41,6 @@ pub fn name(part: &FunctionPart, columns: usize) -> String {
     }
 }
 
-/// What a part of the time is called.
 pub fn label(kind: PartKind, found: &Breakdown) -> &'static str {
     match kind {
         PartKind::Wall => "= wall time",
@@ -67,7 +66,7 @@ pub fn has_stalls(found: &Breakdown) -> bool {
     found.parts.iter().any(|part| part.kind == PartKind::Stalled)
 }
 
-/// Whether any of the rows says what the runs wait for.
+/// Whether any row says what the runs wait for.
 fn has_waits(found: &Breakdown) -> bool {
     found.functions.iter().any(|part| part.origin == FunctionOrigin::Wait)
 }

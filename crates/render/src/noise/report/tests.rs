@@ -4,7 +4,7 @@ use measure::noise::core_probes::CoreProbes;
 use measure::noise::{ClockReport, MachineCounts};
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
-/// A machine on which everything went wrong that has a sentence.
+/// A machine with every kind of trouble.
 fn found() -> NoiseReport {
     let entry = |source, ns| LedgerEntry { n: Some(3), ..LedgerEntry::exact(source, ns) };
     let line = NoiseSource::Interrupt { line: "LOC".into() };
@@ -59,7 +59,7 @@ fn what_went_wrong_is_said() {
     assert!(text(Depth::Brief).lines().count() <= 25);
 }
 
-/// Where there are too many CPUs for a ledger each, what is wrong with one is said all the same.
+/// Problems of a CPU are reported even if there are too many CPUs for ledgers.
 #[test]
 fn what_went_wrong_is_said_of_many_cpus() {
     let mut found = found();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The answer of two commands, in one line.
+/// The answer about two commands, in one line.
 fn answer_to(evidence: Evidence) -> String {
     let record = record(&["old", "new"]);
     let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
@@ -65,7 +65,7 @@ fn an_answer_without_a_test_says_so() {
     assert!(answer_to(too_few()).starts_with("no verdict on new against old: a verdict at 99 %"));
 }
 
-/// A doubt about "the same" names the command that it is about.
+/// A doubt about "the same" names the affected command.
 #[test]
 fn an_answer_with_a_doubt_names_the_slower_command() {
     let doubted = PairedTest {
@@ -123,7 +123,7 @@ fn a_scan_keeps_its_order_and_marks_the_fastest() {
     insta::assert_snapshot!(brief(&record, &analysis));
 }
 
-/// The same command twice, and long commands that differ in one word: no two rows have the same name.
+/// One command twice, and long commands that differ in one word: all rows have different names.
 #[test]
 fn rows_have_different_names() {
     let long =
@@ -142,7 +142,7 @@ fn rows_have_different_names() {
     assert_eq!(names.len(), distinct.len(), "{text}");
 }
 
-/// Notes that change nothing are left out while the answer is clear; the verbose text has all.
+/// While the answer is clear, irrelevant notes are left out; the verbose text has all.
 #[test]
 fn notes_that_change_nothing_are_counted() {
     let record = record(&["a", "b"]);
@@ -164,7 +164,7 @@ fn notes_that_change_nothing_are_counted() {
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
 }
 
-/// The noise of a session that failed is no reason to do anything.
+/// A failed session has no advice about noise.
 #[test]
 fn a_failed_session_has_no_notes_about_noise() {
     let mut record = record(&["true", "false"]);
